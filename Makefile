@@ -1,0 +1,46 @@
+# Everything happens in .venv, which these rules make and fill by themselves. Needs Python >= 3.11 and make.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: run test lint types imports tests bench constraints clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make run    run the README's example; it draws out/tracking.png"
+	@echo "make test   lint, types, import layers, tests"
+	@echo "make bench  the benchmarks, as ratios within one run"
+
+run: .venv/dev
+	$(BIN)/python examples/tracking.py --out out/tracking.png
+
+test: lint types imports tests
+
+lint: .venv/dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: .venv/dev
+	$(BIN)/mypy
+
+imports: .venv/dev
+	$(BIN)/lint-imports
+
+tests: .venv/dev
+	$(BIN)/pytest
+
+bench: .venv/bench
+	$(BIN)/python benchmarks/overhead.py
+
+.venv/dev .venv/bench: .venv/%: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "trimtab needs Python >= 3.11, and $(PYTHON) is older: make PYTHON=python3.12 ..."; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[$*]"
+	@touch $@
+
+# After an upgrade that the tests approve of: names and versions only.
+constraints: .venv/dev .venv/bench
+	$(BIN)/python -m pip freeze --exclude-editable | sed 's/ @ .*//' > constraints.txt
+
+clean:
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis out dist

@@ -1,0 +1,59 @@
+"""trimtab keeps a live, drifting system at its best operating point, from one measurement per time step.
+
+>>> import trimtab as tt
+>>> tuner = tt.Tuner([0.2, 30.0], bounds=[(0, 1), (1, 100)], seed=0)
+>>> trial = tuner.ask()
+>>> tuner.tell(trial, 3.4)
+"""
+
+from trimtab import checks
+from trimtab.core import Setup, State, ask, init, tell
+from trimtab.directions import Gaussian, Paired, Rademacher, Sphere
+from trimtab.domains import Ball, Box, Domain, Everywhere, Halfspace, Intersection, Polytope, Product, Simplex
+from trimtab.estimators import HighPass, ModifiedTwoPoint, OnePoint, Residual, TwoPoint
+from trimtab.methods import Method, auto, high_pass, methods, modified_two_point, one_point, residual, two_point
+from trimtab.steps import Constant, Normalised, Power, Schedule
+from trimtab.tuner import Trial, Tuner
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Ball",
+    "Box",
+    "Constant",
+    "Domain",
+    "Everywhere",
+    "Gaussian",
+    "Halfspace",
+    "HighPass",
+    "Intersection",
+    "Method",
+    "ModifiedTwoPoint",
+    "Normalised",
+    "OnePoint",
+    "Paired",
+    "Polytope",
+    "Power",
+    "Product",
+    "Rademacher",
+    "Residual",
+    "Schedule",
+    "Setup",
+    "Simplex",
+    "Sphere",
+    "State",
+    "Trial",
+    "Tuner",
+    "TwoPoint",
+    "ask",
+    "auto",
+    "checks",
+    "high_pass",
+    "init",
+    "methods",
+    "modified_two_point",
+    "one_point",
+    "residual",
+    "tell",
+    "two_point",
+]

@@ -1,0 +1,1 @@
+"""The contract, as functions that any method, domain or problem must pass."""

@@ -1,0 +1,322 @@
+"""The pure core: `init`, `ask` and `tell`, functions of (setup, state[, values]).
+
+    u_t = direction(seed, round)            where do we look
+    query = x_t + δ·u_t                     → measure → y_t
+    a_t = estimator(memory, y_t)            what does the number tell
+    x_{t+1} = Π(x_t − η_t·(scale/δ)·a_t·u_t)   how far do we go, where may we be
+
+`Setup` is what does not change (method, domain, seed, …), with everything that can be worked out once. `State` is
+what does: a few numbers and one array, immutable. The state does not hold a pending direction, because u_t is a
+function of (seed, round): asking again, also after a crash, gives the same query.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from trimtab.directions import Directions, Gaussian, Rademacher, Stream
+from trimtab.domains import Box, Domain, Everywhere
+from trimtab.estimators import Memory, Value
+from trimtab.methods import Method
+
+Array = NDArray[np.float64]
+
+LARGEST = 1e150  # values beyond are taken as this, so that their squares stay finite
+FARTHEST = 1e6  # no move is longer than this many times the domain: beyond, a projection has no digits left
+FARTHEST_FREE = 1e12  # the same, in probe lengths, where the domain is unbounded
+
+
+class State(NamedTuple):
+    """Everything that changes: plain numbers and arrays."""
+
+    round: int
+    """The number of the next new trial."""
+    centre: Array
+    """x_t, in scaled coordinates where there are bounds: `(d,)` or `(lanes, d)`."""
+    memory: Memory
+    """The estimator's: the anchor, for residual feedback."""
+    gain: Memory
+    """The step's."""
+    skipped: Any
+    """How many rounds brought no value: a number, or one per lane."""
+    pending: tuple[int, ...]
+    """Trials handed out ahead and not yet told (with max_pending > 1)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Setup:
+    """Everything that stays: what to run, where, on which random numbers.
+
+    >>> from trimtab.methods import residual
+    >>> setup = Setup(residual(radius=0.1, step=0.01), (3,), seed=1)
+    >>> state = init(setup, [0.0, 0.0, 0.0])
+    >>> query = ask(setup, state)
+    >>> tell(setup, state, 4.2).round
+    1
+    """
+
+    method: Method
+    shape: tuple[int, ...]
+    domain: Domain = field(default_factory=Everywhere)
+    bounds: Any = None
+    seed: int = 0
+    lane: int = 0
+    maximise: bool = False
+    max_pending: int = 1
+
+    dim: int = field(init=False, repr=False)
+    lanes: int | None = field(init=False, repr=False)
+    directions: Directions = field(init=False, repr=False)
+    stream: Stream = field(init=False, repr=False)
+    home: Domain = field(init=False, repr=False)
+    """Where centres live, so that queries stay in the domain."""
+    probe: float = field(init=False, repr=False)
+    """The length of a probe: δ·rms‖u‖."""
+    radii: tuple[float, ...] = field(init=False, repr=False)
+    """The radius of each query of a round: offset·δ."""
+    _gains: tuple[float, float] = field(init=False, repr=False)
+    _largest: float = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if len(self.shape) not in (1, 2) or min(self.shape) < 1:
+            raise ValueError(f"shape={self.shape} is neither (d,) nor (lanes, d) with at least one of each")
+        for name, least, most in (("seed", 0, 2**64), ("lane", 0, 2**63), ("max_pending", 1, 2**20)):
+            self._put(name, _whole(name, getattr(self, name), least, most))
+        self._put("dim", self.shape[-1])
+        self._put("lanes", self.shape[0] if len(self.shape) == 2 else None)
+        if self.bounds is not None:
+            self._scale_to_bounds()
+        if self.domain.dim not in (None, self.dim):
+            raise ValueError(f"the domain has dimension {self.domain.dim}, but x0 has {self.dim} coordinates")
+
+        radius = float(self.method.radius)
+        law = self.method.directions or (Gaussian() if isinstance(self.domain, Everywhere) else Rademacher())
+        gain = law.scale(self.dim) / radius
+        self._put("directions", law)
+        self._put("stream", Stream(law, self.shape, seed=self.seed, lane=self.lane))
+        self._put("home", self._home(law, radius))
+        self._put("probe", radius * math.sqrt(self.dim / law.scale(self.dim)))
+        self._put("radii", tuple(offset * radius for offset in self.method.estimator.offsets))
+        self._put("_gains", (gain, gain / (1.0 + self.method.estimator.recall)))
+        around = self.domain.outer_radius(self.dim)
+        farthest = FARTHEST * around if math.isfinite(around) else FARTHEST_FREE * self.probe
+        self._put("_largest", farthest * radius / self.probe)  # of the factor of u
+
+    def _put(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+
+    def _scale_to_bounds(self) -> None:
+        if not isinstance(self.domain, Everywhere | Box):
+            raise ValueError("give either bounds or a domain; for both, use Intersection(Box(low, high), domain)")
+        bounds = np.array(self.bounds, dtype=float)
+        if bounds.shape != (self.dim, 2):
+            raise ValueError(
+                f"bounds has shape {bounds.shape}: give one (low, high) for each of {self.dim} coordinates"
+            )
+        if not (np.isfinite(bounds).all() and (bounds[:, 0] < bounds[:, 1]).all()):
+            raise ValueError(
+                f"bounds={self.bounds!r}: every low must be a finite number below its high;"
+                " for a side without a limit use domain=Box(low, high) with inf"
+            )
+        bounds.flags.writeable = False
+        self._put("bounds", bounds)
+        self._put("domain", Box(0.0, 1.0))
+
+    def _home(self, law: Directions, radius: float) -> Domain:
+        each, length = self.domain.reach(self.dim, *(radius * r for r in law.reach(self.dim)))
+        if self.method.margin == "none" or isinstance(self.domain, Everywhere):
+            return self.domain
+        if math.isinf(each):
+            if self.method.margin == "scale":
+                raise ValueError(
+                    "margin='scale' needs bounded directions: use Sphere() or Rademacher(), not Gaussian()"
+                )
+            return self.domain
+        if self.method.margin == "erode":
+            return self.domain.erode(self.dim, each, length)
+        inner = self.domain.inner_radius(self.dim)
+        if math.isinf(inner):
+            raise ValueError("margin='scale' needs a bounded domain: use margin='erode'")
+        xi = min(length, each * math.sqrt(self.dim)) / inner
+        return self.domain.scale(self.dim, min(1.0, xi + 1e-12))  # ξ = δ/r (Lemma H.3)
+
+    def direction(self, trial: int) -> Array:
+        """u of a trial, in the plane of the domain."""
+        return self.domain.flatten(self.stream(trial))
+
+    def outward(self, z: Array) -> Array:
+        """Scaled coordinates → the user's."""
+        if self.bounds is None:
+            return z
+        low, high = self.bounds.T
+        x: Array = z * (high - low)
+        x += low
+        np.minimum(x, high, out=x)
+        return x
+
+    def inward(self, x: Array) -> Array:
+        """The user's coordinates → scaled ones."""
+        if self.bounds is None:
+            return x
+        low, high = self.bounds.T
+        return np.asarray((x - low) / (high - low))
+
+    def gain(self, trial: int) -> float:
+        """scale/δ, less where the value before was measured at −u and tells of the same gradient (`Paired`)."""
+        return self._gains[self.directions.mirrors(trial)]
+
+    def read(self, values: Any) -> tuple[Value, ...] | None:
+        """The values of a round's queries, to be minimised; NaN in lanes that have none, None if none has."""
+        if type(values) is float and self.lanes is None and len(self.radii) == 1:
+            if values - values != 0.0:
+                return None if values != values else _refuse(values)
+            y = max(-LARGEST, min(LARGEST, values))
+            return (-y if self.maximise else y,)
+        if values is None:
+            return None
+        shape: tuple[int, ...] = () if self.lanes is None else (self.lanes,)
+        if len(self.radii) > 1:
+            shape += (len(self.radii),)
+        try:
+            array = np.asarray(values)
+            if array.dtype.kind not in "biufO":
+                raise TypeError
+            array = array.astype(float)
+        except (TypeError, ValueError):
+            raise TypeError(f"value={values!r} is not a number: tell a real number, or skip the trial") from None
+        if array.shape != shape:
+            raise ValueError(f"value has shape {array.shape}, but {shape} is needed: one number per lane and query")
+        if np.isinf(array).any():
+            _refuse(values)
+        if np.isnan(array).all() or (self.lanes is None and np.isnan(array).any()):
+            return None
+        array = np.clip(array, -LARGEST, LARGEST)
+        if self.maximise:
+            array = -array
+        parts = (array,) if len(self.radii) == 1 else tuple(np.moveaxis(array, -1, 0))
+        return tuple(float(p) for p in parts) if self.lanes is None else parts
+
+
+def _whole(name: str, number: Any, least: int, most: int) -> int:
+    if isinstance(number, bool) or not hasattr(number, "__index__") or not least <= operator.index(number) < most:
+        raise ValueError(f"{name}={number!r} must be a whole number, at least {least} and below {most}")
+    return operator.index(number)
+
+
+def _refuse(values: Any) -> Any:
+    raise ValueError(
+        f"value={values!r} is infinite: skip the trial if the measurement failed, or tell a finite penalty"
+    )
+
+
+def init(setup: Setup, x0: ArrayLike) -> State:
+    """The state before round 0, at x0 (moved inwards by at most the reach of a probe if x0 lies at the edge)."""
+    x = np.array(x0, dtype=float)
+    if x.shape != setup.shape:
+        raise ValueError(f"x0 has shape {x.shape}, but the setup is for {setup.shape}")
+    if not np.isfinite(x).all():
+        raise ValueError(f"x0={x0!r} is not a point: every coordinate must be a finite number")
+    z = setup.inward(x)
+    if not np.all(setup.domain.contains(z)):
+        limits = setup.domain if setup.bounds is None else f"bounds={setup.bounds.tolist()}"
+        raise ValueError(f"x0={x0!r} is outside {limits}: start inside, or widen the limits")
+    blank: Value = math.nan if setup.lanes is None else np.full(setup.lanes, math.nan)
+    zero: Value = 0.0 if setup.lanes is None else np.zeros(setup.lanes)
+    skipped = 0 if setup.lanes is None else np.zeros(setup.lanes, dtype=np.int64)
+    memory, gain = setup.method.estimator.start(blank), setup.method.step.start(zero)
+    return State(0, _frozen(setup.home.project(z)), memory, gain, skipped, ())
+
+
+def ask(setup: Setup, state: State, trial: int | None = None) -> Array:
+    """The query of the next round (or of a pending trial): x_t + δu_t, in the user's coordinates.
+
+    Shape `(d,)` or `(lanes, d)`; methods with two queries give `(2, d)` or `(lanes, 2, d)`.
+    """
+    u = setup.direction(state.round if trial is None else trial)
+    if len(setup.radii) == 1:
+        query = u * setup.radii[0]
+        query += state.centre
+    else:
+        query = np.stack([state.centre + radius * u for radius in setup.radii], axis=-2)
+    return setup.outward(query)
+
+
+def tell(setup: Setup, state: State, values: Any, trial: int | None = None) -> State:
+    """The state after the values of a trial; None or NaN marks a failed measurement, which moves nothing."""
+    round, pending = state.round, state.pending
+    if trial is None or trial == round:
+        trial = round
+        round += 1
+    elif trial in pending:
+        pending = tuple(p for p in pending if p != trial)
+    else:
+        raise ValueError(f"trial {trial} is not open: {_where(state, trial)}")
+    y = setup.read(values)
+    if y is None:
+        return State(round, state.centre, state.memory, state.gain, state.skipped + 1, pending)
+    move = _move if setup.lanes is None else _move_lanes
+    return State(round, *move(setup, state, y, trial), pending)
+
+
+def _where(state: State, trial: int) -> str:
+    if trial > state.round:
+        return f"it was never asked; the next one is {state.round}"
+    open_ones = ", ".join(map(str, state.pending)) or "none"
+    return f"it was told or skipped before; open are: {open_ones}, and the next one, {state.round}"
+
+
+def _move(setup: Setup, state: State, y: tuple[Value, ...], trial: int) -> tuple[Array, Memory, Memory, Any]:
+    method = setup.method
+    contrast, memory = method.estimator.contrast(state.memory, y)
+    if contrast != contrast:  # the first measurement only anchors
+        return state.centre, memory, state.gain, state.skipped
+    rate, gain = method.step.rate(state.gain, contrast, trial, setup.probe, setup.dim)
+    factor = float(-rate * contrast * setup.gain(trial))
+    factor = max(-setup._largest, min(setup._largest, factor))
+    u = setup.direction(trial)
+    if method.max_move is not None:
+        length = abs(factor) * math.sqrt(float(u @ u))
+        if length > method.max_move * setup.probe:
+            factor *= method.max_move * setup.probe / length
+    target = u * factor
+    target += state.centre
+    return _frozen(setup.home.project(target)), memory, gain, state.skipped
+
+
+def _move_lanes(setup: Setup, state: State, y: tuple[Value, ...], trial: int) -> tuple[Array, Memory, Memory, Any]:
+    method = setup.method
+    failed = np.isnan(y[0]) if len(y) == 1 else np.logical_or.reduce([np.isnan(v) for v in y])
+    contrast, memory = method.estimator.contrast(state.memory, y)
+    idle = failed | np.isnan(contrast)
+    known = np.where(idle, 0.0, contrast)
+    rate, gain = method.step.rate(state.gain, known, trial, setup.probe, setup.dim)
+    factor = np.clip(-rate * known * setup.gain(trial), -setup._largest, setup._largest)
+    u = setup.direction(trial)
+    if method.max_move is not None:
+        length = np.abs(factor) * np.sqrt(np.einsum("ij,ij->i", u, u))
+        limit = method.max_move * setup.probe
+        factor = factor * np.where(length > limit, limit / np.maximum(length, limit), 1.0)
+    centre = state.centre
+    if not idle.all():
+        target = setup.home.project(centre + factor[:, None] * u)
+        centre = _frozen(np.where(idle[:, None], centre, target) if idle.any() else target)
+    memory, gain = _keep(failed, state.memory, memory), _keep(idle, state.gain, gain)
+    return centre, memory, gain, state.skipped + failed
+
+
+def _keep(mask: NDArray[np.bool_], old: Memory, new: Memory) -> Memory:
+    """The old memory in the lanes of the mask."""
+    if not mask.any():
+        return new
+    return tuple(np.where(mask, a, b) for a, b in zip(old, new, strict=True))
+
+
+def _frozen(x: Array) -> Array:
+    x.flags.writeable = False
+    return x

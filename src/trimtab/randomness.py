@@ -1,0 +1,50 @@
+"""Random numbers as a pure function of (seed, purpose, lane, index): nothing is drawn in sequence.
+
+Philox, a counter-based generator with the key (seed, purpose), is set to the counter (lane, index); its four words are
+the state of an SFC64, a faster generator, which then draws as many numbers as wanted. So any index can be drawn again,
+in any order, and a lane's numbers are the same whether it is drawn alone or beside others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+DIRECTIONS, DRIFT, NOISE = 0, 1, 2
+"""Purposes: numbers for different purposes are independent even under one seed."""
+
+
+class Keyed:
+    """The generators of one seed and purpose; setting one up costs about two microseconds.
+
+    The generator that is handed out is valid until the next one is.
+
+    >>> keyed = Keyed(seed=7)
+    >>> alone = [rng.random() for rng in keyed.generators(index=3, lane=1, lanes=1)]
+    >>> beside = [rng.random() for rng in keyed.generators(index=3, lane=0, lanes=2)]
+    >>> alone[0] == beside[1]
+    True
+    """
+
+    def __init__(self, seed: int, purpose: int = DIRECTIONS) -> None:
+        self._key = np.array([seed, purpose], dtype=np.uint64)
+        self._counter = np.zeros(4, dtype=np.uint64)
+        self._philox = np.random.Philox(key=self._key)
+        # The states are kept and only their words replaced: making a generator anew would cost twenty times more.
+        self._philox_state: Any = {**self._philox.state, "state": {"counter": self._counter, "key": self._key}}
+        self._sfc = np.random.SFC64(0)
+        self._words: dict[str, Any] = {}
+        self._sfc_state: Any = {**self._sfc.state, "state": self._words}
+        self._rng = np.random.Generator(self._sfc)
+
+    def generators(self, index: int, lane: int = 0, lanes: int = 1) -> Iterator[np.random.Generator]:
+        """One generator per lane, positioned at the start of the numbers of (lane, index)."""
+        self._counter[:] = (lane, index, 0, 0)
+        self._philox.state = self._philox_state
+        words = self._philox.random_raw(4 * lanes).reshape(lanes, 4)
+        for row in words:
+            self._words["state"] = row
+            self._sfc.state = self._sfc_state
+            yield self._rng

@@ -1,0 +1,150 @@
+"""How far do we go?  The rate η_t that multiplies the estimate: Δx = −η_t·ĝ_t.
+
+A step is told the contrast, the round, the length of a probe (δ·rms‖u‖, that is δ√d for Gaussian and Rademacher
+directions, δ for the unit sphere) and the dimension. `limit` shortens a move to at most c probe lengths.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Value = float | NDArray[np.float64]
+Memory = tuple[Value, ...]
+
+
+class Step(Protocol):
+    """What a step rule has to say of itself."""
+
+    @property
+    def scale_free(self) -> bool:
+        """Whether a·f has the same path as f, for every a > 0."""
+        ...
+
+    def start(self, blank: Value) -> Memory:
+        """The memory before any contrast was seen; `blank` is zero in the shape of a value."""
+        ...
+
+    def rate(self, memory: Memory, contrast: Value, round: int, probe: float, dim: int) -> tuple[Value, Memory]:
+        """η_t and the new memory."""
+        ...
+
+
+@dataclass(frozen=True)
+class Constant:
+    """η_t = η.
+
+    >>> Constant(0.1).rate((), 5.0, 3, 1.0, 2)
+    (0.1, ())
+    """
+
+    step: float
+    scale_free: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.step, int | float) and math.isfinite(self.step) and self.step > 0):
+            raise ValueError(f"step={self.step!r} is not a step size: it must be a finite number > 0")
+
+    def start(self, blank: Value) -> Memory:
+        return ()
+
+    def rate(self, memory: Memory, contrast: Value, round: int, probe: float, dim: int) -> tuple[Value, Memory]:
+        return self.step, memory
+
+
+@dataclass(frozen=True)
+class Power:
+    """η_t = η/(1 + t)^p: a schedule that can be saved.
+
+    >>> Power(0.5, exponent=1.0).rate((), 5.0, 4, 1.0, 2)
+    (0.1, ())
+    """
+
+    step: float
+    exponent: float = 0.75
+    scale_free: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        Constant(self.step)
+        if not 0 <= self.exponent <= 2:
+            raise ValueError(f"exponent={self.exponent!r} is out of range: choose 0 <= exponent <= 2")
+
+    def start(self, blank: Value) -> Memory:
+        return ()
+
+    def rate(self, memory: Memory, contrast: Value, round: int, probe: float, dim: int) -> tuple[Value, Memory]:
+        return self.step / (1 + round) ** self.exponent, memory
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """η_t = function(t): any function of the round. It cannot be saved: give the method again when loading.
+
+    >>> Schedule(lambda t: 1 / (1 + t)).rate((), 5.0, 3, 1.0, 2)
+    (0.25, ())
+    """
+
+    function: Callable[[int], float]
+    scale_free: ClassVar[bool] = False
+
+    def start(self, blank: Value) -> Memory:
+        return ()
+
+    def rate(self, memory: Memory, contrast: Value, round: int, probe: float, dim: int) -> tuple[Value, Memory]:
+        step = float(self.function(round))
+        if not (math.isfinite(step) and step >= 0):
+            raise ValueError(f"the schedule gave {step!r} in round {round}: a step must be a finite number >= 0")
+        return step, memory
+
+
+@dataclass(frozen=True)
+class Normalised:
+    """η_t = gain·ρ²/(d^{3/2}·s_t): the estimate in units of the running rms s_t of its own contrast.
+
+    ρ is the length of a probe. s² ← s² + (a² − s²)·max(1/k, 1/window) over the k contrasts seen so far, the present
+    one included, so a single outlier moves the centre by at most √window typical moves. A typical move has the length
+    gain·ρ/√d, whatever the units of the objective: a·f has the same path as f.
+
+    >>> Normalised(2.0).rate((0.0, 0.0), 3.0, 0, 1.0, 4)
+    (0.08333333333333333, (1.0, 9.0))
+    """
+
+    gain: float = 1.0
+    window: float = 100.0
+    scale_free: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.gain) and self.gain > 0):
+            raise ValueError(f"gain={self.gain!r} must be a finite number > 0")
+        if not self.window >= 1:
+            raise ValueError(f"window={self.window!r} must be at least 1 round")
+
+    def start(self, blank: Value) -> Memory:
+        return (blank, blank)
+
+    def rate(self, memory: Memory, contrast: Value, round: int, probe: float, dim: int) -> tuple[Value, Memory]:
+        seen, square = memory
+        seen = seen + 1.0
+        if isinstance(seen, np.ndarray):
+            square = square + (contrast * contrast - square) * np.maximum(1.0 / seen, 1.0 / self.window)
+            root: Value = np.sqrt(np.maximum(square, np.finfo(float).tiny))
+        else:
+            square = square + (contrast * contrast - square) * max(1.0 / seen, 1.0 / self.window)
+            root = math.sqrt(max(square, np.finfo(float).tiny))
+        return self.gain * probe * probe / dim**1.5 / root, (seen, square)
+
+
+def as_step(step: Any) -> Step:
+    """A number becomes `Constant`, a function of the round `Schedule`; a step rule stays what it is."""
+    if isinstance(step, int | float | np.integer | np.floating):
+        return Constant(float(step))
+    if hasattr(step, "rate"):
+        return step  # type: ignore[no-any-return]
+    if callable(step):
+        return Schedule(step)
+    raise TypeError(f"step={step!r} is not a step: give a number, a function of the round, or one of trimtab.steps")

@@ -1,0 +1,197 @@
+"""Setup and state as text or as one binary file, exactly.
+
+Text is JSON (Python writes the shortest digits that read back to the same float; numbers JSON lacks are the strings
+"inf", "-inf", "nan"). The binary file is a NumPy .npz: the same JSON, with large arrays beside it. No pickles.
+Configuration objects are dataclasses, written as {"type": name, field: value, …}; `known` says which can be read.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import os
+import tempfile
+import zipfile
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from trimtab import directions, domains, estimators, steps
+from trimtab.core import Setup, State, init
+from trimtab.methods import Method
+
+FORMAT = "trimtab.tuner"
+VERSION = 1
+SETUP = ("method", "shape", "domain", "bounds", "seed", "lane", "maximise", "max_pending")
+
+known: dict[str, Any] = {
+    cls.__name__: cls
+    for cls in (
+        Method,
+        *(directions.Gaussian, directions.Sphere, directions.Rademacher, directions.Paired),
+        *(estimators.OnePoint, estimators.Residual, estimators.HighPass),
+        *(estimators.TwoPoint, estimators.ModifiedTwoPoint),
+        *(steps.Constant, steps.Power, steps.Normalised),
+        *(domains.Everywhere, domains.Box, domains.Ball, domains.Simplex, domains.Halfspace),
+        *(domains.Polytope, domains.Product, domains.Intersection),
+    )
+}
+
+
+def to_json(setup: Setup, state: State) -> str:
+    """Setup and state as text."""
+    return json.dumps(_document(setup, state, None), indent=1, allow_nan=False)
+
+
+def from_json(text: str, *, method: Method | None = None) -> tuple[Setup, State]:
+    """What `to_json` wrote."""
+    try:
+        document = json.loads(text)
+    except (json.JSONDecodeError, TypeError) as error:
+        raise ValueError(
+            f"this is not a saved tuner, nor any JSON ({error}): give the text that to_json() wrote"
+        ) from None
+    return _read(document, {}, method)
+
+
+def save(path: str | os.PathLike[str], setup: Setup, state: State) -> None:
+    """Write one file atomically: it is either the old one or the new one, whatever happens meanwhile."""
+    path = Path(path)
+    if path.suffix == ".json":
+        data = to_json(setup, state).encode()
+    else:
+        arrays: dict[str, Any] = {}
+        document = json.dumps(_document(setup, state, arrays), allow_nan=False)
+        buffer = io.BytesIO()
+        np.savez(buffer, document=np.frombuffer(document.encode(), dtype=np.uint8), **arrays)
+        data = buffer.getvalue()
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    if os.name == "posix":  # the new name, too, must survive a power cut
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def load(path: str | os.PathLike[str], *, method: Method | None = None) -> tuple[Setup, State]:
+    """What `save` wrote."""
+    path = Path(path)
+    if path.suffix == ".json":
+        return from_json(path.read_text(), method=method)
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        document = json.loads(arrays.pop("document").tobytes())
+    except (KeyError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{path} is not a saved tuner, or is damaged ({error}): restore it from a copy") from None
+    return _read(document, arrays, method)
+
+
+def _document(setup: Setup, state: State, arrays: dict[str, Any] | None) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "setup": {name: _pack(getattr(setup, name), arrays) for name in SETUP},
+        "state": {name: _pack(value, arrays) for name, value in state._asdict().items()},
+    }
+
+
+def _pack(value: Any, arrays: dict[str, Any] | None) -> Any:
+    if isinstance(value, np.ndarray) and value.ndim:
+        if arrays is not None and value.size > 16:
+            name = f"array{len(arrays)}"
+            arrays[name] = value
+            return {"array": name}
+        return [_pack(v, arrays) for v in value]
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, tuple | list):
+        return [_pack(v, arrays) for v in value]
+    if is_dataclass(value) and not isinstance(value, type):
+        return {"type": type(value).__name__, **{f.name: _pack(getattr(value, f.name), arrays) for f in fields(value)}}
+    return {"lost": repr(value)}
+
+
+def _unpack(value: Any, arrays: dict[str, Any]) -> Any:
+    if isinstance(value, list):
+        return [_unpack(v, arrays) for v in value]
+    if value in ("inf", "-inf", "nan"):
+        return float(value)
+    if not isinstance(value, dict):
+        return value
+    if "array" in value:
+        return arrays[value["array"]]
+    if "lost" in value:
+        raise ValueError(f"{value['lost']} could not be saved: give the method again, from_json(text, method=...)")
+    options = {name: _unpack(v, arrays) for name, v in value.items() if name != "type"}
+    kind = value.get("type")
+    if kind == "Schedule":
+        raise ValueError("a schedule is a function and could not be saved: give it again, from_json(text, method=...)")
+    if kind not in known:
+        raise ValueError(
+            f"{kind!r} is not known here: give the method again, or add the class to trimtab.storage.known"
+        )
+    positional = next((name for name in ("parts", "members") if name in options), None)
+    return known[kind](*options[positional]) if positional else known[kind](**options)
+
+
+def _read(document: Any, arrays: dict[str, Any], method: Method | None) -> tuple[Setup, State]:
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise ValueError("this is not a saved tuner: give what to_json() or save() wrote")
+    if document.get("version") != VERSION:
+        raise ValueError(
+            f"the tuner was saved in version {document.get('version')!r} of the format,"
+            f" and this trimtab reads version {VERSION}: use the trimtab that wrote it"
+        )
+    try:
+        options = dict(document["setup"])
+        if method is not None:
+            options["method"] = None
+        options = {name: _unpack(v, arrays) for name, v in options.items()}
+        setup = Setup(**{**options, "method": method or options["method"], "shape": tuple(options["shape"])})
+        return setup, _state(setup, document["state"], arrays)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"the saved tuner is damaged ({error!r}): restore it from a copy") from None
+
+
+def _state(setup: Setup, saved: dict[str, Any], arrays: dict[str, Any]) -> State:
+    """The saved state, in the types and shapes of a fresh one."""
+    blank = init(setup, setup.outward(setup.home.project(np.full(setup.shape, 0.5))))
+    part = {name: _unpack(v, arrays) for name, v in saved.items()}
+    centre = np.array(part["centre"], dtype=float)
+    if centre.shape != setup.shape or not np.isfinite(centre).all():
+        raise ValueError(f"the saved centre has shape {centre.shape} instead of {setup.shape}, or is not finite")
+    centre.flags.writeable = False
+
+    def like(fresh: Any, old: Any) -> Any:
+        if isinstance(fresh, tuple):
+            return tuple(like(f, o) for f, o in zip(fresh, old, strict=True))
+        return (
+            np.array(old, dtype=fresh.dtype).reshape(fresh.shape) if isinstance(fresh, np.ndarray) else type(fresh)(old)
+        )
+
+    return State(
+        round=int(part["round"]),
+        centre=centre,
+        memory=like(blank.memory, part["memory"]),
+        gain=like(blank.gain, part["gain"]),
+        skipped=like(blank.skipped, part["skipped"]),
+        pending=tuple(int(p) for p in part["pending"]),
+    )

@@ -1,0 +1,169 @@
+"""The stateful face of the core: `Tuner` holds one setup and one state, and delegates."""
+
+from __future__ import annotations
+
+import operator
+import os
+import secrets
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from trimtab import core, storage
+from trimtab.core import Setup, State
+from trimtab.domains import Domain, Everywhere
+from trimtab.methods import Method, auto
+
+Array = NDArray[np.float64]
+
+SHARE = 0.05  # the default radius, as a share of the range (or of the size of x0)
+
+
+class Trial(NamedTuple):
+    """A query to measure: `x`, and the `id` to tell its value under."""
+
+    id: int
+    x: Array
+
+
+class Tuner:
+    """Keeps a drifting system at its best operating point, from one measurement per round.
+
+    x0: where the system is now; `(d,)`, or `(lanes, d)` for many systems at once.
+    method: one of `trimtab.methods`; by default `auto`, which needs no step size.
+    bounds: (low, high) per coordinate; coordinates are scaled to the range, so the method's radius is a share of it.
+    domain: any other set that queries have to stay in (its coordinates are not scaled).
+    seed: of the probing directions; by default a fresh one, kept in the saved state. `lane` numbers the first lane.
+    max_pending: how many trials may be open at once, for values that come late or out of order.
+
+    >>> tuner = Tuner([0.2, 30.0], bounds=[(0, 1), (1, 100)], seed=0)
+    >>> for _ in range(500):
+    ...     trial = tuner.ask()
+    ...     tuner.tell(trial, (trial.x[0] - 0.6) ** 2 + (trial.x[1] / 100 - 0.7) ** 2)
+    >>> bool(abs(tuner.centre[0] - 0.6) < 0.1), bool(abs(tuner.centre[1] - 70) < 10)
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        x0: ArrayLike,
+        method: Method | None = None,
+        *,
+        bounds: ArrayLike | None = None,
+        domain: Domain | None = None,
+        seed: int | None = None,
+        maximise: bool = False,
+        max_pending: int = 1,
+        lane: int = 0,
+    ) -> None:
+        try:
+            x = np.array(x0, dtype=float)
+        except (TypeError, ValueError):
+            raise TypeError(f"x0={x0!r} is not a list of numbers") from None
+        if x.ndim not in (1, 2) or x.size == 0:
+            raise ValueError(f"x0 has shape {x.shape}: give (d,) for one system, or (lanes, d) for several")
+        if method is None:
+            method = auto(radius=_default_radius(x, bounds, domain))
+        elif not isinstance(method, Method):
+            raise TypeError(f"method={method!r} is not a Method: use for example tt.residual(radius=0.05, step=3e-3)")
+        self.setup = Setup(
+            method,
+            x.shape,
+            domain=Everywhere() if domain is None else domain,
+            bounds=bounds,
+            seed=secrets.randbits(63) if seed is None else seed,
+            lane=lane,
+            maximise=maximise,
+            max_pending=max_pending,
+        )
+        self.state: State = core.init(self.setup, x)
+
+    @property
+    def centre(self) -> Array:
+        """The operating point now (not "the best so far", which means nothing under drift)."""
+        return self.setup.outward(self.state.centre)
+
+    @property
+    def round(self) -> int:
+        """The number of the next new trial."""
+        return self.state.round
+
+    @property
+    def skipped(self) -> Any:
+        """How many rounds brought no value (one number per lane)."""
+        return self.state.skipped
+
+    @property
+    def pending(self) -> tuple[Trial, ...]:
+        """The trials handed out and not yet told (with max_pending > 1); their queries are about the present centre."""
+        return tuple(Trial(p, core.ask(self.setup, self.state, p)) for p in self.state.pending)
+
+    def ask(self) -> Trial:
+        """The next query. Asking again before telling gives the same one, unless several may be pending."""
+        state = self.state
+        trial = Trial(state.round, core.ask(self.setup, state))
+        if self.setup.max_pending > 1:
+            if len(state.pending) >= self.setup.max_pending:
+                raise RuntimeError(
+                    f"{len(state.pending)} trials are open and max_pending={self.setup.max_pending}:"
+                    f" tell or skip one of {', '.join(map(str, state.pending))} first"
+                )
+            self.state = state._replace(round=state.round + 1, pending=(*state.pending, state.round))
+        return trial
+
+    def tell(self, trial: Trial | int, value: Any) -> None:
+        """The measured value(s) of a trial; None or NaN if the measurement failed."""
+        try:
+            id = trial.id if isinstance(trial, Trial) else operator.index(trial)
+        except TypeError:
+            raise TypeError(f"trial={trial!r} is neither a Trial nor its id: tell(trial, value)") from None
+        self.state = core.tell(self.setup, self.state, value, id)
+
+    def skip(self, trial: Trial | int) -> None:
+        """The measurement failed: the round passes, the centre and the anchor stay."""
+        self.tell(trial, None)
+
+    def to_json(self) -> str:
+        """Setup and state, exact, for humans."""
+        return storage.to_json(self.setup, self.state)
+
+    @classmethod
+    def from_json(cls, text: str, *, method: Method | None = None) -> Tuner:
+        """The tuner that `to_json` wrote; `method` replaces one that could not be written (a schedule)."""
+        return cls._of(*storage.from_json(text, method=method))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """One file, written atomically: JSON if its name ends with .json, else compact binary (for large d)."""
+        storage.save(path, self.setup, self.state)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, method: Method | None = None) -> Tuner:
+        """The tuner that `save` wrote."""
+        return cls._of(*storage.load(path, method=method))
+
+    @classmethod
+    def _of(cls, setup: Setup, state: State) -> Tuner:
+        tuner = cls.__new__(cls)
+        tuner.setup, tuner.state = setup, state
+        return tuner
+
+    def __repr__(self) -> str:
+        return (
+            f"<Tuner round={self.round} centre={np.array2string(self.centre, threshold=6)} method={self.setup.method}>"
+        )
+
+
+def _default_radius(x: Array, bounds: ArrayLike | None, domain: Domain | None) -> float:
+    if bounds is not None:
+        return SHARE
+    if domain is not None and np.isfinite(inner := domain.inner_radius(x.shape[-1])):
+        return SHARE * inner
+    radius = SHARE * (float(np.abs(x).max()) or 1.0)
+    warnings.warn(
+        f"no method and no bounds given: probing with radius={radius:.3g}, {SHARE:.0%} of the largest coordinate of x0;"
+        " give bounds=, or method=tt.auto(radius=...), to choose it",
+        stacklevel=3,
+    )
+    return radius
