@@ -1,1 +1,384 @@
-"""The contract, as functions that any method, domain or problem must pass."""
+"""The contract, as functions that any method, tuner or domain must pass.
+
+`check_method` and `check_domain` run everything that applies and raise `CheckError`, which says in words what is wrong.
+`check_tuner` takes a function (x0, seed) → tuner and needs only `ask`, `tell`, `skip`, `centre`, `to_json` and
+`from_json`, so that it can judge implementations that share no code with this package. The statistical checks
+use fixed seeds and raise a false alarm with a chance below 1e-6.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+import random
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trimtab.core import Setup
+from trimtab.directions import Gaussian, Rademacher, Sphere
+from trimtab.domains import Box, Domain, Everywhere
+from trimtab.methods import Method
+from trimtab.tuner import Tuner
+
+Array = NDArray[np.float64]
+Make = Callable[[Array, int], Any]
+
+SIGMAS = 6.0  # of the statistical checks: 2e-9 per comparison
+
+
+class CheckError(AssertionError):
+    """A broken promise, in words."""
+
+
+def check_method(method: Method, *, dim: int = 3, domain: Domain | None = None) -> None:
+    """All promises of the contract that a method has to keep.
+
+    >>> from trimtab.methods import residual
+    >>> check_method(residual(radius=0.1, step=0.01))
+    """
+
+    def make(x0: Array, seed: int) -> Tuner:
+        return Tuner(x0, method, domain=domain, seed=seed)
+
+    def inside(x0: Array, seed: int) -> Tuner:
+        return Tuner(x0, method, domain=Box(-1.0, 1.0), seed=seed)
+
+    setup = Setup(method, (dim,), domain=domain or Everywhere())
+    check_tuner(make, dim=dim, queries=method.queries, anchored=method.estimator.recall > 0)
+    _check_lanes(method, dim, domain)
+    if method.scale_free:
+        check_scale_free(make, dim=dim, queries=method.queries)
+    if _is_plain(method):
+        rate, _ = method.step.rate((), 1.0, 1, setup.probe, dim)
+        check_unbiased(make, dim=dim, setup=setup, step=float(rate), static=max(method.estimator.lags) == 0)
+    bounded = not isinstance(method.directions, Gaussian) and not isinstance(
+        getattr(method.directions, "base", None), Gaussian
+    )
+    if bounded and method.radius < 0.5 and method.margin != "none":
+        check_feasible(inside, domain=Box(-1.0, 1.0), dim=dim, queries=method.queries)
+
+
+def check_tuner(make: Make, *, dim: int = 3, queries: int = 1, anchored: bool = True) -> None:
+    """The promises that need no knowledge of the method: queries, ids, skips, resume, memory.
+
+    anchored: whether the method contrasts values with earlier ones, so that a constant value tells nothing.
+    """
+    check_queries(make, dim=dim, queries=queries)
+    check_still(make, dim=dim, queries=queries, anchored=anchored)
+    check_skips(make, dim=dim, queries=queries)
+    check_errors(make, dim=dim, queries=queries)
+    check_resume(make, dim=dim, queries=queries)
+    check_memory(make, dim=dim, queries=queries)
+
+
+def check_queries(make: Make, *, dim: int, queries: int) -> None:
+    """One query per round (or as many as declared), the same when asked again, ids in order, no global randomness."""
+    shape = (dim,) if queries == 1 else (queries, dim)
+    before = random.getstate(), pickle.dumps(np.random.get_state())  # noqa: NPY002
+    tuner = make(np.zeros(dim), 1)
+    for round, objective in zip(range(20), _objectives(dim), strict=False):
+        first, again = tuner.ask(), tuner.ask()
+        if np.shape(first.x) != shape:
+            raise CheckError(
+                f"measures {np.size(first.x) // dim} points of shape {np.shape(first.x)} in one round,"
+                f" but {queries} of shape {shape} was promised"
+            )
+        if first.id != again.id or not np.array_equal(first.x, again.x):
+            raise CheckError("asking twice gives different queries: the direction must be a function of (seed, round)")
+        if first.id != round:
+            raise CheckError(f"round {round} has the trial id {first.id}: every tell must end exactly one round")
+        tuner.tell(first, objective(first.x))
+    twin = make(np.zeros(dim), 1)
+    other = make(np.zeros(dim), 2)
+    if not np.array_equal(twin.ask().x, make(np.zeros(dim), 1).ask().x):
+        raise CheckError("the same seed gives different queries: all randomness must come from the seed")
+    if np.array_equal(twin.ask().x, other.ask().x):
+        raise CheckError("different seeds give the same query: the seed is not used")
+    if before != (random.getstate(), pickle.dumps(np.random.get_state())):  # noqa: NPY002
+        raise CheckError("uses the global random state: two tuners in one process would disturb each other")
+
+
+def check_still(make: Make, *, dim: int, queries: int, anchored: bool = True) -> None:
+    """A flat objective moves nothing; the centre is not the perturbed point; the first value only anchors."""
+    start = np.linspace(-0.2, 0.2, dim)
+    for value in (0.0, 5.0) if anchored or queries > 1 else (0.0,):
+        tuner = make(start, 3)
+        for _ in range(10):
+            trial = tuner.ask()
+            tuner.tell(trial, _same(value, queries))
+            if not np.allclose(tuner.centre, start, rtol=0, atol=1e-12):
+                raise CheckError(
+                    f"the centre moved from {start} to {tuner.centre} on a constant value of {value}:"
+                    " the next centre must start from the centre, not from the query, and a constant is no contrast"
+                )
+    if anchored:
+        tuner = make(start, 4)
+        tuner.tell(tuner.ask(), 1e6)
+        if not np.array_equal(tuner.centre, make(start, 4).centre):
+            raise CheckError(
+                "the first measurement moved the centre: it has nothing to be contrasted with, and must only anchor"
+            )
+
+
+def check_skips(make: Make, *, dim: int, queries: int) -> None:
+    """A skipped round (skip, None, NaN) changes nothing but the round."""
+    for way in ("skip", "None", "NaN"):
+        tuner, twin = make(np.zeros(dim), 5), make(np.zeros(dim), 5)
+        objective = next(_objectives(dim))
+        for t in range(12):
+            trial, other = tuner.ask(), twin.ask()
+            if t in (3, 4, 8):
+                centre = np.array(tuner.centre)
+                if way == "skip":
+                    tuner.skip(trial)
+                else:
+                    tuner.tell(trial, None if way == "None" else _same(math.nan, queries))
+                twin.skip(other)
+                if not np.array_equal(centre, tuner.centre):
+                    raise CheckError(f"a failed measurement ({way}) moved the centre: it is not a bad point")
+                if tuner.ask().id != trial.id + 1:
+                    raise CheckError(f"a failed measurement ({way}) did not end the round")
+            else:
+                tuner.tell(trial, objective(trial.x))
+                twin.tell(other, objective(other.x))
+        if not np.array_equal(tuner.centre, twin.centre):
+            raise CheckError(f"{way} and skip lead to different centres")
+
+
+def check_errors(make: Make, *, dim: int, queries: int) -> None:
+    """Infinite values, non-numbers and unknown, duplicate or future ids are errors that leave the state as it was."""
+    tuner = make(np.zeros(dim), 6)
+    objective = next(_objectives(dim))
+    for _ in range(4):
+        trial = tuner.ask()
+        tuner.tell(trial, objective(trial.x))
+    good = _same(1.0, queries)
+    bad: list[tuple[str, Any, Any]] = [
+        ("an infinite value", tuner.ask(), _same(math.inf, queries)),
+        ("minus infinity", tuner.ask(), _same(-math.inf, queries)),
+        ("a word", tuner.ask(), "seven"),
+        ("a value of the wrong shape", tuner.ask(), [1.0, 2.0, 3.0]),
+        ("an id that was told before", 1, good),
+        ("an id that was never asked", 99, good),
+        ("a negative id", -1, good),
+    ]
+    before = tuner.to_json()
+    for what, trial, value in bad:
+        try:
+            tuner.tell(trial, value)
+        except (ValueError, TypeError, KeyError) as error:
+            if not str(error):
+                raise CheckError(f"{what} is refused without a word: say what was wrong and what to do") from None
+        else:
+            raise CheckError(f"{what} was accepted: it must be an error")
+        if tuner.to_json() != before:
+            raise CheckError(f"{what} was refused, but changed the state")
+
+
+def check_resume(make: Make, *, dim: int, queries: int) -> None:
+    """Saved and loaded, pickled or copied at any round, the rest of the path is the same to the last bit."""
+    ways: dict[str, Callable[[Any], Any]] = {
+        "saving and loading": lambda t: type(t).from_json(t.to_json()),
+        "pickling": lambda t: pickle.loads(pickle.dumps(t)),
+        "copying": copy.deepcopy,
+    }
+    for stop in (0, 1, 7, 20):
+        for way, twin_of in ways.items():
+            tuner = make(np.zeros(dim), 7)
+            objectives = _objectives(dim)
+            for _, objective in zip(range(stop), objectives, strict=False):
+                trial = tuner.ask()
+                tuner.tell(trial, objective(trial.x))
+            twin = twin_of(tuner)
+            for _, objective in zip(range(20), objectives, strict=False):
+                trial, other = tuner.ask(), twin.ask()
+                if trial.id != other.id or not np.array_equal(trial.x, other.x):
+                    raise CheckError(f"after {way} at round {stop}, the queries differ: the random stream was lost")
+                tuner.tell(trial, objective(trial.x))
+                twin.tell(other, objective(other.x))
+                if not np.array_equal(tuner.centre, twin.centre):
+                    raise CheckError(f"after {way} at round {stop}, the path differs: part of the memory was lost")
+
+
+def check_memory(make: Make, *, dim: int, queries: int) -> None:
+    """The tuner does not grow with the number of rounds."""
+    tuner = make(np.zeros(dim), 8)
+    sizes = []
+    for rounds in (200, 2000):
+        for _, objective in zip(range(rounds), _objectives(dim), strict=False):
+            trial = tuner.ask()
+            tuner.tell(trial, objective(trial.x))
+        sizes.append((len(pickle.dumps(tuner)), len(tuner.to_json())))
+    for before, after in zip(*sizes, strict=True):
+        if after > before * 1.2 + 64:
+            raise CheckError(f"keeps growing: {before} bytes after 200 rounds, {after} after 2200; memory must be O(d)")
+
+
+def check_scale_free(make: Make, *, dim: int, queries: int) -> None:
+    """a·f + b, a > 0, has the same path as f."""
+    for a, b in ((1e-6, 0.0), (1e6, 0.0), (1.0, 100.0), (50.0, -3.0)):
+        tuner, twin = make(np.zeros(dim), 9), make(np.zeros(dim), 9)
+        for _, objective in zip(range(30), _objectives(dim), strict=False):
+            trial, other = tuner.ask(), twin.ask()
+            tuner.tell(trial, objective(trial.x))
+            twin.tell(other, a * objective(other.x) + b)
+        if not np.allclose(tuner.centre, twin.centre, rtol=1e-6, atol=1e-9):
+            raise CheckError(f"claims to be scale-free, but {a:g}·f + {b:g} leads elsewhere than f")
+
+
+def check_unbiased(
+    make: Make, *, dim: int, setup: Setup, step: float, static: bool = True, samples: int = 3000
+) -> None:
+    """The mean move is −η·∇f_δ: against the analytic smoothed gradient of a linear plus quadratic objective.
+
+    f(x) = ⟨b, x⟩ + ½xᵀAx has ∇f_δ = ∇f for every symmetric law of u. For a domain with a plane the gradient is its
+    part in that plane. The objective changes between the two rounds by a jump and a turn, unless it has to be static.
+    """
+    rng = np.random.default_rng(0)
+    m = rng.standard_normal((dim, dim))
+    a, b = 0.3 * (m + m.T), rng.standard_normal(dim)
+    start = np.full(dim, 1.0 / dim) if setup.domain.reach(dim, 1.0, 1.0) != (1.0, 1.0) else np.linspace(-0.3, 0.3, dim)
+    expected = -step * setup.domain.flatten(b + a @ start)
+    mirrored = setup.directions.mirrors(1)  # then the value before tells of the gradient too, and must be of the same f
+    then = _quadratic(a, b)
+    first = then if mirrored or not static else _quadratic(a, -2 * b, 0.2)
+    moves = np.empty((samples, dim))
+    for seed in range(samples):
+        tuner = make(start, seed)
+        for objective in (first, then, then, then) if mirrored else (first, then):
+            before = np.array(tuner.centre)
+            trial = tuner.ask()
+            tuner.tell(trial, objective(trial.x))
+        # The centre may have moved before the last round: the gradient's change on the way is known.
+        moves[seed] = np.asarray(tuner.centre) - before + step * setup.domain.flatten(a @ (before - start))
+    error = np.abs(moves.mean(0) - expected)
+    spread = moves.std(0) / math.sqrt(samples) + 1e-12 * step
+    if np.any(error > SIGMAS * spread):
+        ratio = float(moves.mean(0) @ expected / (expected @ expected))
+        raise CheckError(
+            f"the mean move is {moves.mean(0)} instead of {expected} = −step·(smoothed gradient), {ratio:.3g} times it,"
+            f" {float(np.max(error / spread)):.0f} standard errors away: check the factor 1/radius, and that the"
+            " direction is independent of the anchor"
+        )
+
+
+def check_feasible(make: Make, *, domain: Domain, dim: int, queries: int, rounds: int = 300) -> None:
+    """Every query is inside the domain, whatever values are told."""
+    rng = np.random.default_rng(1)
+    normal = rng.standard_normal(dim)
+    hostile: list[Callable[[int, Array], Any]] = [
+        lambda t, x: 1e300 * (-1) ** t,
+        lambda t, x: 1e-300 * (-1) ** t,
+        lambda t, x: 1e12 * float(np.asarray(x).reshape(-1, dim)[0] @ normal),
+        lambda t, x: 10.0 ** (t % 300),
+        lambda t, x: rng.standard_cauchy(),
+    ]
+    for k, value in enumerate(hostile):
+        tuner = make(domain.middle(dim), k)
+        for t in range(rounds):
+            trial = tuner.ask()
+            if not np.all(domain.contains(np.reshape(trial.x, (-1, dim)), 0.0)):
+                raise CheckError(f"the query {trial.x} of round {t} is outside {domain}")
+            if not np.all(np.isfinite(tuner.centre)):
+                raise CheckError(f"the centre became {tuner.centre} after hostile values")
+            tuner.tell(trial, _spread(value(t, trial.x), queries))
+
+
+def check_domain(domain: Domain, *, dim: int = 3, samples: int = 200) -> None:
+    """Projection, membership and both shrinkages of a convex set.
+
+    >>> check_domain(Box(-1.0, 1.0))
+    """
+    rng = np.random.default_rng(2)
+    dim = domain.dim or dim
+    size = domain.outer_radius(dim)
+    middle = domain.middle(dim) if math.isfinite(size) else np.zeros(dim)
+    size = size if math.isfinite(size) else 10.0
+    points = middle + 2 * size * rng.standard_normal((samples, dim))
+    near = domain.project(points.copy())
+    one_by_one = np.stack([domain.project(p.copy()) for p in points])
+    tolerance = 1e-8 * (size + float(np.abs(middle).max()))
+    if not np.allclose(near, one_by_one, rtol=0, atol=tolerance):
+        raise CheckError("projecting rows together and one by one differ")
+    if not np.all(domain.contains(near)):
+        raise CheckError("a projected point is not inside")
+    if not np.allclose(domain.project(near.copy()), near, rtol=0, atol=tolerance):
+        raise CheckError("projecting twice moves the point again: the nearest point of a point inside is itself")
+    apart = np.linalg.norm(near[1:] - near[:-1], axis=1) - np.linalg.norm(points[1:] - points[:-1], axis=1)
+    if np.any(apart > tolerance):
+        raise CheckError("two points are farther apart after projection than before: it must not expand distances")
+    angle = np.einsum("id,ijd->ij", points - near, near[None] - near[:, None])
+    if np.any(angle > 10 * tolerance * size):
+        raise CheckError("a projected point is not the nearest one: ⟨x − Πx, z − Πx⟩ ≤ 0 fails for some z inside")
+    _check_shrinkage(domain, dim, points)
+
+
+def _check_shrinkage(domain: Domain, dim: int, points: Array) -> None:
+    inner = domain.inner_radius(dim)
+    radius = 0.3 * inner / math.sqrt(dim) if math.isfinite(inner) else 0.3
+    for law in (Rademacher(), Sphere()):
+        each, length = domain.reach(dim, *(radius * r for r in law.reach(dim)))
+        smaller = {"erode": domain.erode(dim, each, length)}
+        if math.isfinite(domain.outer_radius(dim)):
+            smaller["scale"] = domain.scale(dim, min(length, each * math.sqrt(dim)) / inner + 1e-12)
+        for name, home in smaller.items():
+            u = np.empty_like(points)
+            law.fill(np.random.default_rng(3), u)
+            queries = home.project(points.copy()) + radius * domain.flatten(u)
+            if not np.all(domain.contains(queries, 0.0)):
+                raise CheckError(f"a probe by {law} leaves {domain} from a centre in the set that {name} gave")
+
+
+def _check_lanes(method: Method, dim: int, domain: Domain | None) -> None:
+    """Many systems at once behave as each alone."""
+    starts = np.zeros((3, dim)) if domain is None else np.tile(domain.middle(dim), (3, 1))
+    many = Tuner(starts, method, domain=domain, seed=11)
+    alone = [Tuner(x, method, domain=domain, seed=11, lane=k) for k, x in enumerate(starts)]
+    for t, objective in zip(range(30), _objectives(dim), strict=False):
+        trial = many.ask()
+        values = np.array([(k + 1) * np.asarray(objective(trial.x[k])) for k in range(3)])
+        if t % 7 == 3:
+            values[t % 3] = math.nan
+        many.tell(trial, values)
+        for k, tuner in enumerate(alone):
+            other = tuner.ask()
+            if not np.array_equal(other.x, trial.x[k]):
+                raise CheckError(f"lane {k} queries elsewhere than the same system alone, in round {t}")
+            tuner.tell(other, values[k])
+    for k, tuner in enumerate(alone):
+        if not np.allclose(tuner.centre, many.centre[k], rtol=1e-12, atol=1e-14):
+            raise CheckError(f"lane {k} ends elsewhere than the same system alone")
+
+
+def _is_plain(method: Method) -> bool:
+    """Whether a move is −η·ĝ with a known η."""
+    return method.max_move is None and type(method.step).__name__ == "Constant"
+
+
+def _quadratic(a: Array, b: Array, c: float = 0.0) -> Callable[[Array], Any]:
+    def objective(x: Array) -> Any:
+        values = np.asarray(x) @ b + 0.5 * ((x @ a) * x).sum(-1) + c
+        return float(values) if values.ndim == 0 else values
+
+    return objective
+
+
+def _objectives(dim: int) -> Iterator[Callable[[Array], Any]]:
+    """A drifting quadratic: (d,) → a number, (queries, d) → an array."""
+    t = 0
+    while True:
+        optimum = 0.3 * np.sin(np.arange(1, dim + 1) + 0.05 * t)
+        yield _quadratic(np.eye(dim), -optimum, 0.01 * t)
+        t += 1
+
+
+def _same(value: float, queries: int) -> Any:
+    return value if queries == 1 else np.full(queries, value)
+
+
+def _spread(value: float, queries: int) -> Any:
+    return float(value) if queries == 1 else np.clip(value, -1e300, 1e300) * np.linspace(1.0, -1.0, queries)

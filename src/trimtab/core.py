@@ -81,6 +81,7 @@ class Setup:
     radii: tuple[float, ...] = field(init=False, repr=False)
     """The radius of each query of a round: offset·δ."""
     _gains: tuple[float, float] = field(init=False, repr=False)
+    _plain: bool = field(init=False, repr=False)
     _largest: float = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -103,6 +104,7 @@ class Setup:
         self._put("home", self._home(law, radius))
         self._put("probe", radius * math.sqrt(self.dim / law.scale(self.dim)))
         self._put("radii", tuple(offset * radius for offset in self.method.estimator.offsets))
+        self._put("_plain", self.lanes is None and len(self.radii) == 1)
         self._put("_gains", (gain, gain / (1.0 + self.method.estimator.recall)))
         around = self.domain.outer_radius(self.dim)
         farthest = FARTHEST * around if math.isfinite(around) else FARTHEST_FREE * self.probe
@@ -173,11 +175,8 @@ class Setup:
 
     def read(self, values: Any) -> tuple[Value, ...] | None:
         """The values of a round's queries, to be minimised; NaN in lanes that have none, None if none has."""
-        if type(values) is float and self.lanes is None and len(self.radii) == 1:
-            if values - values != 0.0:
-                return None if values != values else _refuse(values)
-            y = max(-LARGEST, min(LARGEST, values))
-            return (-y if self.maximise else y,)
+        if type(values) is float and self._plain and -LARGEST <= values <= LARGEST:  # the fast way, most of the time
+            return (-values if self.maximise else values,)
         if values is None:
             return None
         shape: tuple[int, ...] = () if self.lanes is None else (self.lanes,)
@@ -277,16 +276,19 @@ def _move(setup: Setup, state: State, y: tuple[Value, ...], trial: int) -> tuple
     if contrast != contrast:  # the first measurement only anchors
         return state.centre, memory, state.gain, state.skipped
     rate, gain = method.step.rate(state.gain, contrast, trial, setup.probe, setup.dim)
-    factor = float(-rate * contrast * setup.gain(trial))
-    factor = max(-setup._largest, min(setup._largest, factor))
+    factor: Any = -rate * contrast * setup.gain(trial)
+    if not -setup._largest <= factor <= setup._largest:
+        factor = math.copysign(setup._largest, factor)
     u = setup.direction(trial)
     if method.max_move is not None:
-        length = abs(factor) * math.sqrt(float(u @ u))
+        length = abs(factor) * math.sqrt(np.einsum("i,i->", u, u))
         if length > method.max_move * setup.probe:
             factor *= method.max_move * setup.probe / length
     target = u * factor
     target += state.centre
-    return _frozen(setup.home.project(target)), memory, gain, state.skipped
+    target = setup.home.project(target)
+    target.setflags(write=False)
+    return target, memory, gain, state.skipped
 
 
 def _move_lanes(setup: Setup, state: State, y: tuple[Value, ...], trial: int) -> tuple[Array, Memory, Memory, Any]:
@@ -318,5 +320,5 @@ def _keep(mask: NDArray[np.bool_], old: Memory, new: Memory) -> Memory:
 
 
 def _frozen(x: Array) -> Array:
-    x.flags.writeable = False
+    x.setflags(write=False)
     return x

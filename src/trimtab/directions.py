@@ -19,7 +19,8 @@ from trimtab.randomness import DIRECTIONS, Keyed
 
 Array = NDArray[np.float64]
 
-BLOCK = 2048  # numbers drawn together for one lane: a few rounds at a time when d is small, one when it is large
+BLOCK = 4096  # numbers drawn in sequence for one lane: many rounds when d is small, one when it is large
+CACHE = 2**20  # numbers kept for all lanes, unless a single round needs more
 
 
 class Directions(Protocol):
@@ -42,7 +43,7 @@ class Directions(Protocol):
         ...
 
     def fill(self, rng: np.random.Generator, out: Array) -> None:
-        """Draw independent directions into the rows of `out`."""
+        """Draw independent directions into the rows of `out`, row after row, so that fewer rows are the same ones."""
         ...
 
 
@@ -108,9 +109,10 @@ class Rademacher(_Fresh):
         return 1.0, math.sqrt(dim)
 
     def fill(self, rng: np.random.Generator, out: Array) -> None:
-        words = rng.bit_generator.random_raw(-(-out.size // 64))
-        bits = np.unpackbits(np.asarray(words, dtype="<u8").view(np.uint8), count=out.size)
-        np.multiply(bits.reshape(out.shape), 2.0, out=out)
+        rows, dim = out.shape
+        words = rng.bit_generator.random_raw(rows * -(-dim // 64)).reshape(rows, -1)  # whole words for each row
+        bits = np.unpackbits(np.asarray(words, dtype="<u8").view(np.uint8), axis=1, count=dim)
+        np.multiply(bits, 2.0, out=out)
         out -= 1.0
 
 
@@ -120,7 +122,8 @@ class Paired:
 
     On the second round of a pair the previous value was measured at −u, so it tells of the gradient too. The tuner
     knows this and divides the estimate by 1 + `recall` of the estimator, which makes it a mean of the two rounds'
-    smoothed gradients: exact for a function that stands still, lagging by half a round under drift (Remark 2.5).
+    smoothed gradients: exact for a function that stands still, lagging by half a round under drift (Remark 2.5). Made
+    for estimators that contrast: a plain one-point step to −u·y first makes the second estimate depend on the offset.
 
     >>> Paired().locate(4), Paired().locate(5), Paired(Sphere()).scale(3)
     ((2, 1.0), (2, -1.0), 3.0)
@@ -158,26 +161,41 @@ class Stream:
     def __init__(self, law: Directions, shape: tuple[int, ...], *, seed: int, lane: int = 0) -> None:
         self.law, self.shape, self.seed, self.lane = law, shape, seed, lane
         self._rows = max(1, BLOCK // shape[-1])
+        # Many lanes draw a block in several chunks, so that the cache stays small.
+        self._chunk = min(self._rows, max(1, CACHE // math.prod(shape)))
         self._keyed = Keyed(seed, DIRECTIONS)
         self._lock = threading.Lock()
-        self._index = -1
-        self._block = np.empty(0)
+        self._index, self._start, self._block = -1, 0, np.empty((0, *shape))
+        self._states = self._keyed.states(0)
+        self._latest: tuple[int, Array] = (-1, self._block)
 
     def __call__(self, round: int) -> Array:
         """u of this round, shape (d,) or (lanes, d); a view that must not be written to."""
+        latest, u = self._latest
+        if latest == round:  # tell comes after ask
+            return u
         draw, sign = self.law.locate(round)
         index, row = divmod(draw, self._rows)
         with self._lock:
-            if index != self._index:
-                self._block, self._index = self._drawn(index), index
-            u: Array = self._block[row]
-        return u if sign > 0 else -u
+            if index != self._index or row < self._start:
+                self._states = self._keyed.states(index, self.lane, *self.shape[:-1])
+                self._index, self._start = index, 0
+                self._block = self._drawn(min(self._chunk, self._rows))
+            while row >= self._start + len(self._block):
+                self._start += len(self._block)
+                self._block = self._drawn(min(self._chunk, self._rows - self._start))
+            drawn: Array = self._block[row - self._start]
+        u = drawn if sign > 0 else np.negative(drawn)
+        self._latest = (round, u)
+        return u
 
-    def _drawn(self, index: int) -> Array:
+    def _drawn(self, rows: int) -> Array:
+        """The next rows of the present block."""
         *lanes, dim = self.shape
-        block = np.empty((self._rows, *self.shape))
-        one = np.empty((self._rows, dim)) if lanes else block
-        for k, rng in enumerate(self._keyed.generators(index, self.lane, *lanes)):
+        block = np.empty((rows, *self.shape))
+        one = np.empty((rows, dim)) if lanes else block
+        last = self._start + rows == self._rows
+        for k, rng in enumerate(self._keyed.resume(self._states, last=last)):
             self.law.fill(rng, one)
             if lanes:
                 block[:, k] = one

@@ -97,7 +97,7 @@ class HighPass(_OneQuery):
     (1.0, (2.5,))
     """
 
-    beta: float = 0.8
+    beta: float = 0.5
 
     def __post_init__(self) -> None:
         if not 0 <= self.beta < 1:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from trimtab.directions import Directions
+from trimtab.directions import Directions, Paired, Rademacher
 from trimtab.estimators import Estimator, HighPass, ModifiedTwoPoint, OnePoint, Residual, TwoPoint
 from trimtab.steps import Normalised, Step, as_step
 
@@ -103,7 +103,7 @@ def modified_two_point(*, radius: float, step: Any, directions: Directions | Non
 
 
 def high_pass(
-    *, radius: float, step: Any, beta: float = 0.8, directions: Directions | None = None, **more: Any
+    *, radius: float, step: Any, beta: float = 0.5, directions: Directions | None = None, **more: Any
 ) -> Method:
     """One query per round, contrasted with a running mean of the values before.
 
@@ -113,16 +113,17 @@ def high_pass(
     return Method(estimator=HighPass(beta), radius=radius, step=step, directions=directions, **more)
 
 
-def auto(*, radius: float, directions: Directions | None = None) -> Method:
-    """No step size: high-pass feedback in units of its own rms, no move longer than half a probe.
+def auto(*, radius: float) -> Method:
+    """No step size: high-pass feedback on paired signs, in units of its own rms, no move longer than half a probe.
 
-    The path is the same for a·f + b, a > 0.
+    The path is the same for a·f + b, a > 0. On drifting quadratics (d = 2 to 100, condition 1 and 30, slow and fast,
+    with and without noise) its regret is about that of residual feedback with the best step in hindsight.
 
     >>> auto(radius=0.05).scale_free
     True
     """
     return Method(
-        estimator=HighPass(0.8), radius=radius, step=Normalised(gain=1.0), directions=directions, max_move=0.5
+        estimator=HighPass(0.5), radius=radius, step=Normalised(2.0), directions=Paired(Rademacher()), max_move=0.5
     )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 DIRECTIONS, DRIFT, NOISE = 0, 1, 2
 """Purposes: numbers for different purposes are independent even under one seed."""
@@ -18,8 +19,6 @@ DIRECTIONS, DRIFT, NOISE = 0, 1, 2
 
 class Keyed:
     """The generators of one seed and purpose; setting one up costs about two microseconds.
-
-    The generator that is handed out is valid until the next one is.
 
     >>> keyed = Keyed(seed=7)
     >>> alone = [rng.random() for rng in keyed.generators(index=3, lane=1, lanes=1)]
@@ -39,12 +38,25 @@ class Keyed:
         self._sfc_state: Any = {**self._sfc.state, "state": self._words}
         self._rng = np.random.Generator(self._sfc)
 
-    def generators(self, index: int, lane: int = 0, lanes: int = 1) -> Iterator[np.random.Generator]:
-        """One generator per lane, positioned at the start of the numbers of (lane, index)."""
+    def states(self, index: int, lane: int = 0, lanes: int = 1) -> NDArray[np.uint64]:
+        """Where the numbers of (lane, index) start, for each lane: `(lanes, 4)`."""
         self._counter[:] = (lane, index, 0, 0)
         self._philox.state = self._philox_state
-        words = self._philox.random_raw(4 * lanes).reshape(lanes, 4)
-        for row in words:
+        words: NDArray[np.uint64] = self._philox.random_raw(4 * lanes).reshape(lanes, 4)
+        return words
+
+    def resume(self, states: NDArray[np.uint64], *, last: bool = True) -> Iterator[np.random.Generator]:
+        """One generator per row of states; valid until the next one is taken.
+
+        Unless it is the last time, `states` is moved on to where each generator was left.
+        """
+        for row in states:
             self._words["state"] = row
             self._sfc.state = self._sfc_state
             yield self._rng
+            if not last:
+                row[:] = self._sfc.state["state"]["state"]
+
+    def generators(self, index: int, lane: int = 0, lanes: int = 1) -> Iterator[np.random.Generator]:
+        """One generator per lane, at the start of the numbers of (lane, index); valid until the next one is taken."""
+        return self.resume(self.states(index, lane, lanes))

@@ -12,7 +12,6 @@ import json
 import math
 import os
 import tempfile
-import zipfile
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -91,11 +90,12 @@ def load(path: str | os.PathLike[str], *, method: Method | None = None) -> tuple
     path = Path(path)
     if path.suffix == ".json":
         return from_json(path.read_text(), method=method)
+    data = io.BytesIO(path.read_bytes())
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with np.load(data, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
         document = json.loads(arrays.pop("document").tobytes())
-    except (KeyError, ValueError, EOFError, zipfile.BadZipFile) as error:
+    except Exception as error:  # whatever the zip reader stumbles over, the file is not what save() wrote
         raise ValueError(f"{path} is not a saved tuner, or is damaged ({error}): restore it from a copy") from None
     return _read(document, arrays, method)
 
@@ -126,7 +126,7 @@ def _pack(value: Any, arrays: dict[str, Any] | None) -> Any:
         return [_pack(v, arrays) for v in value]
     if is_dataclass(value) and not isinstance(value, type):
         return {"type": type(value).__name__, **{f.name: _pack(getattr(value, f.name), arrays) for f in fields(value)}}
-    return {"lost": repr(value)}
+    return {"lost": getattr(value, "__qualname__", type(value).__name__)}
 
 
 def _unpack(value: Any, arrays: dict[str, Any]) -> Any:
@@ -142,8 +142,6 @@ def _unpack(value: Any, arrays: dict[str, Any]) -> Any:
         raise ValueError(f"{value['lost']} could not be saved: give the method again, from_json(text, method=...)")
     options = {name: _unpack(v, arrays) for name, v in value.items() if name != "type"}
     kind = value.get("type")
-    if kind == "Schedule":
-        raise ValueError("a schedule is a function and could not be saved: give it again, from_json(text, method=...)")
     if kind not in known:
         raise ValueError(
             f"{kind!r} is not known here: give the method again, or add the class to trimtab.storage.known"

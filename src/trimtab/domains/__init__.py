@@ -1,7 +1,8 @@
 """Where may we be?  Convex sets to project onto; see `trimtab.domains.sets`."""
 
-from trimtab.domains.combined import Intersection, Product
+from trimtab.domains.intersection import Intersection
 from trimtab.domains.polytope import Polytope
+from trimtab.domains.product import Product
 from trimtab.domains.sets import Ball, Box, Domain, Everywhere, Halfspace, Simplex
 
 __all__ = ["Ball", "Box", "Domain", "Everywhere", "Halfspace", "Intersection", "Polytope", "Product", "Simplex"]

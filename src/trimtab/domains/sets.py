@@ -54,12 +54,19 @@ class Domain(ABC):
         return u
 
     def reach(self, dim: int, each: float, length: float) -> tuple[float, float]:
-        """The largest coordinate and length of a direction after `flatten`."""
+        """What `erode` has to be told of directions of at most `each` and `length`: the same after `flatten`.
+
+        Sets made of sets leave it to their parts, which may differ in it.
+        """
         return each, length
+
+    def spread(self, dim: int, each: float, length: float) -> tuple[float, float]:
+        """The largest coordinate and length of any direction after `flatten`."""
+        return self.reach(dim, each, length)
 
     def middle(self, dim: int) -> Array:
         """The centre of the inner ball."""
-        raise ValueError(f"{self} has no middle, because it is not bounded")
+        raise ValueError(f"{self} has no middle, because it is not bounded: use margin='erode', or bound every side")
 
     def inner_radius(self, dim: int) -> float:
         """The radius of a ball about `middle` inside the set (within its plane, where it has one)."""
@@ -84,19 +91,32 @@ class Domain(ABC):
         return self.middle(dim) if about is None else about
 
 
-def no_room(domain: Domain, share: float) -> ValueError:
-    """The error to raise when a probe of the given reach does not fit, and only a share of it would."""
-    return ValueError(
-        f"the probes do not fit into {domain}: make the radius at most {max(share, 0.0):.3g} times what it is"
-    )
+def no_room(domain: Domain, room: float, need: float) -> ValueError:
+    """The error to raise when the probes need more than there is room for."""
+    share = min(1.0, max(0.0, room / need)) if need > 0 else 0.0
+    return ValueError(f"the probes do not fit into {domain}: make the radius less than {share:.3g} times what it is")
+
+
+def pulled_in(domain: Domain, x: Array, inner: Array) -> Array:
+    """The rows of x, moved towards an inner point as little (up to a factor of 2) as puts them inside exactly."""
+    for k in range(-50, 1):
+        inside = np.atleast_1d(domain.contains(x, 0.0))
+        if inside.all():
+            break
+        x = np.where(inside[:, None], x, inner + (1.0 - 2.0**k) * (x - inner))
+    return x
 
 
 def frozen(value: ArrayLike, name: str, *, infinite: bool = False) -> Any:
     """A number or a list of numbers as an array that nobody can change."""
-    array = np.array(value, dtype=float)
+    kind = "numbers other than NaN" if infinite else "finite numbers"
+    try:
+        array = np.array(value, dtype=float)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name}={value!r} is not made of numbers: give a number or a list of {kind}") from None
     bad = np.isnan(array) if infinite else ~np.isfinite(array)
     if array.ndim > 1 or array.size == 0 or np.any(bad):
-        raise ValueError(f"{name}={value!r} must be a number or a list of numbers without NaN")
+        raise ValueError(f"{name}={value!r} must be a number or a list of {kind}")
     array.flags.writeable = False
     return array
 
@@ -105,7 +125,7 @@ def common(*arrays: Array) -> int | None:
     """The dimension that arrays agree on; None if all are single numbers."""
     sizes = {a.size for a in arrays if a.ndim == 1}
     if len(sizes) > 1:
-        raise ValueError(f"the parts of the domain disagree on the dimension: {sorted(sizes)}")
+        raise ValueError(f"the parts of the domain disagree on the dimension: {sorted(sizes)}; give as many numbers")
     return sizes.pop() if sizes else None
 
 
@@ -163,15 +183,18 @@ class Box(Domain):
 
     def erode(self, dim: int, each: float, length: float) -> Domain:
         margin = min(each, length)
-        share = float(np.min(self.high - self.low)) / (2 * margin) if margin > 0 else math.inf
-        margin = margin + ROUNDING * (self._size() + margin)
-        if not np.all(self.low + margin < self.high - margin):
-            raise no_room(self, share)
-        return Box(self.low + margin, self.high - margin)
+        return self._shrunk(self.low + margin, self.high - margin, 2 * margin)
 
     def scale(self, dim: int, xi: float, about: Array | None = None) -> Domain:
         c = self.inner_point(dim, xi, about)
-        return Box(c + (1 - xi) * (self.low - c), c + (1 - xi) * (self.high - c))
+        need = xi * float(np.min(self.high - self.low))
+        return self._shrunk(c + (1 - xi) * (self.low - c), c + (1 - xi) * (self.high - c), need)
+
+    def _shrunk(self, low: Array, high: Array, need: float) -> Domain:
+        slack = ROUNDING * self._size()
+        if not np.all(low + slack < high - slack):
+            raise no_room(self, float(np.min(self.high - self.low - 2 * slack)), need)
+        return Box(low + slack, high - slack)
 
     def middle(self, dim: int) -> Array:
         if not np.isfinite(self.high - self.low).all():
@@ -224,15 +247,17 @@ class Ball(Domain):
         return np.asarray(length <= self.radius + tolerance * self._size())[()]
 
     def erode(self, dim: int, each: float, length: float) -> Domain:
-        margin = min(length, each * math.sqrt(dim))
-        radius = self.radius - margin - ROUNDING * math.sqrt(dim) * self._size()
-        if radius <= 0:
-            raise no_room(self, self.radius / margin)
-        return Ball(radius, self.centre)
+        return self._shrunk(dim, min(length, each * math.sqrt(dim)), self.centre)
 
     def scale(self, dim: int, xi: float, about: Array | None = None) -> Domain:
         c = self.inner_point(dim, xi, about)
-        return Ball((1 - xi) * self.radius, c + (1 - xi) * (self.centre - c))
+        return self._shrunk(dim, xi * self.radius, c + (1 - xi) * (self.centre - c))
+
+    def _shrunk(self, dim: int, margin: float, centre: Array) -> Domain:
+        room = self.radius - ROUNDING * math.sqrt(dim) * self._size()
+        if margin >= room:
+            raise no_room(self, room, margin)
+        return Ball(room - margin, centre)
 
     def middle(self, dim: int) -> Array:
         return np.broadcast_to(self.centre, (dim,)).copy()
@@ -264,13 +289,23 @@ class Simplex(Domain):
         object.__setattr__(self, "floor", frozen(self.floor, "floor"))
         if not (math.isfinite(self.total) and self.total > 0):
             raise ValueError(f"total={self.total!r} does not make a simplex: it must be a finite number > 0")
+        if self.floor.ndim:
+            self._spare(self.floor.size)
 
     @property
     def dim(self) -> int | None:
         return common(self.floor)
 
+    def _size(self) -> float:
+        return max(self.total, float(np.max(np.abs(self.floor))))
+
     def _spare(self, dim: int) -> float:
-        return self.total - float(np.sum(np.broadcast_to(self.floor, (dim,))))
+        spare = self.total - float(np.sum(self.floor) if self.floor.ndim else dim * self.floor)
+        if spare <= 0:
+            raise ValueError(
+                f"floor={self.floor} in {dim} coordinates leaves nothing of total={self.total}: lower the floor"
+            )
+        return spare
 
     def project(self, x: Array) -> Array:
         dim = x.shape[-1]
@@ -284,13 +319,16 @@ class Simplex(Domain):
         last = np.sum(falling * ranks > excess, axis=-1, keepdims=True)
         w -= np.take_along_axis(excess, last - 1, -1) / last
         np.maximum(w, 0.0, out=w)
+        positive = w > 0  # once more, on what the sum over many coordinates has lost
+        w -= (w.sum(-1, keepdims=True) - spare) / positive.sum(-1, keepdims=True) * positive
+        np.maximum(w, 0.0, out=w)
         w += self.floor
         return w
 
     def contains(self, x: ArrayLike, tolerance: float = 1e-9) -> Verdict:
         x = np.asarray(x, dtype=float)
-        adds_up = np.abs(x.sum(-1) - self.total) <= max(tolerance, 1e-12) * self.total
-        return np.all(x >= self.floor - tolerance * self.total, axis=-1) & adds_up
+        adds_up = np.abs(x.sum(-1) - self.total) <= max(tolerance, 1e-12) * self._size()
+        return np.all(x >= self.floor - tolerance * self._size(), axis=-1) & adds_up
 
     def flatten(self, u: Array) -> Array:
         flat: Array = u - u.mean(-1, keepdims=True)
@@ -302,13 +340,18 @@ class Simplex(Domain):
 
     def erode(self, dim: int, each: float, length: float) -> Domain:
         margin = min(each, length)
-        raised = Simplex(self.total, self.floor + margin + ROUNDING * self.total)
-        if raised._spare(dim) <= 0:
-            raise no_room(self, self._spare(dim) / (dim * margin))
-        return raised
+        return self._raised(dim, self.floor + margin, dim * margin)
 
     def scale(self, dim: int, xi: float, about: Array | None = None) -> Domain:
-        return Simplex(self.total, xi * self.inner_point(dim, xi, about) + (1 - xi) * self.floor)
+        floor = xi * self.inner_point(dim, xi, about) + (1 - xi) * self.floor
+        return self._raised(dim, floor, xi * self._spare(dim))
+
+    def _raised(self, dim: int, floor: Array, need: float) -> Domain:
+        slack = ROUNDING * self._size()
+        room = self._spare(dim) - 2 * dim * slack
+        if need >= room:
+            raise no_room(self, room, need)
+        return Simplex(self.total, floor + slack)
 
     def middle(self, dim: int) -> Array:
         return np.broadcast_to(self.floor + self._spare(dim) / dim, (dim,)).copy()
@@ -333,8 +376,10 @@ class Halfspace(Domain):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "normal", np.atleast_1d(frozen(self.normal, "normal")))
-        if not (np.any(self.normal) and math.isfinite(self.offset)):
-            raise ValueError(f"normal={self.normal}, offset={self.offset} do not make a halfspace: the normal is zero")
+        if not self.normal @ self.normal > 0:
+            raise ValueError(f"normal={self.normal} is zero and makes no halfspace: give the direction that is limited")
+        if not math.isfinite(self.offset):
+            raise ValueError(f"offset={self.offset!r} does not make a halfspace: it must be a finite number")
 
     @property
     def dim(self) -> int | None:
@@ -344,8 +389,10 @@ class Halfspace(Domain):
         excess = np.maximum(x @ self.normal - self.offset, 0.0)
         if not np.any(excess):
             return x
-        nearest: Array = x - (excess / (self.normal @ self.normal))[..., None] * self.normal
-        return nearest
+        for _ in range(2):  # from far away, the first time leaves the rounding error of the way
+            x = x - (excess / (self.normal @ self.normal))[..., None] * self.normal
+            excess = np.maximum(x @ self.normal - self.offset, 0.0)
+        return x
 
     def contains(self, x: ArrayLike, tolerance: float = 1e-9) -> Verdict:
         size = np.abs(x) @ np.abs(self.normal) + abs(self.offset)
@@ -353,8 +400,11 @@ class Halfspace(Domain):
 
     def erode(self, dim: int, each: float, length: float) -> Domain:
         reach = min(each * np.abs(self.normal).sum(), length * float(np.linalg.norm(self.normal)))
-        return Halfspace(self.normal, float(self.offset - reach - ROUNDING * (abs(self.offset) + reach)))
+        return self._shrunk(reach)
 
     def scale(self, dim: int, xi: float, about: Array | None = None) -> Domain:
         c = self.inner_point(dim, xi, about)
-        return Halfspace(self.normal, float((1 - xi) * self.offset + xi * (self.normal @ c)))
+        return self._shrunk(xi * (self.offset - self.normal @ c))
+
+    def _shrunk(self, reach: float) -> Domain:
+        return Halfspace(self.normal, float(self.offset - reach - ROUNDING * (abs(self.offset) + reach)))

@@ -1,0 +1,100 @@
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import trimtab as tt
+from trimtab.directions import BLOCK, Stream
+
+LAWS = [tt.Gaussian(), tt.Sphere(), tt.Rademacher(), tt.Paired(), tt.Paired(tt.Gaussian()), tt.Paired(tt.Sphere())]
+
+
+@pytest.mark.parametrize("law", LAWS, ids=str)
+@pytest.mark.parametrize("dim", [1, 2, 7, 100, BLOCK, BLOCK + 1])
+def test_a_direction_depends_on_seed_and_round_alone(law, dim):
+    forwards = Stream(law, (dim,), seed=5)
+    backwards = Stream(law, (dim,), seed=5)
+    rounds = [*list(range(12)), 10**6, 10**12]
+    expected = [forwards(t).copy() for t in rounds]
+    for t, u in reversed(list(zip(rounds, expected, strict=True))):
+        np.testing.assert_array_equal(backwards(t), u)
+        np.testing.assert_array_equal(Stream(law, (dim,), seed=5)(t), u)
+
+
+@pytest.mark.parametrize("law", LAWS, ids=str)
+def test_a_lane_is_the_same_alone_and_beside_others(law):
+    together = Stream(law, (6, 3), seed=5)
+    for lane in (0, 4):
+        alone = Stream(law, (3,), seed=5, lane=lane)
+        some = Stream(law, (2, 3), seed=5, lane=lane)
+        for t in (0, 1, 2, 5000):
+            np.testing.assert_array_equal(together(t)[lane], alone(t))
+            np.testing.assert_array_equal(together(t)[lane : lane + 2], some(t))
+
+
+@pytest.mark.parametrize("law", LAWS, ids=str)
+@pytest.mark.parametrize("dim", [2, 70])
+def test_many_lanes_draw_in_chunks_and_get_the_same(law, dim, monkeypatch):
+    whole = Stream(law, (5, dim), seed=5)
+    monkeypatch.setattr("trimtab.directions.CACHE", 5 * dim * 3)
+    chunked = Stream(law, (5, dim), seed=5)
+    order = [0, 1, 2, 3, 4, 10, 3, 200, 7, 8, 5000, 4999]
+    for t in order:
+        np.testing.assert_array_equal(chunked(t), whole(t))
+        assert chunked._block.size <= 5 * dim * 3
+
+
+def test_seeds_lanes_and_rounds_differ():
+    seen = {
+        tuple(Stream(tt.Gaussian(), (2,), seed=seed, lane=lane)(t))
+        for seed in (0, 1, 2**64 - 1)
+        for lane in (0, 1, 2**62)
+        for t in range(50)
+    }
+    assert len(seen) == 3 * 3 * 50
+
+
+@pytest.mark.parametrize("law", LAWS, ids=str)
+@pytest.mark.parametrize("dim", [1, 3, 50])
+def test_reach_is_reached_and_not_passed(law, dim):
+    u = np.array([Stream(law, (dim,), seed=1)(t) for t in range(400)])
+    each, length = law.reach(dim)
+    assert np.abs(u).max() <= each
+    assert np.linalg.norm(u, axis=1).max() <= length * (1 + 1e-12)
+    if law in (tt.Sphere(), tt.Rademacher()):
+        assert np.linalg.norm(u, axis=1).min() == pytest.approx(length)
+
+
+def test_paired_rounds_mirror_each_other():
+    law = tt.Paired(tt.Gaussian())
+    stream = Stream(law, (4,), seed=2)
+    for t in range(0, 40, 2):
+        np.testing.assert_array_equal(stream(t + 1), -stream(t))
+        assert not law.mirrors(t)
+        assert law.mirrors(t + 1)
+
+
+def test_streams_survive_pickling():
+    stream = Stream(tt.Rademacher(), (5, 3), seed=9, lane=2)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(stream))(17), stream(17))
+
+
+def test_threads_do_not_mix_up_directions():
+    shared = Stream(tt.Gaussian(), (500,), seed=3)
+    expected = {t: Stream(tt.Gaussian(), (500,), seed=3)(t).copy() for t in range(64)}
+
+    def work(k: int) -> bool:
+        order = np.random.default_rng(k).permutation(64)
+        return all(np.array_equal(shared(int(t)), expected[int(t)]) for t in order)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(work, range(32)))
+
+
+def test_the_global_random_state_is_left_alone():
+    np.random.seed(0)  # noqa: NPY002
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    tuner = tt.Tuner(np.zeros(3), tt.auto(radius=0.1))
+    tuner.tell(tuner.ask(), 1.0)
+    np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002

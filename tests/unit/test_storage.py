@@ -1,0 +1,179 @@
+import json
+import math
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import trimtab as tt
+from trimtab import storage
+
+DOMAINS = [
+    tt.Everywhere(),
+    tt.Box([0, -math.inf, 0], [1, 2, math.inf]),
+    tt.Ball(3.0, [0.1, 0.2, 0.3]),
+    tt.Simplex(2.0),
+    tt.Halfspace([1.0, 2.0, 3.0], 4.0),
+    tt.Polytope(np.vstack([np.eye(3), -np.eye(3)]), np.ones(6)),
+    tt.Product((tt.Simplex(), 2), (tt.Box(-1, 1), 1)),
+    tt.Intersection(tt.Ball(1.0), tt.Box(-0.9, 0.9)),
+]
+METHODS = [
+    tt.residual(radius=0.01, step=1 / 3),
+    tt.one_point(radius=0.01, step=tt.Power(0.1, exponent=0.5), max_move=0.7),
+    tt.two_point(radius=0.01, step=0.1, form="forward", margin="none"),
+    tt.high_pass(radius=0.01, step=tt.Normalised(2.0, window=7), beta=0.3, directions=tt.Paired(tt.Sphere())),
+    tt.auto(radius=0.01),
+]
+
+
+def started(method=METHODS[0], domain=None, shape=(3,), rounds=5, **options):
+    domain = tt.Everywhere() if domain is None else domain
+    x0 = np.broadcast_to(domain.project(np.full(3, 0.3)), shape)
+    tuner = tt.Tuner(x0, method, domain=domain, seed=2**63 + 11, **options)
+    for _ in range(rounds):
+        trial = tuner.ask()
+        tuner.tell(trial, np.sin(np.asarray(trial.x) @ [1.0, 2.0, 3.0]))
+    return tuner
+
+
+def same(a, b):
+    assert a.to_json() == b.to_json()
+    np.testing.assert_array_equal(a.ask().x, b.ask().x)
+    assert a.setup.domain == b.setup.domain
+    assert a.setup.method == b.setup.method
+
+
+@pytest.mark.parametrize("domain", DOMAINS, ids=lambda d: type(d).__name__)
+@pytest.mark.parametrize("name", ["tuner.json", "tuner.npz", "tuner"])
+def test_every_domain_is_saved_exactly(domain, name, tmp_path):
+    tuner = started(domain=domain)
+    tuner.save(tmp_path / name)
+    same(tuner, tt.Tuner.load(tmp_path / name))
+    assert os.listdir(tmp_path) == [name]
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda m: type(m.estimator).__name__)
+@pytest.mark.parametrize("shape", [(3,), (4, 3), (40, 3)])
+def test_every_method_is_saved_exactly(method, shape, tmp_path):
+    tuner = started(method, shape=shape)
+    same(tuner, tt.Tuner.from_json(tuner.to_json()))
+    tuner.save(str(tmp_path / "t.npz"))
+    same(tuner, tt.Tuner.load(str(tmp_path / "t.npz")))
+
+
+def test_bounds_goal_lane_and_pending_are_saved():
+    tuner = tt.Tuner([0.2, 30.0], bounds=[(0, 1), (1, 100)], maximise=True, max_pending=4, lane=5, seed=1)
+    tuner.ask(), tuner.ask()
+    twin = tt.Tuner.from_json(tuner.to_json())
+    same(tuner, twin)
+    assert (twin.setup.maximise, twin.setup.max_pending, twin.setup.lane) == (True, 4, 5)
+    np.testing.assert_array_equal(twin.setup.bounds, [[0, 1], [1, 100]])
+
+
+def test_the_text_is_plain_json_for_humans():
+    document = json.loads(started().to_json(), parse_constant=pytest.fail)
+    assert document["setup"]["method"]["estimator"] == {"type": "Residual"}
+    assert document["state"]["round"] == 5
+    fresh = json.loads(started(rounds=0).to_json(), parse_constant=pytest.fail)
+    assert fresh["state"]["memory"] == ["nan"]
+
+
+def test_a_large_state_is_compact_in_the_binary_file(tmp_path):
+    tuner = tt.Tuner(np.full(10**5, 1 / 3), METHODS[0], seed=0)
+    tuner.tell(tuner.ask(), 1.0)
+    tuner.save(tmp_path / "big.npz")
+    assert (tmp_path / "big.npz").stat().st_size < 8 * 10**5 + 4000
+    same(tuner, tt.Tuner.load(tmp_path / "big.npz"))
+
+
+def test_a_schedule_has_to_be_given_again():
+    method = tt.residual(radius=0.1, step=lambda t: 0.1 / (1 + t))
+    text = started(method).to_json()
+    with pytest.raises(ValueError, match=r"<lambda> could not be saved: give the method again"):
+        tt.Tuner.from_json(text)
+    same(started(method), tt.Tuner.from_json(text, method=method))
+
+
+def test_an_unknown_part_has_to_be_given_again():
+    text = started().to_json().replace('"Residual"', '"Residuum"')
+    with pytest.raises(ValueError, match=r"'Residuum' is not known here: give the method again"):
+        tt.Tuner.from_json(text)
+    same(started(), tt.Tuner.from_json(text, method=METHODS[0]))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda d: d.update(version=2), "saved in version 2 of the format, and this trimtab reads version 1"),
+        (lambda d: d.pop("version"), "version None"),
+        (lambda d: d.update(format="something"), "not a saved tuner"),
+        (lambda d: d.pop("state"), "damaged"),
+        (lambda d: d["state"].pop("memory"), "damaged"),
+        (lambda d: d["state"].update(centre=[1.0]), r"centre has shape \(1,\) instead of \(3,\)"),
+        (lambda d: d["state"].update(centre=["nan", 0, 0]), "not finite"),
+        (lambda d: d["state"].update(memory=[1.0, 2.0]), "longer"),
+        (lambda d: d["setup"].update(seed=-4), "seed=-4"),
+        (lambda d: d["setup"].update(surprise=1), "damaged"),
+        (lambda d: d["setup"]["method"].update(radius=-1), "radius=-1"),
+    ],
+)
+def test_a_damaged_or_foreign_text_is_refused(change, words):
+    document = json.loads(started().to_json())
+    change(document)
+    with pytest.raises(ValueError, match=words):
+        tt.Tuner.from_json(json.dumps(document))
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", "3", '"x"'])
+def test_no_saved_tuner_at_all(text):
+    with pytest.raises(ValueError, match="not a saved tuner"):
+        tt.Tuner.from_json(text)
+
+
+def test_every_cut_and_many_flips_of_a_binary_file_are_noticed(tmp_path):
+    path = tmp_path / "t.npz"
+    started(shape=(40, 3)).save(path)
+    whole = path.read_bytes()
+    expected = tt.Tuner.load(path).to_json()
+    rng = np.random.default_rng(0)
+    for cut in rng.integers(0, len(whole) - 1, 40):
+        path.write_bytes(whole[:cut])
+        with pytest.raises(ValueError, match=r"damaged|not a saved tuner"):
+            tt.Tuner.load(path)
+    for place in rng.integers(0, len(whole), 200):
+        broken = bytearray(whole)
+        broken[place] ^= 1 << int(rng.integers(8))
+        path.write_bytes(bytes(broken))
+        try:
+            survivor = tt.Tuner.load(path)
+        except ValueError:
+            continue
+        assert survivor.to_json() == expected  # the flip hit padding or a time stamp
+
+
+def test_saving_is_atomic(tmp_path, monkeypatch):
+    path = tmp_path / "t.json"
+    tuner = started()
+    tuner.save(path)
+    before = path.read_bytes()
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    tuner.tell(tuner.ask(), 1.0)
+    for name in ("fsync", "replace"):
+        with monkeypatch.context() as patch:
+            patch.setattr(storage.os, name, full)
+            with pytest.raises(OSError, match="No space left"):
+                tuner.save(path)
+        assert path.read_bytes() == before
+        assert os.listdir(tmp_path) == ["t.json"]
+
+
+def test_a_missing_file_says_so(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        tt.Tuner.load(tmp_path / "none.json")
+    with pytest.raises(FileNotFoundError):
+        tt.Tuner.load(Path(tmp_path) / "none.npz")
