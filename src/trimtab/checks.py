@@ -1,9 +1,9 @@
 """The contract, as functions that any method, tuner or domain must pass.
 
-`check_method` and `check_domain` run everything that applies and raise `CheckError`, which says in words what is wrong.
-`check_tuner` takes a function (x0, seed) → tuner and needs only `ask`, `tell`, `skip`, `centre`, `to_json` and
-`from_json`, so that it can judge implementations that share no code with this package. The statistical checks
-use fixed seeds and raise a false alarm with a chance below 1e-6.
+`check_method`, `check_domain` and `check_problem` run everything that applies and raise `CheckError`, which says in
+words what is wrong. `check_tuner` takes a function (x0, seed) → tuner and needs only `ask`, `tell`, `skip`, `centre`,
+`to_json` and `from_json`, so that it can judge implementations that share no code with this package. The statistical
+checks use fixed seeds and raise a false alarm with a chance below 1e-6.
 """
 
 from __future__ import annotations
@@ -22,16 +22,30 @@ from trimtab.core import Setup
 from trimtab.directions import Gaussian, Rademacher, Sphere
 from trimtab.domains import Box, Domain, Everywhere
 from trimtab.methods import Method
+from trimtab.problems.checking import CheckError, check_problem
 from trimtab.tuner import Tuner
+
+__all__ = [
+    "CheckError",
+    "check_domain",
+    "check_errors",
+    "check_feasible",
+    "check_memory",
+    "check_method",
+    "check_problem",
+    "check_queries",
+    "check_resume",
+    "check_scale_free",
+    "check_skips",
+    "check_still",
+    "check_tuner",
+    "check_unbiased",
+]
 
 Array = NDArray[np.float64]
 Make = Callable[[Array, int], Any]
 
 SIGMAS = 6.0  # of the statistical checks: 2e-9 per comparison
-
-
-class CheckError(AssertionError):
-    """A broken promise, in words."""
 
 
 def check_method(method: Method, *, dim: int = 3, domain: Domain | None = None) -> None:

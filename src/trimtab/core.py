@@ -263,6 +263,13 @@ def tell(setup: Setup, state: State, values: Any, trial: int | None = None) -> S
     return State(round, *move(setup, state, y, trial), pending)
 
 
+def estimate(setup: Setup, state: State, values: tuple[Value, ...], trial: int | None = None) -> Array:
+    """ĝ_t = (scale/δ)·a_t·u_t, in scaled coordinates, from the values of a round's queries; NaN without a contrast."""
+    trial = state.round if trial is None else trial
+    contrast, _ = setup.method.estimator.contrast(state.memory, values)
+    return np.asarray(setup.gain(trial) * np.asarray(contrast)[..., None] * setup.direction(trial))
+
+
 def _where(state: State, trial: int) -> str:
     if trial > state.round:
         return f"it was never asked; the next one is {state.round}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from trimtab.directions import Directions, Paired, Rademacher
@@ -127,15 +128,11 @@ def auto(*, radius: float) -> Method:
     )
 
 
-def _forward(**options: Any) -> Method:
-    return two_point(form="forward", **options)
-
-
 methods: dict[str, Callable[..., Method]] = {
     "residual": residual,
     "one-point": one_point,
     "two-point": two_point,
-    "two-point-forward": _forward,
+    "two-point-forward": partial(two_point, form="forward"),
     "modified-two-point": modified_two_point,
     "high-pass": high_pass,
     "auto": auto,

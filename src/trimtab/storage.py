@@ -57,16 +57,38 @@ def from_json(text: str, *, method: Method | None = None) -> tuple[Setup, State]
 
 
 def save(path: str | os.PathLike[str], setup: Setup, state: State) -> None:
-    """Write one file atomically: it is either the old one or the new one, whatever happens meanwhile."""
-    path = Path(path)
-    if path.suffix == ".json":
-        data = to_json(setup, state).encode()
+    """Write one file: JSON if its name says so, else an archive."""
+    if Path(path).suffix == ".json":
+        write_atomically(path, to_json(setup, state).encode())
     else:
         arrays: dict[str, Any] = {}
-        document = json.dumps(_document(setup, state, arrays), allow_nan=False)
-        buffer = io.BytesIO()
-        np.savez(buffer, document=np.frombuffer(document.encode(), dtype=np.uint8), **arrays)
-        data = buffer.getvalue()
+        document = _document(setup, state, arrays)
+        write_atomically(path, pack_archive(document, arrays))
+
+
+def pack_archive(document: dict[str, Any], arrays: dict[str, Any], *, compressed: bool = False) -> bytes:
+    """A NumPy .npz with a JSON document beside the arrays."""
+    text = json.dumps(document, allow_nan=False).encode()
+    buffer = io.BytesIO()
+    write = np.savez_compressed if compressed else np.savez
+    write(buffer, document=np.frombuffer(text, dtype=np.uint8), **arrays)
+    return buffer.getvalue()
+
+
+def read_archive(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
+    """The document and the arrays that `pack_archive` packed."""
+    data = io.BytesIO(Path(path).read_bytes())
+    try:
+        with np.load(data, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        return json.loads(arrays.pop("document").tobytes()), arrays
+    except Exception as error:  # whatever the zip reader stumbles over, the file is not what was written
+        raise ValueError(f"{path} is not a saved file, or is damaged ({error}): restore it from a copy") from None
+
+
+def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
+    """Afterwards the file is either the old one or the new one, whatever happens meanwhile."""
+    path = Path(path)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
@@ -90,14 +112,7 @@ def load(path: str | os.PathLike[str], *, method: Method | None = None) -> tuple
     path = Path(path)
     if path.suffix == ".json":
         return from_json(path.read_text(), method=method)
-    data = io.BytesIO(path.read_bytes())
-    try:
-        with np.load(data, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-        document = json.loads(arrays.pop("document").tobytes())
-    except Exception as error:  # whatever the zip reader stumbles over, the file is not what save() wrote
-        raise ValueError(f"{path} is not a saved tuner, or is damaged ({error}): restore it from a copy") from None
-    return _read(document, arrays, method)
+    return _read(*read_archive(path), method)
 
 
 def _document(setup: Setup, state: State, arrays: dict[str, Any] | None) -> dict[str, Any]:

@@ -269,7 +269,7 @@ def test_bad_values_leave_the_state(value, error, words):
         ({"x0": [0.5], "bounds": [(0, math.inf)]}, ValueError, "use domain=Box"),
         ({"x0": [0.5], "bounds": [(0, 1)], "domain": tt.Ball(1.0)}, ValueError, "either bounds or a domain"),
         ({"x0": [0.0, 0.0], "domain": tt.Box([0, 0, 0], 1)}, ValueError, "dimension 3, but x0 has 2"),
-        ({"x0": [0.0], "domain": tt.Ball(0.05)}, ValueError, "make the radius at most 0.5 times"),
+        ({"x0": [0.0], "domain": tt.Ball(0.05)}, ValueError, "make the radius less than 0.5 times"),
         ({"x0": [0.0], "seed": -1}, ValueError, "seed=-1 must be a whole number"),
         ({"x0": [0.0], "seed": 1.5}, ValueError, "seed=1.5"),
         ({"x0": [0.0], "max_pending": 0}, ValueError, "max_pending=0"),

@@ -14,6 +14,8 @@ from numpy.typing import ArrayLike
 from trimtab.domains.sets import Array, Domain, Verdict, no_room, pulled_in
 
 MEMORY = 6  # cycles that Anderson's method looks back on
+NEAR = 1.0
+SAFE = 2.0
 STEPS = 100
 CYCLES = 1000  # at most: after these, points stay inside rather than be nearest
 
@@ -84,16 +86,18 @@ class Intersection(Domain):
         """
         precise = 1e-13 * (inner.size + np.abs(inner.centre).max())
         nearest, rest, p = np.empty_like(x), np.arange(len(x)), np.broadcast_to(inner.centre, x.shape)
+        w = np.zeros((len(x), (len(self.members) - 1) * x.shape[1]))
+        near = NEAR * inner.size
         for _ in range(STEPS):
             way = x[rest] - p
-            far = 16 * inner.size; share = far / np.maximum(np.linalg.norm(way, axis=1, keepdims=True), far)
-            z = self._dykstra(p + share * way, precise)
+            share = near / np.maximum(np.linalg.norm(way, axis=1, keepdims=True), near)
+            z, w = self._dykstra(p + share * way, w, precise)
             step = z - p
             done = (share[:, 0] == 1) | (np.abs(step).max(1) <= 4 * precise)
             nearest[rest] = z
             if done.all():
                 break
-            rest, p, step, way = rest[~done], p[~done], step[~done], way[~done]
+            rest, p, step, way, w = rest[~done], p[~done], step[~done], way[~done], w[~done]
             p = self._along(p, step, np.vecdot(way, step) / np.vecdot(step, step))
         return nearest
 
@@ -102,28 +106,28 @@ class Intersection(Domain):
         near, far = np.ones_like(far), np.maximum(far, 1.0)
         k = far
         for _ in range(40):
-            inside = self.contains(p + k[:, None] * step, 1e-12)
+            inside = self.contains(p + k[:, None] * step, 0.0)
             near, far = np.where(inside, k, near), np.where(inside, far, k)
             if np.all(far <= 1.001*near):
                 break
             k = np.sqrt(near * far)
         return p + near[:, None] * step
 
-    def _dykstra(self, x: Array, tolerance: float) -> Array:
+    def _dykstra(self, x: Array, w: Array, tolerance: float) -> tuple[Array, Array]:
         """The nearest points, row by row.
 
         A cycle over the members maps corrections w to f(w). Anderson's method (1965) looks for the fixed point among
         the combinations of the last few cycles, and is taken back where it leads away.
         """
         nearest, rest = np.empty_like(x), np.arange(len(x))
-        w, last, residual = np.zeros((3, len(x), (len(self.members) - 1) * x.shape[1]))
+        found, last, residual = np.zeros((3, *w.shape))
         moves, changes = np.zeros((2, MEMORY, *w.shape))  # of f and of the residual f(w) − w
         error, ready, bold = np.zeros(len(x)), np.zeros(len(x), dtype=bool), np.zeros(len(x), dtype=bool)
         for cycle in range(CYCLES):
             z, f = self._cycle(x[rest], w)
             g = f - w
             new = np.abs(g).max(1, initial=0.0)  # Birgin & Raydan 2005: the corrections, not x, tell convergence
-            nearest[rest] = z
+            nearest[rest], found[rest] = z, f
             far = new > tolerance
             if not far.any():
                 break
@@ -131,7 +135,7 @@ class Intersection(Domain):
                 rest, f, g, new = rest[far], f[far], g[far], new[far]
                 last, residual, error, ready, bold = (v[far] for v in (last, residual, error, ready, bold))
                 moves, changes = moves[:, far], changes[:, far]
-            good = ~(bold & (new > 2.0 * error))
+            good = ~(bold & (new > SAFE * error))
             change = np.where((ready & good)[:, None], g - residual, 0.0)
             size = np.linalg.norm(change, axis=1, keepdims=True)
             size[size == 0] = math.inf
@@ -142,7 +146,7 @@ class Intersection(Domain):
             gram = np.einsum("inj,knj->nik", changes, changes) + 1e-12 * np.eye(MEMORY)
             mix = np.linalg.solve(gram, np.einsum("inj,nj->ni", changes, residual)[..., None])[..., 0]
             w, bold = last - np.einsum("ni,inj->nj", mix, moves), np.any(mix != 0, axis=1)
-        return nearest
+        return nearest, found
 
     def _cycle(self, x: Array, corrections: Array) -> tuple[Array, Array]:
         first, *others = self._order

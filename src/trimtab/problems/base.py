@@ -7,16 +7,24 @@ for each trial, all meeting that trial's objective of that round.
 
 from __future__ import annotations
 
+import inspect
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
+from functools import cached_property
+from typing import Any, Generic, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from trimtab.domains import Domain, Everywhere
+from trimtab.randomness import DRIFT, NOISE, Keyed
 
 Array = NDArray[np.float64]
+S = TypeVar("S")
+
+ONCE = 2**63
+"""Drift is drawn under the number of its round; what is drawn once per trial takes the numbers from here on."""
 
 
 class World(ABC):
@@ -25,6 +33,13 @@ class World(ABC):
     seed: int
     trials: int
     first: int
+    listens: bool = False
+    """Whether what is played changes the objective: then every method needs a world of its own."""
+
+    def __init__(self, seed: int, trials: int, first: int = 0) -> None:
+        self.seed = whole("seed", seed, 0)
+        self.trials = whole("trials", trials, 1)
+        self.first = whole("first", first, 0)
 
     @abstractmethod
     def cost(self, round: int, x: Array) -> Array:
@@ -43,12 +58,35 @@ class World(ABC):
         return None
 
     def gradient(self, round: int, x: Array) -> Array | None:
-        """∇f_t(x): `(trials, k, d)`, or None where there is none."""
+        """∇f_t(x) (a subgradient at a kink): `(trials, k, d)`, or None where there is none."""
         return None
 
     def play(self, round: int, centre: Array, query: Array) -> None:
-        """Told before each round what will be played, `(trials, k, d)` each: only an adversary listens."""
+        """Told before each round what will be played, `(trials, k, d)` each: only an adversary (`listens`) cares."""
         return
+
+    def regret(self, round: int, x: Array) -> Array:
+        """f_t(x) − min f_t: `(trials, k)`; NaN where the optimum is not known."""
+        excess: Array = self.cost(round, x) - self.optimum(round)[:, None]
+        return excess
+
+    def drawn(self, index: int, draw: Callable[[np.random.Generator], ArrayLike]) -> Array:
+        """One draw of drift per trial, stacked; the index is the number of the round, or `ONCE` + n."""
+        generators = self._drift_keys.generators(index, self.first, self.trials)
+        return np.stack([np.asarray(draw(rng), dtype=float) for rng in generators])
+
+    def noise(self, round: int, draw: int) -> Array:
+        """A standard normal number per trial, for measurement noise: `(trials,)`."""
+        generators = self._noise_keys.generators(round | draw << 40, self.first, self.trials)
+        return np.array([rng.standard_normal() for rng in generators])
+
+    @cached_property
+    def _drift_keys(self) -> Keyed:
+        return Keyed(self.seed, DRIFT)
+
+    @cached_property
+    def _noise_keys(self) -> Keyed:
+        return Keyed(self.seed, NOISE)
 
 
 class Problem(ABC):
@@ -66,6 +104,17 @@ class Problem(ABC):
         """Where queries may be."""
         return Everywhere()
 
+    @property
+    def lipschitz(self) -> float:
+        """L₀: |f_t(x) − f_t(y)| ≤ L₀‖x − y‖ for all t; inf where there is none, or none is known."""
+        return math.inf
+
+    @property
+    def variation(self) -> float:
+        """V_f (Assumption 3.1, with noise that of Section 5): at a fixed point, the rms change of a measurement from
+        one round to the next is at most this; inf where there is no bound, or none is known."""
+        return math.inf
+
     @abstractmethod
     def start(self, seed: int, trials: int, first: int = 0) -> Array:
         """The starting points, `(trials, d)`."""
@@ -73,6 +122,81 @@ class Problem(ABC):
     @abstractmethod
     def world(self, seed: int, trials: int, first: int = 0) -> World:
         """A realisation, for the trials `first`, …, `first + trials − 1` of this seed."""
+
+
+class Path(Generic[S]):
+    """s_0, s_1, …, where s_t = step(t, s_{t−1}) can only be had from the one before: random walks.
+
+    The states of the last few rounds are kept, so that going on and looking back a little is cheap; going back
+    further starts again from s_0. States are shared and therefore made read-only; `step` returns a new one.
+
+    >>> path = Path(np.zeros(2), lambda t, s: s + t)
+    >>> path(3), path(2)
+    (array([6., 6.]), array([3., 3.]))
+    """
+
+    def __init__(self, start: S, step: Callable[[int, S], S], keep: int = 4) -> None:
+        self._start, self._step, self._keep = _read_only(start), step, keep
+        self._recent = {0: self._start}
+
+    def __call__(self, round: int) -> S:
+        if round in self._recent:
+            return self._recent[round]
+        if round < 0:
+            raise ValueError(f"round={round} is before the first: rounds count from 0")
+        last = max(self._recent)
+        if round < last:
+            self._recent, last = {0: self._start}, 0
+        state = self._recent[last]
+        for t in range(last + 1, round + 1):
+            state = _read_only(self._step(t, state))
+            self._recent[t] = state
+            if len(self._recent) > self._keep:
+                del self._recent[min(self._recent)]
+        return state
+
+
+def _read_only(state: S) -> S:
+    for part in state if isinstance(state, tuple) else (state,):
+        if isinstance(part, np.ndarray):
+            part.flags.writeable = False
+    return state
+
+
+def directions(world: World, index: int, dim: int) -> Array:
+    """A random unit vector per trial: `(trials, d)`."""
+    u = world.drawn(index, lambda rng: rng.standard_normal(dim))
+    unit: Array = u / np.linalg.norm(u, axis=-1, keepdims=True)
+    return unit
+
+
+def reflect(x: Array, low: float, high: float) -> Array:
+    """x folded into [low, high], as light between two mirrors.
+
+    >>> reflect(np.array([-1.0, 4.0, 11.0, 25.0]), 0.0, 10.0)
+    array([1., 4., 9., 5.])
+    """
+    span = high - low
+    folded: Array = high - np.abs((x - low) % (2.0 * span) - span)
+    return np.where((x < low) | (x > high), folded, x)
+
+
+def whole(name: str, value: Any, least: int) -> int:
+    """The value, if it is a whole number and large enough."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ValueError(f"{name}={value!r} must be a whole number, at least {least}")
+    return int(value)
+
+
+def number(name: str, value: Any, least: float = 0.0, *, above: bool = False) -> float:
+    """The value, if it is a finite number and large enough (`above`: larger than the least)."""
+    try:
+        fits = math.isfinite(value) and (value > least if above else value >= least)
+    except TypeError:
+        fits = False
+    if not fits:
+        raise ValueError(f"{name}={value!r} must be a finite number, {'above' if above else 'at least'} {least:g}")
+    return float(value)
 
 
 registry: dict[str, Callable[..., Problem]] = {}
@@ -91,11 +215,20 @@ def register(id: str) -> Callable[[Any], Any]:
 def make(id: str, **parameters: Any) -> Problem:
     """The problem of this id, with parameters that differ from the reference.
 
-    >>> make("lqr-v2")
+    >>> from trimtab.problems import make
+    >>> make("quadratic-v1", dim=3, drift="line").dim
+    3
+    >>> make("quadratic-v7")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    ValueError: there is no problem 'lqr-v2': choose one of allocation-v1, ...
+    ValueError: there is no problem 'quadratic-v7': choose one of absolute-v1, ...
     """
     if id not in registry:
         raise ValueError(f"there is no problem {id!r}: choose one of {', '.join(sorted(registry)) or 'none'}")
-    return registry[id](**parameters)
+    factory = registry[id]
+    known = inspect.signature(factory)
+    try:
+        known.bind(**parameters)
+    except TypeError as error:
+        raise TypeError(f"{id}: {error}; its parameters are {', '.join(known.parameters)}") from None
+    return factory(**parameters)

@@ -1,0 +1,193 @@
+"""The program `trimtab`: arguments in, calls out."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+try:
+    import typer
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.table import Table
+except ImportError as error:
+    raise ImportError('the program trimtab needs: pip install "trimtab[cli,lab]"') from error
+
+from trimtab import __version__
+from trimtab.lab import Comparison, compare
+from trimtab.lab.drawing import draw_comparison
+from trimtab.lab.sweeping import Report, default_folder
+
+app = typer.Typer(
+    help="Keep a live, drifting system at its best operating point, from one measurement per time step.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+out, err = Console(), Console(stderr=True)
+
+
+def main() -> None:
+    """Run the program; bad input ends it with one clear line and status 2."""
+    try:
+        app()
+    except (ValueError, TypeError, ImportError, OSError) as error:
+        err.print(f"[bold red]error:[/] {error}", highlight=False, soft_wrap=True)
+        sys.exit(2)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        out.print(f"trimtab {__version__}", highlight=False)
+        raise typer.Exit
+
+
+@app.callback()
+def _program(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command("compare", epilog="Example: trimtab compare lqr-v1 --methods residual,one-point,two-point --rounds 50")
+def compare_methods(
+    problem: Annotated[str, typer.Argument(help="The id of a problem, for example lqr-v1 or quadratic-v1.")],
+    methods: Annotated[
+        str, typer.Option(help='Names, separated by commas; "still" is doing nothing.')
+    ] = "residual,one-point,two-point,auto,still",
+    rounds: Annotated[int | None, typer.Option(min=1, help="Rounds per trial [default: the problem's own].")] = None,
+    trials: Annotated[int, typer.Option(min=1, help="Trials that are reported.")] = 50,
+    tuning_trials: Annotated[int, typer.Option(min=1, help="Other trials, to choose the step sizes on.")] = 20,
+    seed: Annotated[int, typer.Option(min=0, help="Of drift, noise and directions.")] = 0,
+    radius: Annotated[float | None, typer.Option(help="Exploration radius [default: the problem's own].")] = None,
+    param: Annotated[
+        list[str] | None, typer.Option("--param", "-p", help="A parameter of the problem, as name=value; repeatable.")
+    ] = None,
+    noise: Annotated[str, typer.Option(help="Of a second query: independent or common.")] = "independent",
+    static: Annotated[
+        bool, typer.Option("--static", help="Also the static regret (finds the best fixed point).")
+    ] = False,
+    gradients: Annotated[bool, typer.Option("--gradients", help="Also the gradient-norm regret.")] = False,
+    folder: Annotated[Path | None, typer.Option("--out", help="Where to write [default: out/compare-PROBLEM].")] = None,
+    jobs: Annotated[int, typer.Option(help="Processes to spread the methods over; 1 uses all cores in one.")] = 1,
+    backend: Annotated[str, typer.Option(help="loky, dask or ray.")] = "loky",
+    fresh: Annotated[bool, typer.Option("--fresh", help="Compute again what is finished already.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON, and nothing else.")] = False,
+) -> None:
+    """Tune methods on a drifting problem, run them side by side, and show the regret of each.
+
+    Step sizes are chosen on other trials than those reported: fewest diverged first, then the best median. All
+    methods meet the same drift and noise. Prints a table, draws regret and variance, writes the summary.
+    """
+    names = [name.strip() for name in methods.split(",") if name.strip()]
+    target = folder or Path("out") / f"compare-{problem}"
+    with _progress(names, show=not as_json or err.is_terminal) as report:
+        found = compare(
+            problem,
+            names,
+            parameters=dict(_parameter(p) for p in param or []),
+            rounds=rounds,
+            trials=trials,
+            seed=seed,
+            radius=radius,
+            noise=noise,
+            tuning_trials=tuning_trials,
+            static=static,
+            gradients=gradients,
+            jobs=jobs,
+            backend=backend,
+            folder=None if fresh else default_folder(),
+            report=report,
+        )
+    if not found.records:
+        raise typer.Exit(130)
+    target.mkdir(parents=True, exist_ok=True)
+    (target / "summary.json").write_text(json.dumps(found.summary(), indent=1) + "\n")
+    for name, record in found.records.items():
+        record.save(target / "records" / name)
+    files = draw_comparison(found, target)
+    if as_json:
+        print(json.dumps(found.summary(), indent=1))
+    else:
+        out.print(_table(found))
+        drawn = ", ".join(f.name for f in files if f.suffix == ".png")
+        out.print(f"In {target}: {drawn} (and .svg), summary.json, records/", highlight=False, soft_wrap=True)
+    if not found.complete:
+        err.print("interrupted: only the methods above are finished; the same command goes on with the rest")
+        raise typer.Exit(130)
+
+
+def _parameter(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not (name and equals):
+        raise ValueError(f"--param {text!r} is not name=value, for example --param dim=10")
+    try:
+        return name, json.loads(value)
+    except json.JSONDecodeError:
+        return name, value
+
+
+def _table(found: Comparison) -> Table:
+    summary = found.summary()
+    table = Table(
+        title=f"{summary['problem']}: {summary['rounds']} rounds, {summary['trials']} trials, seed {summary['seed']}",
+        caption="median (quartiles) over trials; regret = sum over rounds of the cost above the optimum",
+    )
+    regret = any("regret" in m for m in summary["methods"].values())
+    columns = (
+        [("regret", "regret at the centre"), ("incurred", "regret incurred")] if regret else [("cost", "mean cost")]
+    )
+    columns += [
+        (name, title)
+        for name, title in (("static_regret", "static regret"), ("gradient_regret", "gradient regret"))
+        if any(name in m for m in summary["methods"].values())
+    ]
+    table.add_column("method")
+    table.add_column("step", justify="right")
+    for _, title in columns:
+        table.add_column(title, justify="right")
+    table.add_column("diverged", justify="right")
+    for name, method in summary["methods"].items():
+        step = (
+            "-" if method["step"] is None else f"{method['step']:.2g}" + (" (edge)" if method["step_at_edge"] else "")
+        )
+        diverged = method["diverged"]
+        table.add_row(
+            name,
+            step,
+            *(_spread(method.get(column)) for column, _ in columns),
+            f"[red]{diverged}[/]" if diverged else "0",
+        )
+    return table
+
+
+def _spread(values: dict[str, Any] | None) -> str:
+    if values is None:
+        return "-"
+    median, q25, q75 = ("-" if v is None else v if isinstance(v, str) else f"{v:.4g}" for v in values.values())
+    return f"{median} ({q25} to {q75})"
+
+
+@contextmanager
+def _progress(names: list[str], *, show: bool) -> Iterator[Report | None]:
+    """One bar for the whole work, with the time that is left."""
+    if not show:
+        yield None
+        return
+    columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=err, transient=True) as bar:
+        task = bar.add_task("comparing", total=len(names))
+        shares = [0.0] * len(names)
+
+        def report(n: int, share: float) -> None:
+            shares[n] = share
+            bar.update(task, completed=sum(shares), description=f"{names[n]}")
+
+        yield report

@@ -1,0 +1,9 @@
+"""Run many tuners on many drifting problems, measure and compare: `run`, `tune`, `compare` and their `Record`."""
+
+from trimtab.lab.comparing import Comparison, compare
+from trimtab.lab.record import Record, quantiles
+from trimtab.lab.running import hindsight, run, simulate
+from trimtab.lab.sweeping import sweep
+from trimtab.lab.tuning import Tuned, tune
+
+__all__ = ["Comparison", "Record", "Tuned", "compare", "hindsight", "quantiles", "run", "simulate", "sweep", "tune"]

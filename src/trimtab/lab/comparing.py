@@ -1,0 +1,138 @@
+"""Several methods on one problem: each with its own best step, all in the same trials."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from trimtab.lab.record import Record
+from trimtab.lab.running import Progress, run
+from trimtab.lab.sweeping import Cell, Report, sweep
+from trimtab.lab.tuning import build, tune
+from trimtab.problems import Problem, make
+
+TUNING_SHARE = 0.6  # of a cell's work, for the progress bar
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The records by method, in the order they were asked for; `complete` is False if some are missing."""
+
+    problem: Problem
+    records: dict[str, Record]
+    complete: bool = True
+
+    def summary(self) -> dict[str, Any]:
+        """{problem, rounds, trials, …, methods: {name: {step, regret: {median, q25, q75}, incurred, diverged, …}}}."""
+        any_record = next(iter(self.records.values()), None)
+        shared = ("seed", "noise", "threshold", "parameters")
+        return {
+            "problem": self.problem.id,
+            "rounds": any_record.rounds if any_record else None,
+            "trials": any_record.trials if any_record else None,
+            **({name: any_record.about[name] for name in shared} if any_record else {}),
+            "complete": self.complete,
+            "methods": {name: _of_method(record.summary()) for name, record in self.records.items()},
+        }
+
+
+def _of_method(summary: dict[str, Any]) -> dict[str, Any]:
+    elsewhere = ("problem", "parameters", "method", "seed", "first", "noise", "threshold", "rounds", "trials")
+    return {name: value for name, value in summary.items() if name not in elsewhere}
+
+
+def compare(
+    problem: str | Problem,
+    methods: Sequence[str] = ("residual", "one-point", "two-point"),
+    *,
+    parameters: dict[str, Any] | None = None,
+    rounds: int | None = None,
+    trials: int = 50,
+    seed: int = 0,
+    radius: float | None = None,
+    noise: str = "independent",
+    tuning_trials: int = 20,
+    variances: int = 10,
+    static: bool = False,
+    gradients: bool = False,
+    jobs: int = 1,
+    backend: str = "loky",
+    folder: str | Path | None = None,
+    report: Report | None = None,
+) -> Comparison:
+    """Tune every method on trials of its own, run it on the reported ones, and put the records side by side.
+
+    problem: an id (with parameters=), or a problem. variances: at how many rounds the estimators are resampled.
+    jobs, backend, folder, report: see `sweep`; only problems given by id can be spread or kept.
+
+    >>> found = compare("quadratic-v1", ["residual", "still"], rounds=60, trials=6, tuning_trials=4, variances=0)
+    >>> sorted(found.summary()["methods"])
+    ['residual', 'still']
+    """
+    made = make(problem, **(parameters or {})) if isinstance(problem, str) else problem
+    size = made.radius if radius is None else radius
+    for name in methods:
+        build(name, size, 1.0)  # unknown names are told before the work begins
+    if len(set(methods)) < len(methods):
+        raise ValueError(f"methods={list(methods)} names one twice: name each once")
+    rounds = made.rounds if rounds is None else rounds
+    at = np.unique(np.linspace(1, rounds - 1, variances).astype(int)).tolist() if variances and rounds > 1 else []
+    cells: list[Cell] = [
+        {
+            "problem": problem if isinstance(problem, str) else made,
+            "parameters": parameters or {},
+            "method": name,
+            "radius": size,
+            "rounds": rounds,
+            "trials": trials,
+            "seed": seed,
+            "noise": noise,
+            "tuning_trials": tuning_trials,
+            "variance_at": at,
+            "static": static,
+            "gradients": gradients,
+        }
+        for name in methods
+    ]
+    keep = folder if isinstance(problem, str) else None
+    records = sweep(compute, cells, jobs=jobs, backend=backend, folder=keep, report=report)
+    found = {name: record for name, record in zip(methods, records, strict=True) if record is not None}
+    return Comparison(made, found, complete=len(found) == len(methods))
+
+
+def compute(cell: Cell, progress: Progress | None = None) -> Record:
+    """One cell of a comparison: tune, then run."""
+    problem = make(cell["problem"], **cell["parameters"]) if isinstance(cell["problem"], str) else cell["problem"]
+    tuned = tune(
+        problem,
+        cell["method"],
+        radius=cell["radius"],
+        rounds=cell["rounds"],
+        trials=cell["tuning_trials"],
+        seed=cell["seed"],
+        noise=cell["noise"],
+        progress=(lambda done: progress(TUNING_SHARE * done)) if progress else None,
+    )
+    record = run(
+        problem,
+        tuned.method,
+        name=cell["method"],
+        rounds=cell["rounds"],
+        trials=cell["trials"],
+        seed=cell["seed"],
+        noise=cell["noise"],
+        static=cell["static"],
+        gradients=cell["gradients"],
+        variance_at=cell["variance_at"],
+        progress=(lambda done: progress(TUNING_SHARE + (1 - TUNING_SHARE) * done)) if progress else None,
+    )
+    record.about["tuning"] = list(tuned.table)
+    record.about["step_at_edge"] = tuned.at_edge
+    if tuned.step is not None and not math.isclose(tuned.step, record.about["step"] or math.nan):
+        raise RuntimeError(f"the tuned step {tuned.step} was not the one that ran, {record.about['step']}")
+    return record

@@ -1,0 +1,98 @@
+"""Pictures of comparisons: colour-blind safe, medians with quartile bands, diverged trials counted in the legend."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trimtab.lab.comparing import Comparison
+from trimtab.lab.record import Record, quantiles
+
+Array = NDArray[np.float64]
+
+# Okabe & Ito's colours; a method keeps its own in every picture.
+COLOURS = {
+    "residual": "#0072B2",
+    "two-point": "#E69F00",
+    "two-point-forward": "#CC79A7",
+    "one-point": "#009E73",
+    "auto": "#D55E00",
+    "high-pass": "#56B4E9",
+    "still": "#666666",
+}
+OTHERS = ("#000000", "#F0E442", "#882255", "#44AA99")
+DASHES = {"still": ":", "two-point": "--", "two-point-forward": "--"}
+
+
+def draw_comparison(comparison: Comparison, folder: str | Path) -> list[Path]:
+    """regret, incurred and (where it was resampled) variance, as SVG and PNG files in a folder."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    records = comparison.records
+    known = any(not np.isnan(r.optimum).all() for r in records.values())
+    files = []
+    for of, title in (("centre", "at the centre"), ("incurred", "of what was played")):
+        curves = {name: r.regret(of=of) if known else _running_mean(r, of) for name, r in records.items()}
+        label = "accumulated regret" if known else "mean cost so far"
+        figure, axis = _figure(comparison, f"{label.capitalize()} {title}")
+        for name, values in curves.items():
+            band(axis, np.arange(1, values.shape[1] + 1), values, records[name], name)
+        axis.set(xlabel="round", ylabel=f"{label}, median and quartiles", yscale=_scale(curves))
+        axis.legend(frameon=False)
+        files += _save(figure, folder / ("regret" if of == "centre" else "incurred"))
+    if any(r.variance_rounds.size for r in records.values()):
+        figure, axis = _figure(comparison, "Variance of the gradient estimate (trace), at each method's own iterate")
+        for name, record in records.items():
+            if name != "still" and record.variance_rounds.size:
+                band(axis, record.variance_rounds, record.variance, record, name)
+        axis.set(xlabel="round", ylabel="variance, median and quartiles", yscale="log")
+        axis.legend(frameon=False)
+        files += _save(figure, folder / "variance")
+    return files
+
+
+def band(axis: Any, x: NDArray[Any], values: Array, record: Record, name: str) -> None:
+    """Median line and quartile band over trials; where they are infinite, the line ends."""
+    low, middle, high = (np.where(np.isfinite(q), q, np.nan) for q in quantiles(values))
+    colour = COLOURS.get(name) or OTHERS[sum(map(ord, name)) % len(OTHERS)]
+    out = int(record.diverged.sum())
+    label = f"{name}: {out} of {record.trials} diverged" if out else name
+    axis.plot(x, middle, DASHES.get(name, "-"), color=colour, lw=1.8, label=label)
+    top = np.where(np.isnan(high) & ~np.isnan(middle), np.nanmax([*high, *middle, 0.0]) * 10, high)
+    axis.fill_between(x, low, top, color=colour, alpha=0.18, lw=0)
+
+
+def _running_mean(record: Record, of: str) -> Array:
+    values = record.cost if of == "centre" else record.incurred
+    return np.asarray(np.cumsum(values, axis=1) / np.arange(1, record.rounds + 1))
+
+
+def _scale(curves: dict[str, Array]) -> str:
+    """Logarithmic where the medians lie decades apart."""
+    ends = np.array([quantiles(values[:, -1], (0.5,))[0] for values in curves.values()])
+    ends = ends[np.isfinite(ends)]
+    return "log" if ends.size and (ends > 0).all() and ends.max() > 8 * ends.min() else "linear"
+
+
+def _figure(comparison: Comparison, title: str) -> tuple[Any, Any]:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError('pictures need matplotlib: pip install "trimtab[lab]"') from error
+    figure = Figure(figsize=(7, 4.4), layout="constrained")
+    axis = figure.add_subplot()
+    any_record = next(iter(comparison.records.values()))
+    axis.set_title(f"{title}\n{comparison.problem.id}, {any_record.trials} trials", fontsize=11)
+    axis.grid(alpha=0.25)
+    axis.spines[["top", "right"]].set_visible(False)
+    return figure, axis
+
+
+def _save(figure: Any, path: Path) -> list[Path]:
+    files = [path.with_suffix(suffix) for suffix in (".svg", ".png")]
+    for file in files:
+        figure.savefig(file, dpi=150)
+    return files

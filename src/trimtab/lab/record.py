@@ -1,0 +1,172 @@
+"""What a run leaves: arrays by trial and round, and summaries that an infinity cannot spoil."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from trimtab.storage import pack_archive, read_archive, write_atomically
+
+Array = NDArray[np.float64]
+
+FORMAT = "trimtab.record"
+VERSION = 1
+
+
+def quantiles(values: ArrayLike, levels: tuple[float, ...] = (0.25, 0.5, 0.75), axis: int = 0) -> Array:
+    """Quantiles over an axis, by linear interpolation between ranks; infinities rank last and are never averaged in.
+
+    A quantile that would have to be interpolated towards an infinity is infinite. NaN anywhere gives NaN.
+
+    >>> quantiles([1.0, 2.0, np.inf, 3.0, 4.0]).tolist()
+    [2.0, 3.0, 4.0]
+    >>> quantiles([1.0, np.inf]).tolist()
+    [inf, inf, inf]
+    """
+    ranked = np.sort(np.moveaxis(np.asarray(values, dtype=float), axis, 0), axis=0)  # NaN ranks last of all
+    found = []
+    for level in levels:
+        place = level * (len(ranked) - 1)
+        low, high = ranked[math.floor(place)], ranked[math.ceil(place)]
+        share = place - math.floor(place)
+        gap = np.subtract(high, low, out=np.zeros_like(high), where=np.isfinite(high))
+        between = np.where(np.isfinite(high), low + share * gap, high)
+        found.append(np.where(np.isnan(ranked[-1]), np.nan, between))
+    return np.stack(found)
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """One method on one problem, in many trials: arrays of shape `(trials, rounds)` unless said otherwise.
+
+    After a trial has diverged (`diverged_at`), its costs are infinite: it ranks behind all others in every summary.
+    """
+
+    cost: Array
+    """f_t(x_t), at the centre."""
+    incurred: Array
+    """f_t at what was played, x_t + δu_t; the mean over the queries of a round, if there are several."""
+    optimum: Array
+    """min f_t; NaN where it is not known."""
+    distance: Array
+    """‖x_t − argmin f_t‖; NaN where it is not known."""
+    gradient: Array
+    """‖∇f_t(x_t)‖²; NaN where it was not asked for, or there is none."""
+    fixed: Array
+    """f_t at the best fixed point in hindsight; NaN where it was not asked for."""
+    final: Array
+    """The last centre, `(trials, d)`."""
+    diverged_at: NDArray[np.int64]
+    """The round in which a trial diverged, `(trials,)`; −1 if it did not."""
+    variance_rounds: NDArray[np.int64]
+    """The rounds at which the estimator was resampled, `(n,)`."""
+    variance: Array
+    """Trace of the covariance of the estimate at the trial's own iterate, `(trials, n)`."""
+    common_variance: Array
+    """The same at an iterate common to all methods: the optimum, or the start where that is unknown; `(trials, n)`."""
+    about: dict[str, Any] = field(default_factory=dict)
+    """Problem, method, step, radius, seed, …: what is needed to make it again."""
+
+    @property
+    def trials(self) -> int:
+        """The number of trials."""
+        return int(self.cost.shape[0])
+
+    @property
+    def rounds(self) -> int:
+        """The number of rounds."""
+        return int(self.cost.shape[1])
+
+    @property
+    def diverged(self) -> NDArray[np.bool_]:
+        """Which trials diverged: `(trials,)`."""
+        return self.diverged_at >= 0
+
+    def regret(self, kind: str = "dynamic", of: str = "centre") -> Array:
+        """Accumulated regret, `(trials, rounds)`.
+
+        kind: "dynamic", Σ f_t(x_t) − min f_t; "static", Σ f_t(x_t) − Σ f_t(x*) for the best fixed x* (run with
+        static=True); "gradient", Σ ‖∇f_t(x_t)‖² (run with gradients=True).
+        of: the "centre" x_t, or "incurred": what was played.
+        """
+        if kind == "gradient":
+            return np.cumsum(self.gradient, axis=1)
+        against = {"dynamic": self.optimum, "static": self.fixed}
+        played = {"centre": self.cost, "incurred": self.incurred}
+        if kind not in against or of not in played:
+            raise ValueError(
+                f"kind={kind!r}, of={of!r} is no regret: choose kind from 'dynamic', 'static', 'gradient'"
+                " and of from 'centre', 'incurred'"
+            )
+        return np.cumsum(played[of] - against[kind], axis=1)
+
+    def score(self) -> Array:
+        """What methods are ranked by, `(trials,)`: the dynamic regret; the total cost where no optimum is known."""
+        if np.isnan(self.optimum).all():
+            return np.asarray(self.cost.sum(1))
+        return self.regret()[:, -1]
+
+    def summary(self) -> dict[str, Any]:
+        """Medians and quartiles over trials, with the count of diverged ones, as plain numbers."""
+        parts = {
+            "regret": self.regret()[:, -1],
+            "incurred": self.regret(of="incurred")[:, -1],
+            "static_regret": self.regret("static")[:, -1],
+            "gradient_regret": self.regret("gradient")[:, -1],
+            "cost": self.cost.mean(1),
+            "final_distance": self.distance[:, -1],
+        }
+        found = {name: spread(values) for name, values in parts.items() if not np.isnan(values).all()}
+        if self.variance_rounds.size:
+            found["variance"] = self._variance(self.variance)
+            if not np.isnan(self.common_variance).all():
+                found["common_variance"] = self._variance(self.common_variance)
+        return {
+            **self.about,
+            "rounds": self.rounds,
+            "trials": self.trials,
+            "diverged": int(self.diverged.sum()),
+            **found,
+        }
+
+    def _variance(self, values: Array) -> dict[str, list[Any]]:
+        middle = [plain(v) for v in quantiles(values, (0.5,))[0]]
+        return {"round": self.variance_rounds.tolist(), "median": middle}
+
+    def save(self, path: str | Path) -> None:
+        """Two files: `path`.npz with the arrays, `path`.json with the summary."""
+        path = Path(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        arrays = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "about"}
+        document = {"format": FORMAT, "version": VERSION, "about": self.about}
+        summary = json.dumps(self.summary(), indent=1) + "\n"
+        write_atomically(path.with_name(path.name + ".json"), summary.encode())
+        write_atomically(path.with_name(path.name + ".npz"), pack_archive(document, arrays, compressed=True))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Record:
+        """What `save` wrote under this path."""
+        path = Path(path)
+        file = path.with_name(path.name.removesuffix(".npz") + ".npz")
+        document, arrays = read_archive(file)
+        if document.get("format") != FORMAT or document.get("version") != VERSION:
+            raise ValueError(f"{file} is not a record that this trimtab can read: run it again")
+        return cls(**arrays, about=document["about"])
+
+
+def spread(values: Array) -> dict[str, Any]:
+    """Median and quartiles as plain numbers; "inf" where they are infinite, None where they are not known."""
+    q25, median, q75 = (plain(q) for q in quantiles(values))
+    return {"median": median, "q25": q25, "q75": q75}
+
+
+def plain(value: Any) -> Any:
+    """A number that JSON can hold."""
+    value = float(value)
+    return value if math.isfinite(value) else None if math.isnan(value) else "inf" if value > 0 else "-inf"

@@ -1,0 +1,102 @@
+"""Choose a step size on a log grid, on seeds of its own: fewest diverged trials first, then the best median."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from trimtab.lab.record import plain, quantiles
+from trimtab.lab.running import Progress, simulate
+from trimtab.methods import Method, methods
+from trimtab.problems import Problem, make
+
+TUNING = 0x7E57_5EED  # added to the seed: trials for tuning are not those that are reported
+GRID = tuple(np.geomspace(1e-8, 10.0, 19).tolist())  # half a decade apart
+REFINEMENT = tuple((10.0 ** np.array([-0.375, -0.25, -0.125, 0.125, 0.25, 0.375])).tolist())
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """The step that was chosen, the method with it, and what each step of the grid gave."""
+
+    step: float | None
+    method: Method | None
+    table: tuple[dict[str, Any], ...] = ()
+    """One row per step: step, diverged, median."""
+    at_edge: bool = False
+    """Whether the best step is the smallest or largest of the grid: then a wider grid may do better."""
+
+
+def needs_step(name: str) -> bool:
+    """Whether the registered method of this name has a step to be tuned."""
+    return "step" in inspect.signature(methods[name]).parameters
+
+
+def build(name: str, radius: float, step: float | None) -> Method | None:
+    """The registered method of this name; "still" is doing nothing."""
+    if name == "still":
+        return None
+    if name not in methods:
+        raise ValueError(f"there is no method {name!r}: choose from {', '.join(sorted([*methods, 'still']))}")
+    return methods[name](radius=radius, step=step) if needs_step(name) else methods[name](radius=radius)
+
+
+def tune(
+    problem: Problem | str,
+    method: str | Callable[[float], Method],
+    *,
+    radius: float | None = None,
+    steps: tuple[float, ...] = GRID,
+    refine: bool = True,
+    rounds: int | None = None,
+    trials: int = 20,
+    seed: int = 0,
+    noise: str = "independent",
+    progress: Progress | None = None,
+) -> Tuned:
+    """The best step of a log grid (and, refined, of a finer one about it), in trials that are not those reported.
+
+    method: a registered name, or a function step → Method.
+
+    >>> tuned = tune("quadratic-v1", "residual", rounds=100, trials=5)
+    >>> 1e-4 < tuned.step < 1.0
+    True
+    """
+    problem = make(problem) if isinstance(problem, str) else problem
+    if isinstance(method, str):
+        name, size = method, problem.radius if radius is None else radius
+        if name == "still" or (name in methods and not needs_step(name)):
+            return Tuned(None, build(name, size, None))
+        of: Callable[[float], Method | None] = lambda step: build(name, size, step)  # noqa: E731
+    else:
+        of = method
+    rows: dict[float, tuple[int, float]] = {}
+
+    def attempt(some: tuple[float, ...], start: float, share: float) -> None:
+        report = (lambda done: progress(start + share * done)) if progress else None
+        records = simulate(
+            problem,
+            {repr(step): of(step) for step in some},
+            rounds=rounds,
+            trials=trials,
+            seed=(seed + TUNING) % 2**64,
+            noise=noise,
+            progress=report,
+        )
+        for step in some:
+            record = records[repr(step)]
+            rows[step] = int(record.diverged.sum()), float(quantiles(record.score(), (0.5,))[0])
+
+    weight = len(steps) / (len(steps) + len(REFINEMENT)) if refine else 1.0
+    attempt(steps, 0.0, weight)
+    best = min(rows, key=lambda step: rows[step])
+    at_edge = len(steps) > 1 and best in (min(steps), max(steps))
+    if refine:
+        attempt(tuple(best * factor for factor in REFINEMENT), weight, 1 - weight)
+        best = min(rows, key=lambda step: rows[step])
+    table = tuple({"step": s, "diverged": rows[s][0], "median": plain(rows[s][1])} for s in sorted(rows))
+    return Tuned(best, of(best), table, at_edge)

@@ -1,0 +1,77 @@
+"""Drifting systems with known optima: `make("quadratic-v1")`, or your own by `from_function`; see `problems.base`."""
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from trimtab.problems.adversary import Adversary
+from trimtab.problems.base import Path, Problem, World, make, register, registry
+from trimtab.problems.checking import CheckError, check_problem
+from trimtab.problems.convex import Absolute, LogCosh, Quadratic, Walk
+from trimtab.problems.function import from_function
+from trimtab.problems.landscapes import Peaks, Rosenbrock
+from trimtab.problems.moving import Moving
+from trimtab.problems.pricing import Pricing
+
+if TYPE_CHECKING:
+    from trimtab.problems.allocation import Allocation as Allocation
+    from trimtab.problems.allocation import PerAgentAllocation as PerAgentAllocation
+    from trimtab.problems.lqr import LQR as LQR
+    from trimtab.problems.lqr import NoisyLQR as NoisyLQR
+    from trimtab.problems.lqr import ZeroMeanLQR as ZeroMeanLQR
+
+# Numba and SciPy are optional, and slow to import: these modules are imported when they are first asked for.
+_LATER = {
+    "lqr-v1": ("lqr", "LQR"),
+    "lqr-zero-mean-v1": ("lqr", "ZeroMeanLQR"),
+    "lqr-noisy-v1": ("lqr", "NoisyLQR"),
+    "allocation-v1": ("allocation", "Allocation"),
+    "allocation-per-agent-v1": ("allocation", "PerAgentAllocation"),
+}
+
+
+def _load(module: str, what: str) -> Any:
+    try:
+        return import_module(f"trimtab.problems.{module}")
+    except ImportError as error:
+        raise ImportError(f'{what} needs {error.name or "more packages"}: pip install "trimtab[lab]"') from error
+
+
+def _later(id: str, module: str) -> Callable[..., Problem]:
+    def load_and_make(**parameters: Any) -> Problem:
+        _load(module, id)  # registers the class in place of this function
+        return make(id, **parameters)
+
+    return load_and_make
+
+
+def __getattr__(name: str) -> Any:
+    for id, (module, cls) in _LATER.items():
+        if cls == name:
+            return getattr(_load(module, id), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+for _id, (_module, _) in _LATER.items():
+    registry.setdefault(_id, _later(_id, _module))
+
+__all__ = [
+    "Absolute",
+    "Adversary",
+    "CheckError",
+    "LogCosh",
+    "Moving",
+    "Path",
+    "Peaks",
+    "Pricing",
+    "Problem",
+    "Quadratic",
+    "Rosenbrock",
+    "Walk",
+    "World",
+    "check_problem",
+    "from_function",
+    "make",
+    "register",
+    "registry",
+]

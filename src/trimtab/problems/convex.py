@@ -1,0 +1,162 @@
+"""Convex problems whose optimum is known exactly: the paper's toy, a quadratic, and two Lipschitz ones."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from trimtab.problems.base import Array, Problem, number, register
+from trimtab.problems.moving import Drift, Moving, MovingWorld
+
+
+@register("quadratic-v1")
+@dataclass(frozen=True, kw_only=True)
+class Quadratic(Moving):
+    """f_t(x) = ½ (x − c_t)ᵀ Rᵀ Λ R (x − c_t) + b_t: curvatures Λ from 1 down to 1/condition, in equal ratios.
+
+    >>> problem = Quadratic(dim=2, condition=100, drift="none", distance=3)
+    >>> world = problem.world(seed=0, trials=1)
+    >>> world.cost(0, np.array([[[2.0, 0.0], [0.0, 2.0]]]))
+    array([[2.  , 0.02]])
+    """
+
+    id = "quadratic-v1"
+
+    condition: float = 10.0
+    """The largest curvature divided by the smallest."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        number("condition", self.condition, 1.0)
+
+    @cached_property
+    def curvatures(self) -> Array:
+        """Λ: `(d,)`."""
+        return np.geomspace(1.0, 1.0 / self.condition, self.dim)
+
+    def height(self, z: Array) -> Array:
+        return np.asarray(0.5 * (self.curvatures * z * z).sum(-1))
+
+    def slope(self, z: Array) -> Array:
+        return self.curvatures * z
+
+
+@register("walk-v1")
+@dataclass(frozen=True, kw_only=True)
+class Walk(Problem):
+    """The toy of Section 3: f_0(x) = ½‖x‖², f_t = f_{t−1} + n_t with n_t ~ N(0, std²).
+
+    V_f = std is finite, yet the second moment of f_t(x) grows without end, and with it that of the one-point estimate;
+    the residual's does not.
+
+    >>> problem = Walk()
+    >>> problem.variation, problem.world(seed=0, trials=2).cost(0, np.array([[[2.0]], [[-1.0]]])).tolist()
+    (1.0, [[2.0], [0.5]])
+    """
+
+    id = "walk-v1"
+
+    dim: int = 1
+    std: float = 1.0
+    distance: float = 1.0
+    rounds: int = 1000
+    radius: float = 0.1
+
+    def __post_init__(self) -> None:
+        number("std", self.std)
+        _ = self._quadratic
+
+    @cached_property
+    def _quadratic(self) -> Quadratic:
+        return Quadratic(
+            dim=self.dim,
+            condition=1.0,
+            drift="none",
+            offset=self.std,
+            distance=self.distance,
+            rounds=self.rounds,
+            radius=self.radius,
+        )
+
+    @property
+    def variation(self) -> float:
+        return self._quadratic.variation
+
+    def start(self, seed: int, trials: int, first: int = 0) -> Array:
+        return self._quadratic.start(seed, trials, first)
+
+    def world(self, seed: int, trials: int, first: int = 0) -> MovingWorld:
+        return self._quadratic.world(seed, trials, first)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Lipschitz(Moving):
+    scale: float = 1.0
+    """L₀, the Lipschitz constant in the Euclidean norm."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        number("scale", self.scale, above=True)
+
+    @property
+    def lipschitz(self) -> float:
+        return self.scale
+
+
+@register("absolute-v1")
+@dataclass(frozen=True, kw_only=True)
+class Absolute(_Lipschitz):
+    """f_t(x) = (L₀/√d)·‖R(x − c_t)‖₁ + b_t: convex, with a kink at the optimum in every coordinate, L₀-Lipschitz.
+
+    >>> problem = Absolute(dim=4, scale=2.0, drift="none")
+    >>> problem.world(seed=0, trials=1).cost(0, np.array([[[1.0, -1.0, 1.0, 0.0]]]))
+    array([[3.]])
+    """
+
+    id = "absolute-v1"
+
+    def height(self, z: Array) -> Array:
+        return np.asarray(self.scale / math.sqrt(self.dim) * np.abs(z).sum(-1))
+
+    def slope(self, z: Array) -> Array:
+        return self.scale / math.sqrt(self.dim) * np.sign(z)
+
+
+@register("logcosh-v1")
+@dataclass(frozen=True, kw_only=True)
+class LogCosh(_Lipschitz):
+    """f_t(x) = (L₀·w/√d)·Σ_j log cosh(z_j/w) + b_t, z = R(x − c_t): L₀-Lipschitz, and smooth with L₁ = L₀/(w√d).
+
+    A parabola near the optimum, a cone (|z_j| − w·log 2) far from it; w is the `width` of the round part.
+
+    >>> problem = LogCosh(dim=4, width=0.5, drift="none")
+    >>> problem.smoothness, problem.world(seed=0, trials=1).cost(0, np.zeros((1, 1, 4))).tolist()
+    (1.0, [[0.0]])
+    """
+
+    id = "logcosh-v1"
+
+    width: float = 0.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        number("width", self.width, above=True)
+
+    @property
+    def smoothness(self) -> float:
+        """L₁: ‖∇f_t(x) − ∇f_t(y)‖ ≤ L₁‖x − y‖."""
+        return self.scale / (self.width * math.sqrt(self.dim))
+
+    def height(self, z: Array) -> Array:
+        a = np.abs(z / self.width)
+        terms = a + np.log1p(np.exp(-2.0 * a)) - math.log(2.0)
+        return np.asarray(self.scale * self.width / math.sqrt(self.dim) * terms.sum(-1))
+
+    def slope(self, z: Array) -> Array:
+        return self.scale / math.sqrt(self.dim) * np.tanh(z / self.width)
+
+
+__all__ = ["Absolute", "Drift", "LogCosh", "Quadratic", "Walk"]

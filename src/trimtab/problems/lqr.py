@@ -1,0 +1,237 @@
+"""Nonstationary LQR control (the paper's first experiment), in three versions.
+
+In round t a gain K ∈ ℝ^{n_u × n_x} is played for one episode of the system
+
+    x_{k+1} = A_t x_k + B_t u_k + w_k,   u_k = K x_k,   w_k ~ N(0, σ_w² I),
+
+and costs V_t(K) = E Σ_{k<H} γᵏ (x_kᵀ Q x_k + u_kᵀ R u_k). From round to round
+
+    A_{t+1} = A_t + s·M_t,   B_{t+1} = B_t + s·N_t,   entries of M_t and N_t uniform, those of A_0 and B_0 N(0, 0.1²).
+
+The paper gives n_x = n_u = 6, γ = 0.5, H = 50, s = 0.01 and entries of M_t, N_t in [0, 1]. That drift has a mean: near
+t = 49 the system without control becomes unstable (√γ ρ(A_t) > 1), and V_t(0) explodes. `lqr-zero-mean-v1` is the
+variant that stays what it was; `lqr-noisy-v1` measures by one noisy rollout instead of an exact expectation. The paper
+leaves Q, R, the laws of x_0 and w, K_0 and the number of rounds open.
+
+Reference: Zhang, Zhou, Ji, Zavlanos, "Boosting One-Point Derivative-Free Online Optimization via Residual Feedback",
+arXiv 2010.07378, Section 6.1 and Appendix A.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from trimtab.problems.base import ONCE, Array, Path, Problem, World, number, register, whole
+from trimtab.problems.kernels import lqr_gradients, lqr_rollouts, lqr_values, riccati, threads
+
+Weight = float | Sequence[Sequence[float]]
+
+
+@register("lqr-v1")
+@dataclass(frozen=True, kw_only=True)
+class LQR(Problem):
+    """The paper's drift, taken literally; a measurement is V_t(K) itself, with E x_0x_0ᵀ = I.
+
+    A point is the gain K, row by row.
+
+    >>> problem = LQR()
+    >>> world = problem.world(seed=0, trials=2)
+    >>> doing_nothing = np.zeros((2, 1, problem.dim))
+    >>> world.cost(0, doing_nothing).shape, bool((world.regret(40, doing_nothing) > 1).all())
+    ((2, 1), True)
+    """
+
+    id = "lqr-v1"
+
+    n_x: int = 6
+    n_u: int = 6
+    gamma: float = 0.5
+    horizon: int = 50
+    Q: Weight = 1.0
+    """A number (times I) or a matrix; positive semidefinite."""
+    R: Weight = 1.0
+    """A number (times I) or a matrix; positive definite."""
+    drift: float = 0.01
+    """s, the size of the steps of A and B."""
+    drift_range: tuple[float, float] = (0.0, 1.0)
+    """The entries of M and N are uniform in this interval."""
+    initial_std: float = 0.1
+    """The standard deviation of the entries of A_0 and B_0."""
+    gain_std: float = 0.0
+    """That of the entries of the first gain K_0; its mean is 0."""
+    sigma_w: float = 0.0
+    redraw: bool = True
+    """x_0 ~ N(0, I), another one in each rollout; else it is always (1, …, 1)."""
+    exact: bool = True
+    """A measurement is V_t(K) itself; else it is the cost of one rollout."""
+    rounds: int = 50
+    radius: float = 0.05
+    dim: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        for name in ("n_x", "n_u", "horizon", "rounds"):
+            whole(name, getattr(self, name), 1)
+        for name in ("drift", "initial_std", "gain_std", "sigma_w"):
+            number(name, getattr(self, name))
+        number("radius", self.radius, above=True)
+        if number("gamma", self.gamma, above=True) > 1:
+            raise ValueError(f"gamma={self.gamma!r} does not discount: choose 0 < gamma <= 1")
+        low, high = self.drift_range
+        if not -np.inf < low <= high < np.inf:
+            raise ValueError(f"drift_range={self.drift_range!r} is no interval: choose two finite numbers, low <= high")
+        for name, size, definite in (("Q", self.n_x, False), ("R", self.n_u, True)):
+            object.__setattr__(self, name, _weight(name, getattr(self, name), size, definite))
+        object.__setattr__(self, "dim", self.n_x * self.n_u)
+
+    def start(self, seed: int, trials: int, first: int = 0) -> Array:
+        gains: Array = self.gain_std * self.world(seed, trials, first).drawn(
+            ONCE + 1, lambda rng: rng.standard_normal(self.dim)
+        )
+        return gains
+
+    def world(self, seed: int, trials: int, first: int = 0) -> LQRWorld:
+        return LQRWorld(self, seed, trials, first)
+
+
+@register("lqr-zero-mean-v1")
+@dataclass(frozen=True, kw_only=True)
+class ZeroMeanLQR(LQR):
+    """Entries of M_t and N_t in [−1, 1]: the drift has no mean, and the system stays governable for long."""
+
+    id = "lqr-zero-mean-v1"
+
+    drift_range: tuple[float, float] = (-1.0, 1.0)
+    gain_std: float = 0.5
+    rounds: int = 500
+    radius: float = 0.1
+
+
+@register("lqr-noisy-v1")
+@dataclass(frozen=True, kw_only=True)
+class NoisyLQR(LQR):
+    """A measurement is one rollout from x_0 = (1, …, 1), with process noise.
+
+    With `redraw=True` x_0 is drawn anew in each rollout; its noise then outweighs what residual feedback saves, and
+    one-point feedback is as good.
+    """
+
+    id = "lqr-noisy-v1"
+
+    sigma_w: float = 0.1
+    redraw: bool = False
+    exact: bool = False
+    rounds: int = 40
+
+
+class LQRWorld(World):
+    """A realisation of the drift of A_t and B_t in each trial."""
+
+    def __init__(self, problem: LQR, seed: int, trials: int, first: int = 0) -> None:
+        super().__init__(seed, trials, first)
+        self.problem = problem
+        self._q, self._r = _matrix(problem.Q, problem.n_x), _matrix(problem.R, problem.n_u)
+        self._moment = np.eye(problem.n_x) if problem.redraw else np.ones((problem.n_x, problem.n_x))
+        shape = (problem.n_x, problem.n_x + problem.n_u)
+        start = problem.initial_std * self.drawn(ONCE, lambda rng: rng.standard_normal(shape))
+        self._path = Path(start, self._advance)
+        self._best: dict[int, tuple[Array, Array]] = {}
+
+    def _advance(self, round: int, both: Array) -> Array:
+        low, high = self.problem.drift_range
+        moved: Array = both + self.problem.drift * self.drawn(round, lambda rng: rng.uniform(low, high, both.shape[1:]))
+        return moved
+
+    def system(self, round: int) -> tuple[Array, Array]:
+        """A_t `(trials, n_x, n_x)` and B_t `(trials, n_x, n_u)`."""
+        both = self._path(round)
+        n_x = self.problem.n_x
+        return np.ascontiguousarray(both[:, :, :n_x]), np.ascontiguousarray(both[:, :, n_x:])
+
+    def cost(self, round: int, x: Array) -> Array:
+        a, b = self.system(round)
+        gains = self._gains(x)
+        with threads(gains.size // 10_000):
+            return lqr_values(a, b, gains, *self._law())
+
+    def gradient(self, round: int, x: Array) -> Array:
+        a, b = self.system(round)
+        gains = self._gains(x)
+        with threads(gains.size // 600):
+            return lqr_gradients(a, b, gains, *self._law()).reshape(x.shape)
+
+    def measure(self, round: int, x: Array, draw: int = 0) -> Array:
+        p = self.problem
+        if p.exact:
+            return self.cost(round, x)
+        starts, noise = np.ones((self.trials, p.n_x)), np.empty((self.trials, p.horizon, p.n_x))
+        for trial, rng in enumerate(self._noise_keys.generators(round | draw << 40, self.first, self.trials)):
+            rng.standard_normal(out=noise[trial])
+            if p.redraw:
+                rng.standard_normal(out=starts[trial])
+        noise *= p.sigma_w
+        a, b = self.system(round)
+        gains = self._gains(x)
+        with threads(gains.size // 10_000):
+            return lqr_rollouts(a, b, gains, self._q, self._r, starts, noise, float(p.gamma))
+
+    def optimum(self, round: int) -> Array:
+        return self._solution(round)[0].copy()
+
+    def optimiser(self, round: int) -> Array:
+        """The gain of the Riccati equation with √γ-scaled (A_t, B_t); NaN in trials where it is not optimal to 1e-9.
+
+        It is optimal for infinitely many steps. For H steps the best static gain lies between it and the best policy
+        of all, whose cost follows from H steps of the Riccati recursion: where the two costs agree, so do all between.
+        """
+        return self._solution(round)[1].copy()
+
+    def _solution(self, round: int) -> tuple[Array, Array]:
+        if round not in self._best:
+            a, b = self.system(round)
+            with threads(b.size // 1_000):
+                gains, bounds = riccati(a, b, *self._law())
+            points = gains.reshape(self.trials, -1)
+            values = self.cost(round, points[:, None])[:, 0]
+            unknown = ~(values - bounds <= 1e-9 * values)
+            values[unknown] = np.nan
+            points[unknown] = np.nan
+            while len(self._best) >= 64:
+                del self._best[next(iter(self._best))]
+            self._best[round] = values, points
+        return self._best[round]
+
+    def _gains(self, x: Array) -> Array:
+        p = self.problem
+        if x.ndim != 3 or x.shape[0] != self.trials or x.shape[2] != p.dim:
+            raise ValueError(f"x of shape {x.shape} does not fit: give (trials, k, d) = ({self.trials}, k, {p.dim})")
+        return np.ascontiguousarray(x, dtype=float).reshape(self.trials, x.shape[1], p.n_u, p.n_x)
+
+    def _law(self) -> tuple[Array, Array, Array, float, float, int]:
+        p = self.problem
+        return self._q, self._r, self._moment, float(p.gamma), float(p.sigma_w) ** 2, p.horizon
+
+
+def _matrix(weight: Weight, size: int) -> Array:
+    matrix: Array = np.asarray(weight, dtype=float)
+    return matrix * np.eye(size) if matrix.ndim == 0 else matrix
+
+
+def _weight(name: str, value: Any, size: int, definite: bool) -> Weight:
+    """The value as a float or as rows of floats (which can be compared and hashed), if it weighs `size` numbers."""
+    try:
+        given: Array = np.asarray(value, dtype=float)
+        matrix = _matrix(given.tolist(), size)
+        fits = matrix.shape == (size, size) and bool(np.isfinite(matrix).all()) and np.array_equal(matrix, matrix.T)
+    except (TypeError, ValueError):
+        fits = False
+    if not fits:
+        raise ValueError(f"{name}={value!r} is no weight: give a number, or a symmetric matrix of {size} rows")
+    lowest = np.linalg.eigvalsh(matrix)[0]
+    if lowest < 0 or (definite and lowest == 0):
+        kind = "positive definite" if definite else "positive semidefinite"
+        raise ValueError(f"{name}={value!r} has the eigenvalue {lowest:g}: make it {kind}")
+    return float(given) if given.ndim == 0 else tuple(tuple(float(entry) for entry in row) for row in given)

@@ -1,0 +1,139 @@
+"""A landscape about a point that moves: f_t(x) = h(R(x − c_t)) + b_t, in four kinds of drift.
+
+    c_0 = 0;  none: c_t = 0                       walk: c_t = c_{t−1} + speed·n_t/√d, n_t ~ N(0, I)
+              line: c_t = c_{t−1} + speed·v       jumps: c_t = c_{t−1} + speed·every·v_t, once every `every` rounds
+    b_0 = 0;  b_t = b_{t−1} + offset·N(0, 1)
+
+v and v_t are random unit vectors, so in every kind `speed` is the distance per round (in the walk: its rms).
+A subclass says what h is, with min h = 0.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+
+from trimtab.problems.base import ONCE, Array, Path, Problem, World, directions, number, whole
+
+Drift = Literal["none", "walk", "line", "jumps"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Moving(Problem):
+    """The parameters that all such problems share."""
+
+    dim: int = 10
+    drift: Drift = "walk"
+    speed: float = 0.02
+    every: int = 100
+    """The number of rounds from one jump to the next."""
+    offset: float = 0.02
+    """The standard deviation of the steps of b_t."""
+    noise: float = 0.0
+    """The standard deviation of the measurement noise."""
+    rotate: bool = False
+    """Turn the landscape by a random rotation R, another one in each trial (d² numbers per trial)."""
+    distance: float = 1.0
+    """How far from the optimum of round 0 to start, in a random direction."""
+    rounds: int = 2000
+    radius: float = 0.1
+
+    def __post_init__(self) -> None:
+        whole("dim", self.dim, 1)
+        whole("every", self.every, 1)
+        whole("rounds", self.rounds, 1)
+        number("radius", self.radius, above=True)
+        for name in ("speed", "offset", "noise", "distance"):
+            number(name, getattr(self, name))
+        if self.drift not in get_args(Drift):
+            raise ValueError(f"drift={self.drift!r} is not known: choose one of {', '.join(get_args(Drift))}")
+
+    @property
+    def variation(self) -> float:
+        longest = {"none": 0.0, "jumps": self.speed * self.every}.get(self.drift, self.speed)
+        shift = longest * self.lipschitz if longest else 0.0
+        return math.hypot(shift, self.offset, math.sqrt(2) * self.noise)
+
+    @abstractmethod
+    def height(self, z: Array) -> Array:
+        """h(z), over the last axis."""
+
+    @abstractmethod
+    def slope(self, z: Array) -> Array:
+        """∇h(z)."""
+
+    def lowest(self) -> Array:
+        """argmin h: `(d,)`."""
+        return np.zeros(self.dim)
+
+    def start(self, seed: int, trials: int, first: int = 0) -> Array:
+        world = self.world(seed, trials, first)
+        return world.optimiser(0) + self.distance * directions(world, ONCE, self.dim)
+
+    def world(self, seed: int, trials: int, first: int = 0) -> MovingWorld:
+        return MovingWorld(self, seed, trials, first)
+
+
+class MovingWorld(World):
+    """A realisation of a `Moving` problem: c_t, b_t and R of each trial."""
+
+    def __init__(self, problem: Moving, seed: int, trials: int, first: int = 0) -> None:
+        super().__init__(seed, trials, first)
+        self.problem = problem
+        self._path = Path((np.zeros((trials, problem.dim)), np.zeros(trials)), self._advance)
+        self._heading = directions(self, ONCE + 1, problem.dim) if problem.drift == "line" else np.empty(0)
+        self._turn = self._rotations() if problem.rotate else None
+
+    def _advance(self, round: int, state: tuple[Array, Array]) -> tuple[Array, Array]:
+        centre, offset = state
+        p = self.problem
+        moves = p.drift == "walk" or (p.drift == "jumps" and round % p.every == 0)
+        if p.offset or moves:
+            normals = self.drawn(round, lambda rng: rng.standard_normal(1 + p.dim * moves))
+            offset = offset + p.offset * normals[:, 0]
+            if p.drift == "walk":
+                centre = centre + p.speed / math.sqrt(p.dim) * normals[:, 1:]
+            elif moves:
+                length = np.linalg.norm(normals[:, 1:], axis=-1, keepdims=True)
+                centre = centre + p.speed * p.every * normals[:, 1:] / length
+        if p.drift == "line":
+            centre = centre + p.speed * self._heading
+        return centre, offset
+
+    def _rotations(self) -> Array:
+        """Orthogonal matrices, uniform: QR of normals with the signs of R's diagonal put right (Mezzadri 2007)."""
+        q, r = np.linalg.qr(self.drawn(ONCE + 2, lambda rng: rng.standard_normal((self.problem.dim,) * 2)))
+        turn: Array = q * np.sign(np.einsum("tii->ti", r))[:, None, :]
+        return turn
+
+    def _local(self, round: int, x: Array) -> Array:
+        z: Array = x - self._path(round)[0][:, None]
+        return z if self._turn is None else z @ self._turn
+
+    def _outward(self, z: Array) -> Array:
+        return z if self._turn is None else z @ self._turn.swapaxes(1, 2)
+
+    def cost(self, round: int, x: Array) -> Array:
+        height: Array = self.problem.height(self._local(round, x)) + self._path(round)[1][:, None]
+        return height
+
+    def measure(self, round: int, x: Array, draw: int = 0) -> Array:
+        values = self.cost(round, x)
+        if self.problem.noise:
+            values += self.problem.noise * self.noise(round, draw)[:, None]
+        return values
+
+    def optimum(self, round: int) -> Array:
+        return self._path(round)[1].copy()
+
+    def optimiser(self, round: int) -> Array:
+        lowest = np.broadcast_to(self.problem.lowest(), (self.trials, 1, self.problem.dim))
+        best: Array = self._path(round)[0] + self._outward(lowest)[:, 0]
+        return best
+
+    def gradient(self, round: int, x: Array) -> Array:
+        return self._outward(self.problem.slope(self._local(round, x)))

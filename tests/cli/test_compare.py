@@ -1,0 +1,78 @@
+"""The program, through a real shell."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = Path(sys.executable).with_name("trimtab")
+QUICK = ["--rounds", "10", "--trials", "4", "--tuning-trials", "3"]
+
+
+@pytest.fixture
+def shell(tmp_path):
+    def call(*words, check=True):
+        environment = {**os.environ, "TRIMTAB_CACHE": str(tmp_path / "cache"), "COLUMNS": "120"}
+        done = subprocess.run(
+            [PROGRAM, *words], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300
+        )
+        if check:
+            assert done.returncode == 0, done.stderr
+        return done
+
+    return call
+
+
+def test_compare_prints_a_table_and_draws(shell, tmp_path):
+    done = shell("compare", "quadratic-v1", "--methods", "residual,one-point,two-point", *QUICK)
+    for word in ("residual", "one-point", "two-point", "regret at the centre", "diverged", "summary.json"):
+        assert word in done.stdout
+    folder = tmp_path / "out" / "compare-quadratic-v1"
+    for name in ("regret.png", "regret.svg", "incurred.png", "variance.png"):
+        assert (folder / name).stat().st_size > 5000
+    assert json.loads((folder / "summary.json").read_text())["complete"]
+    assert (folder / "records" / "residual.npz").exists()
+
+
+def test_compare_json_is_for_scripts(shell):
+    options = ("compare", "quadratic-v1", "--methods", "residual,auto,still", *QUICK, "--json", "--out", "here")
+    summary = json.loads(shell(*options).stdout)
+    assert list(summary["methods"]) == ["residual", "auto", "still"]
+    for name, method in summary["methods"].items():
+        assert set(method["regret"]) == set(method["incurred"]) == {"median", "q25", "q75"}
+        assert method["diverged"] == 0
+        assert (method["step"] is None) == (name != "residual")
+    assert json.loads(shell(*options).stdout) == summary  # from the cells that are finished
+
+
+def test_parameters_of_the_problem(shell):
+    words = ("compare", "quadratic-v1", "--methods", "still", "-p", "dim=3", *QUICK, "--json")
+    assert "dim=3" in json.loads(shell(*words).stdout)["parameters"]
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["compare", "lqr"], "there is no problem 'lqr': choose one of "),
+        (["compare", "quadratic-v1", "--methods", "magic"], "there is no method 'magic': choose from auto, "),
+        (["compare", "quadratic-v1", "--param", "dim"], "is not name=value"),
+        (["compare", "quadratic-v1", "--param", "size=3"], "size"),
+        (["compare", "quadratic-v1", "--radius", "-1"], "radius=-1.0 is not a radius"),
+        (["compare", "quadratic-v1", "--backend", "mpi"], "backend='mpi' is unknown"),
+    ],
+)
+def test_bad_input_is_one_clear_line(shell, words, reason):
+    done = shell(*words, *QUICK, check=False)
+    assert done.returncode == 2
+    assert reason in done.stderr
+    assert "Traceback" not in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_help_has_an_example(shell):
+    assert "trimtab compare lqr-v1" in shell("compare", "--help").stdout
+    assert "compare" in shell("--help").stdout
+    assert shell("--version").stdout.startswith("trimtab 0")
