@@ -103,6 +103,8 @@ def one_trial(axes: Any, problem: Problem) -> None:
     axes.plot(rounds, stay, color=ORANGE, label="staying at the start")
     if np.isfinite(best).all():
         axes.plot(rounds, best, color=BLUE, label="optimum")
+        if best.min() > 0 and stay.max() > 30 * best.min():
+            axes.set_yscale("log")
     axes.set_xlabel("round")
     axes.set_title(f"d = {problem.dim}: cost over the rounds of one trial")
     axes.legend()

@@ -174,3 +174,11 @@ def test_methods_without_a_step_need_no_tuning():
     assert lab.tune("quadratic-v1", "still").method is None
     with pytest.raises(ValueError, match=r"there is no method 'magic': choose from auto, .*residual"):
         lab.tune("quadratic-v1", "magic")
+
+
+def test_an_adversary_meets_each_method_alone():
+    methods = {name: METHODS[name] for name in ("residual", "one-point")}
+    together = lab.simulate("adversary-v1", methods, rounds=15, trials=3, seed=1)
+    for name, method in methods.items():
+        alone = lab.run("adversary-v1", method, rounds=15, trials=3, seed=1)
+        np.testing.assert_array_equal(together[name].cost, alone.cost)

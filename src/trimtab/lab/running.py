@@ -63,6 +63,7 @@ def simulate(
     variance_at: rounds at which each estimator is resampled, at its own iterate and at one common to all methods.
     progress: called with the share that is done.
     """
+    arguments = dict(locals())
     problem = make(problem) if isinstance(problem, str) else problem
     rounds = problem.rounds if rounds is None else rounds
     if noise not in ("independent", "common"):
@@ -71,6 +72,9 @@ def simulate(
         raise ValueError(f"rounds={rounds}, trials={trials}, {len(methods)} methods: at least one of each is needed")
     x0 = problem.start(seed, trials, first)
     world = problem.world(seed, trials, first)
+    if world.listens and len(methods) > 1:  # an adversary answers to one player: each method meets its own
+        options = {k: v for k, v in arguments.items() if k not in ("problem", "methods")}
+        return {n: simulate(problem, {n: m}, **options)[n] for n, m in methods.items()}
     runners = [_Runner(problem, method, x0, seed, first, noise) for method in methods.values()]
     books = [_Book(rounds, trials) for _ in runners]
     with np.errstate(over="ignore", invalid="ignore"):
@@ -163,7 +167,7 @@ class _Runner:
         x = core.ask(setup, state).reshape(trials, resamples, -1, setup.dim)
         values = []
         for k, (lag, draw) in enumerate(self.needs()):
-            if _noisy(world):  # each resample with noise of its own
+            if world.noisy:  # each resample with noise of its own
                 columns = [
                     world.measure(max(t - lag, 0), x[:, m, k][:, None], draw + 2 * m + 2)[:, 0]
                     for m in range(resamples)
@@ -218,10 +222,6 @@ class _Book:
         )
 
 
-def _noisy(world: World) -> bool:
-    return type(world).measure is not World.measure
-
-
 def _measure(
     world: World, t: int, runners: list[_Runner], centres: Array, books: list[_Book], threshold: float
 ) -> None:
@@ -234,7 +234,7 @@ def _measure(
     needs = [need for r in runners for need in r.needs()]
     values = played.copy()
     for lag, draw in set(needs):
-        if (lag and t) or _noisy(world):
+        if (lag and t) or world.noisy:
             columns = [k for k, need in enumerate(needs) if need == (lag, draw)]
             values[:, columns] = world.measure(max(t - lag, 0), np.ascontiguousarray(flat[:, columns]), draw)
     best = world.optimum(t)

@@ -33,7 +33,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from trimtab import randomness
-from trimtab.problems import kernels
+from trimtab.problems import base, kernels
 from trimtab.problems.base import ONCE, Array, Path, Problem, World, number, register, whole
 from trimtab.randomness import DRIFT, Keyed
 
@@ -175,7 +175,7 @@ class AllocationWorld(World):
 
     def zeta(self, round: int) -> Array:
         """ζ_{i,t}: `(trials, agents)`."""
-        return np.ascontiguousarray(np.broadcast_to(self._path(round), (self.trials, self.problem.agents)))
+        return kernels.writable(np.broadcast_to(self._path(round), (self.trials, self.problem.agents)))
 
     @cached_property
     def demand(self) -> Array:
@@ -216,12 +216,12 @@ class AllocationWorld(World):
         return _mean(self._rollouts(x, self._common, self.zeta(round)))
 
     def measure(self, round: int, x: Array, draw: int = 0) -> Array:
-        noise = np.empty(self.demand.shape)
+        zeta, noise = self.zeta(round), np.empty(self.demand.shape)
         for trial, rng in enumerate(self._noise_keys.generators(round | draw << 40, self.first, self.trials)):
             rng.standard_normal(out=noise[trial])
         noise *= self.problem.noise
         noise += self.demand
-        return self._rollouts(x, noise[:, None], self.zeta(round))[:, :, 0]
+        return self._rollouts(x, noise[:, None], zeta)[:, :, 0]
 
     def gradient(self, round: int, x: Array) -> Array:
         """∇ of `cost`, by the adjoint of the rollout."""
@@ -244,10 +244,11 @@ class AllocationWorld(World):
         return _mean(self._rollouts(self.offline()[:, None], self._common, ones))[:, 0]
 
     def offline(self) -> Array:
-        """The policies that L-BFGS finds for ζ = 1: `(trials, d)`. It takes seconds per trial, and is kept on disk.
+        """The policies that L-BFGS finds for ζ = 1: `(trials, d)`.
 
-        The folder is $TRIMTAB_CACHE, else trimtab in $XDG_CACHE_HOME, else ~/.cache/trimtab. The best policy is
-        not unique (of the 9 features only 4 are independent, and a softmax ignores a common shift).
+        A trial takes a second or two, once: the result is kept on disk. The folder is $TRIMTAB_CACHE, else trimtab in
+        $XDG_CACHE_HOME, else ~/.cache/trimtab. The best policy is not unique: of the 9 features only 4 are independent,
+        and a softmax ignores a common shift.
         """
         return np.stack([_offline(self.problem, self.seed, self.first + trial) for trial in range(self.trials)])
 
@@ -261,37 +262,39 @@ class AllocationWorld(World):
             return float(costs[0, 0]), slopes[0, 0]
 
         steps = self.problem.offline_steps
-        found = minimize(
-            value_and_slope,
-            np.zeros(self.problem.dim),
-            jac=True,
-            method="L-BFGS-B",
-            options={"maxiter": steps, "maxfun": 2 * steps, "maxcor": 20},
-        )
+        # Several threads would fight for the cores with those of SciPy's linear algebra, and be four times slower.
+        with kernels.threads(1):
+            found = minimize(
+                value_and_slope,
+                np.zeros(self.problem.dim),
+                jac=True,
+                method="L-BFGS-B",
+                options={"maxiter": steps, "maxfun": 2 * steps, "maxcor": 20},
+            )
         return np.asarray(found.x, dtype=float)
 
     def _rollouts(self, x: Array, demand: Array, zeta: Array) -> Array:
         p = self.problem
-        scores = kernels.per_edge(self._edges(x, len(demand)), p._basis)
         law = p._firsts, p._heads, float(p.stock), float(p.gamma)
         with kernels.threads(x.shape[1] * demand.size // 25_000):
+            scores = kernels.per_edge(self._edges(x, len(demand)), p._basis)
             return kernels.allocation_rollouts(scores, demand, zeta, *law)
 
     def _adjoint(self, x: Array, demand: Array, zeta: Array) -> tuple[Array, Array]:
         """The mean over the paths, `(trials, k)`, and its gradient, `(trials, k, d)`."""
         p = self.problem
-        scores = kernels.per_edge(self._edges(x, len(demand)), p._basis)
         law = p._firsts, p._heads, float(p.stock), float(p.gamma)
         with kernels.threads(x.shape[1] * demand.size // 10_000):
+            scores = kernels.per_edge(self._edges(x, len(demand)), p._basis)
             costs, slopes = kernels.allocation_gradients(scores, demand, zeta, *law)
-        back = kernels.per_edge(slopes.mean(axis=2), np.ascontiguousarray(p._basis.T))
+            back = kernels.per_edge(slopes.mean(axis=2), np.ascontiguousarray(p._basis.T))
         return _mean(costs), back.reshape(x.shape)
 
     def _edges(self, x: Array, trials: int) -> Array:
         p = self.problem
         if x.ndim != 3 or x.shape[0] != trials or x.shape[2] != p.dim:
             raise ValueError(f"x of shape {x.shape} does not fit: give (trials, k, d) = ({trials}, k, {p.dim})")
-        return np.ascontiguousarray(x, dtype=float).reshape(trials, x.shape[1], p.actions, -1)
+        return kernels.writable(x).reshape(trials, x.shape[1], p.actions, len(self.problem.centres) ** 2)
 
 
 def _mean(costs: Array) -> Array:
@@ -303,7 +306,7 @@ def _mean(costs: Array) -> Array:
 @cache
 def _code() -> str:
     """A hash of the sources that an offline optimum depends on."""
-    sources = (__file__, kernels.__file__, randomness.__file__)
+    sources = (__file__, base.__file__, kernels.__file__, randomness.__file__)
     return hashlib.sha256(b"\0".join(File(source).read_bytes() for source in sources)).hexdigest()
 
 
@@ -319,7 +322,10 @@ def _offline(problem: Allocation, seed: int, trial: int) -> Array:
     for irrelevant in ("draws", "radius", "rounds", "zeta_range", "zeta_step"):
         del parameters[irrelevant]
     key = json.dumps([parameters, seed, trial, _code()], sort_keys=True)
-    file = _cache_folder() / "allocation" / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.npy"
+    try:
+        file = _cache_folder() / "allocation" / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.npy"
+    except RuntimeError:  # there is no home
+        return problem.world(seed, 1, trial)._search()
     try:
         theta: Array = np.load(file, allow_pickle=False)
         if theta.shape == (problem.dim,) and theta.dtype == np.float64:

@@ -49,6 +49,11 @@ class World(ABC):
         """What a measurement gives: the cost with noise. The noise depends on (seed, trial, round, draw), not on x."""
         return self.cost(round, x)
 
+    @property
+    def noisy(self) -> bool:
+        """Whether `measure` is anything else than `cost`."""
+        return type(self).measure is not World.measure
+
     def optimum(self, round: int) -> Array:
         """min f_t: `(trials,)`; NaN where it is not known."""
         return np.full(self.trials, np.nan)

@@ -35,6 +35,11 @@ def _inner(function: _Kernel) -> _Kernel:
     return cast(_Kernel, compiled)
 
 
+def writable(x: Array) -> Array:
+    """x as the kernels want it, copied if need be: Numba compiles anew for another layout, or for a read-only array."""
+    return np.require(x, dtype=np.float64, requirements=["C", "W"])
+
+
 @contextmanager
 def threads(wanted: int) -> Iterator[None]:
     """Run kernels on so many threads, at least one and at most those that Numba may use.

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from trimtab.problems.base import ONCE, Array, Path, Problem, World, number, register, whole
-from trimtab.problems.kernels import lqr_gradients, lqr_rollouts, lqr_values, riccati, threads
+from trimtab.problems.kernels import lqr_gradients, lqr_rollouts, lqr_values, riccati, threads, writable
 
 Weight = float | Sequence[Sequence[float]]
 
@@ -149,7 +149,7 @@ class LQRWorld(World):
         """A_t `(trials, n_x, n_x)` and B_t `(trials, n_x, n_u)`."""
         both = self._path(round)
         n_x = self.problem.n_x
-        return np.ascontiguousarray(both[:, :, :n_x]), np.ascontiguousarray(both[:, :, n_x:])
+        return writable(both[:, :, :n_x]), writable(both[:, :, n_x:])
 
     def cost(self, round: int, x: Array) -> Array:
         a, b = self.system(round)
@@ -167,14 +167,14 @@ class LQRWorld(World):
         p = self.problem
         if p.exact:
             return self.cost(round, x)
+        a, b = self.system(round)
+        gains = self._gains(x)
         starts, noise = np.ones((self.trials, p.n_x)), np.empty((self.trials, p.horizon, p.n_x))
         for trial, rng in enumerate(self._noise_keys.generators(round | draw << 40, self.first, self.trials)):
             rng.standard_normal(out=noise[trial])
             if p.redraw:
                 rng.standard_normal(out=starts[trial])
         noise *= p.sigma_w
-        a, b = self.system(round)
-        gains = self._gains(x)
         with threads(gains.size // 10_000):
             return lqr_rollouts(a, b, gains, self._q, self._r, starts, noise, float(p.gamma))
 
@@ -208,7 +208,7 @@ class LQRWorld(World):
         p = self.problem
         if x.ndim != 3 or x.shape[0] != self.trials or x.shape[2] != p.dim:
             raise ValueError(f"x of shape {x.shape} does not fit: give (trials, k, d) = ({self.trials}, k, {p.dim})")
-        return np.ascontiguousarray(x, dtype=float).reshape(self.trials, x.shape[1], p.n_u, p.n_x)
+        return writable(x).reshape(self.trials, x.shape[1], p.n_u, p.n_x)
 
     def _law(self) -> tuple[Array, Array, Array, float, float, int]:
         p = self.problem
