@@ -53,6 +53,9 @@ class State(NamedTuple):
 class Setup:
     """Everything that stays: what to run, where, on which random numbers.
 
+    `lane` is the number of the first lane. With `copies`, so many neighbouring lanes share a number and so their
+    directions: to try several step sizes (a step per lane) on the same random numbers.
+
     >>> from trimtab.methods import residual
     >>> setup = Setup(residual(radius=0.1, step=0.01), (3,), seed=1)
     >>> state = init(setup, [0.0, 0.0, 0.0])
@@ -67,6 +70,7 @@ class Setup:
     bounds: Any = None
     seed: int = 0
     lane: int = 0
+    copies: int = 1
     maximise: bool = False
     max_pending: int = 1
 
@@ -87,10 +91,17 @@ class Setup:
     def __post_init__(self) -> None:
         if len(self.shape) not in (1, 2) or min(self.shape) < 1:
             raise ValueError(f"shape={self.shape} is neither (d,) nor (lanes, d) with at least one of each")
-        for name, least, most in (("seed", 0, 2**64), ("lane", 0, 2**63), ("max_pending", 1, 2**20)):
+        for name, least, most in (
+            ("seed", 0, 2**64),
+            ("lane", 0, 2**63),
+            ("copies", 1, 2**20),
+            ("max_pending", 1, 2**20),
+        ):
             self._put(name, _whole(name, getattr(self, name), least, most))
         self._put("dim", self.shape[-1])
         self._put("lanes", self.shape[0] if len(self.shape) == 2 else None)
+        if (self.lanes or 1) % self.copies:
+            raise ValueError(f"copies={self.copies} does not divide the {self.lanes or 1} lanes")
         if self.bounds is not None:
             self._scale_to_bounds()
         if self.domain.dim not in (None, self.dim):
@@ -100,7 +111,7 @@ class Setup:
         law = self.method.directions or (Gaussian() if isinstance(self.domain, Everywhere) else Rademacher())
         gain = law.scale(self.dim) / radius
         self._put("directions", law)
-        self._put("stream", Stream(law, self.shape, seed=self.seed, lane=self.lane))
+        self._put("stream", Stream(law, self.shape, seed=self.seed, lane=self.lane, copies=self.copies))
         self._put("home", self._home(law, radius))
         self._put("probe", radius * math.sqrt(self.dim / law.scale(self.dim)))
         self._put("radii", tuple(offset * radius for offset in self.method.estimator.offsets))

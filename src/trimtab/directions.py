@@ -151,15 +151,17 @@ class Stream:
     """The function round → u for one law, dimension, seed and range of lanes; remembers the last block it drew.
 
     Lane k of a stream is the same whether it is drawn alone (`lane=k`) or beside others, and u is the same whatever
-    was asked before.
+    was asked before. With `copies`, so many neighbouring lanes share one direction.
 
     >>> stream = Stream(Gaussian(), (3,), seed=7)
     >>> bool((stream(5) == Stream(Gaussian(), (3,), seed=7)(5)).all())
     True
     """
 
-    def __init__(self, law: Directions, shape: tuple[int, ...], *, seed: int, lane: int = 0) -> None:
-        self.law, self.shape, self.seed, self.lane = law, shape, seed, lane
+    def __init__(self, law: Directions, shape: tuple[int, ...], *, seed: int, lane: int = 0, copies: int = 1) -> None:
+        self.law, self.seed, self.lane, self.copies = law, seed, lane, copies
+        self.shape = shape if copies == 1 else (shape[0] // copies, shape[1])
+        shape = self.shape
         self._rows = max(1, BLOCK // shape[-1])
         # Many lanes draw a block in several chunks, so that the cache stays small.
         self._chunk = min(self._rows, max(1, CACHE // math.prod(shape)))
@@ -186,6 +188,8 @@ class Stream:
                 self._block = self._drawn(min(self._chunk, self._rows - self._start))
             drawn: Array = self._block[row - self._start]
         u = drawn if sign > 0 else np.negative(drawn)
+        if self.copies > 1:
+            u = np.repeat(u, self.copies, axis=0)
         self._latest = (round, u)
         return u
 
@@ -202,8 +206,9 @@ class Stream:
         return block
 
     def __reduce__(self) -> Any:
-        return _stream, (self.law, self.shape, self.seed, self.lane)
+        shape = self.shape if self.copies == 1 else (self.shape[0] * self.copies, self.shape[1])
+        return _stream, (self.law, shape, self.seed, self.lane, self.copies)
 
 
-def _stream(law: Directions, shape: tuple[int, ...], seed: int, lane: int) -> Stream:
-    return Stream(law, shape, seed=seed, lane=lane)
+def _stream(law: Directions, shape: tuple[int, ...], seed: int, lane: int, copies: int) -> Stream:
+    return Stream(law, shape, seed=seed, lane=lane, copies=copies)

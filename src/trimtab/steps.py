@@ -37,18 +37,20 @@ class Step(Protocol):
 
 @dataclass(frozen=True)
 class Constant:
-    """η_t = η.
+    """η_t = η; in lanes, a number for all or one for each.
 
     >>> Constant(0.1).rate((), 5.0, 3, 1.0, 2)
     (0.1, ())
     """
 
-    step: float
+    step: Any
     scale_free: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.step, int | float) and math.isfinite(self.step) and self.step > 0):
+        step = np.asarray(self.step, dtype=float)
+        if step.ndim > 1 or not (np.isfinite(step).all() and (step > 0).all()):
             raise ValueError(f"step={self.step!r} is not a step size: it must be a finite number > 0")
+        object.__setattr__(self, "step", float(step) if step.ndim == 0 else step)
 
     def start(self, blank: Value) -> Memory:
         return ()
@@ -141,8 +143,8 @@ class Normalised:
 
 def as_step(step: Any) -> Step:
     """A number becomes `Constant`, a function of the round `Schedule`; a step rule stays what it is."""
-    if isinstance(step, int | float | np.integer | np.floating):
-        return Constant(float(step))
+    if isinstance(step, int | float | np.integer | np.floating | np.ndarray | list):
+        return Constant(step)
     if hasattr(step, "rate"):
         return step  # type: ignore[no-any-return]
     if callable(step):

@@ -24,7 +24,7 @@ from trimtab.methods import Method
 
 FORMAT = "trimtab.tuner"
 VERSION = 1
-SETUP = ("method", "shape", "domain", "bounds", "seed", "lane", "maximise", "max_pending")
+SETUP = ("method", "shape", "domain", "bounds", "seed", "lane", "copies", "maximise", "max_pending")
 
 known: dict[str, Any] = {
     cls.__name__: cls

@@ -1,4 +1,4 @@
-"""Simulate methods on a problem, in lanes: all trials of all methods go through each round together.
+"""Simulate methods on a problem, in lanes: all trials of all methods and step sizes go through each round together.
 
 All methods of a trial meet the same drift, the same noise and the same directions. A trial has diverged when the cost
 at its centre, or of what it played, is not finite or beyond `threshold`·(1 + |its cost at the start|); it is then left
@@ -8,6 +8,7 @@ where it is, and its costs count as infinite.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,10 @@ from numpy.typing import NDArray
 
 from trimtab import core
 from trimtab.core import Setup, State
-from trimtab.estimators import Memory
 from trimtab.lab.record import Record
 from trimtab.methods import Method
 from trimtab.problems import Problem, World, make
+from trimtab.steps import Constant
 
 Array = NDArray[np.float64]
 Progress = Callable[[float], None]
@@ -75,58 +76,81 @@ def simulate(
     if world.listens and len(methods) > 1:  # an adversary answers to one player: each method meets its own
         options = {k: v for k, v in arguments.items() if k not in ("problem", "methods")}
         return {n: simulate(problem, {n: m}, **options)[n] for n, m in methods.items()}
-    runners = [_Runner(problem, method, x0, seed, first, noise) for method in methods.values()]
-    books = [_Book(rounds, trials) for _ in runners]
+    runners = [_Runner(problem, group, x0, seed, first, noise) for group in _groups(methods)]
+    names = [name for runner in runners for name in runner.members]
+    book = _Book(rounds, trials, len(names), threshold)
     with np.errstate(over="ignore", invalid="ignore"):
         for t in range(rounds):
-            centres = np.stack([r.centre for r in runners], axis=1)
-            _measure(world, t, runners, centres, books, threshold)
+            centres = np.concatenate([r.centre for r in runners], axis=1)
+            _measure(world, t, runners, centres, book)
             if gradients and (slope := world.gradient(t, centres)) is not None:
-                for k, book in enumerate(books):
-                    book.gradient[:, t] = np.where(book.diverged, np.inf, np.square(slope[:, k]).sum(-1))
+                book.enter("gradient", t, np.square(slope).sum(-1))
             if (best := world.optimiser(t)) is not None:
-                for k, book in enumerate(books):
-                    book.distance[:, t] = np.where(book.diverged, np.inf, np.linalg.norm(centres[:, k] - best, axis=-1))
+                book.enter("distance", t, np.sqrt(np.square(centres - best[:, None]).sum(-1)))
             if t in variance_at and t > 0:
                 common = x0 if best is None else best
-                for runner, book in zip(runners, books, strict=True):
-                    book.variances.append((t, *runner.variances(world, t, common, seed, first, resamples)))
-            for runner, book in zip(runners, books, strict=True):
-                runner.move(book.diverged)
+                found = [r.variances(world, t, common, seed, first, resamples) for r in runners]
+                book.variances.append((t, np.concatenate(found, axis=2)))
+            at = 0
+            for runner in runners:
+                runner.move(book.diverged[:, at : at + len(runner.members)])
+                at += len(runner.members)
             if progress:
                 progress((t + 1) / rounds)
         fixed = np.full((trials, rounds), np.nan)
         if static and (point := hindsight(problem, rounds=rounds, trials=trials, seed=seed, first=first)) is not None:
             fixed = np.stack([world.cost(t, point[:, None])[:, 0] for t in range(rounds)], axis=1)
+    centres = np.concatenate([r.centre for r in runners], axis=1)
     return {
-        name: book.record(fixed, runner.centre, _about(problem, name, method, seed, first, noise, threshold))
-        for (name, method), runner, book in zip(methods.items(), runners, books, strict=True)
+        name: book.record(
+            names.index(name), fixed, centres, _about(problem, name, method, seed, first, noise, threshold)
+        )
+        for name, method in methods.items()
     }
 
 
-class _Runner:
-    """One method in all trials: its setup, its state, and what it is about to be told."""
+def _groups(methods: Mapping[str, Method | None]) -> list[dict[str, Method | None]]:
+    """Methods that differ in a constant step alone go together, as lanes of one setup."""
+    groups: dict[Any, dict[str, Method | None]] = {}
+    for name, method in methods.items():
+        alike = method is not None and isinstance(method.step, Constant)
+        key = repr(replace(method, step=1.0)) if method is not None and alike else name
+        groups.setdefault((alike, key), {})[name] = method
+    return list(groups.values())
 
-    def __init__(self, problem: Problem, method: Method | None, x0: Array, seed: int, first: int, noise: str) -> None:
-        self.method, self.noise, self.domain = method, noise, problem.domain
-        self.values: Array | None = None
-        if method is None:
-            self.still = x0
-            return
-        self.setup = Setup(method, x0.shape, domain=problem.domain, seed=seed, lane=first)
-        self.state = core.init(self.setup, x0)
+
+class _Runner:
+    """A group of methods in all trials: one setup whose lanes are trials × methods, its state, what it will be told."""
+
+    def __init__(
+        self, problem: Problem, members: dict[str, Method | None], x0: Array, seed: int, first: int, noise: str
+    ) -> None:
+        self.members, self.noise, self.domain = members, noise, problem.domain
+        self.method = next(iter(members.values()))
+        self.shape = (x0.shape[0], len(members), x0.shape[1])
+        self.start = x0[:, None]
+        self.values: Array = np.empty(0)
         self.before: State | None = None
+        if self.method is not None:
+            method = self.method
+            if len(members) > 1:
+                steps = [m.step.step for m in members.values() if m is not None]
+                method = replace(method, step=np.tile(steps, x0.shape[0]))
+            x = np.repeat(x0, len(members), axis=0)
+            self.setup = Setup(method, x.shape, domain=problem.domain, seed=seed, lane=first, copies=len(members))
+            self.state = core.init(self.setup, x)
 
     @property
     def centre(self) -> Array:
-        return self.still if self.method is None else self.state.centre
+        """`(trials, members, d)`."""
+        return self.start if self.method is None else self.state.centre.reshape(self.shape)
 
     def queries(self) -> Array:
-        """`(trials, queries, d)`."""
+        """`(trials, members, queries, d)`."""
         if self.method is None:
-            return self.still[:, None]
-        x = core.ask(self.setup, self.state)
-        return x if self.method.queries > 1 else x[:, None]
+            return self.start[:, :, None]
+        trials, members, dim = self.shape
+        return core.ask(self.setup, self.state).reshape(trials, members, -1, dim)
 
     def needs(self) -> list[tuple[int, int]]:
         """The (lag, draw) of each query."""
@@ -135,115 +159,125 @@ class _Runner:
         return [(lag, k if self.noise == "independent" else 0) for k, lag in enumerate(self.method.estimator.lags)]
 
     def move(self, diverged: NDArray[np.bool_]) -> None:
-        if self.method is None or self.values is None:
+        """Tell the values, `(trials, members, queries)`; those of diverged trials count as failed."""
+        if self.method is None:
             return
-        values = np.where(np.isfinite(self.values) & ~diverged[:, None], self.values, np.nan)
+        values = np.where(np.isfinite(self.values) & ~diverged[:, :, None], self.values, np.nan)
+        lanes = values.reshape(-1, values.shape[-1])
         self.before = self.state
-        self.state = core.tell(self.setup, self.state, values if self.method.queries > 1 else values[:, 0])
+        self.state = core.tell(self.setup, self.state, lanes if lanes.shape[1] > 1 else lanes[:, 0])
 
-    def variances(
-        self, world: World, t: int, common: Array, seed: int, first: int, resamples: int
-    ) -> tuple[Array, Array]:
-        """Trace of the covariance of ĝ_t over fresh directions (of this round and of the anchor's) and noise."""
-        trials = self.centre.shape[0]
+    def variances(self, world: World, t: int, common: Array, seed: int, first: int, resamples: int) -> Array:
+        """Trace of the covariance of ĝ_t over fresh directions (of this round and of the anchor's) and noise.
+
+        `(2, trials, members)`: at each method's own iterates, and at the common one.
+        """
+        trials, members, dim = self.shape
+        found = np.zeros((2, trials, members))
         if self.method is None or self.before is None:
-            return np.zeros(trials), np.zeros(trials)
-        shape = (trials * resamples, self.centre.shape[1])
-        setup = Setup(self.method, shape, domain=self.domain, seed=(seed + RESAMPLING) % 2**64, lane=first * resamples)
-        found = []
-        for before, now in ((self.before.centre, self.state.centre), (common, common)):
-            memory: Memory = tuple(np.repeat(m, resamples) for m in self.before.memory)
-            state = self.before._replace(centre=np.repeat(before, resamples, axis=0), memory=memory, round=t - 1)
-            values = self._resampled(world, t - 1, setup, state, resamples)
-            _, memory = self.method.estimator.contrast(memory, values)
-            state = state._replace(centre=np.repeat(now, resamples, axis=0), memory=memory, round=t)
-            values = self._resampled(world, t, setup, state, resamples)
-            estimate = core.estimate(setup, state, values).reshape(trials, resamples, -1)
-            found.append(estimate.var(axis=1, ddof=1).sum(-1))
-        return found[0], found[1]
+            return found
+        setup = Setup(
+            self.method,
+            (trials * resamples, dim),
+            domain=self.domain,
+            seed=(seed + RESAMPLING) % 2**64,
+            lane=first * resamples,
+        )
+        for k in range(members):
+            start = tuple(np.repeat(np.reshape(m, (trials, members))[:, k], resamples) for m in self.before.memory)
+            before, now = (s.centre.reshape(self.shape)[:, k] for s in (self.before, self.state))
+            for which, (earlier, later) in enumerate(((before, now), (common, common))):
+                state = State(t - 1, np.repeat(earlier, resamples, axis=0), start, (), 0, ())
+                values = self._resampled(world, setup, state, resamples)
+                _, memory = self.method.estimator.contrast(start, values)
+                state = State(t, np.repeat(later, resamples, axis=0), memory, (), 0, ())
+                values = self._resampled(world, setup, state, resamples)
+                estimates = core.estimate(setup, state, values).reshape(trials, resamples, dim)
+                found[which, :, k] = estimates.var(axis=1, ddof=1).sum(-1)
+        return found
 
-    def _resampled(self, world: World, t: int, setup: Setup, state: State, resamples: int) -> tuple[Array, ...]:
-        trials = state.centre.shape[0] // resamples
-        x = core.ask(setup, state).reshape(trials, resamples, -1, setup.dim)
+    def _resampled(self, world: World, setup: Setup, state: State, resamples: int) -> tuple[Array, ...]:
+        x = core.ask(setup, state).reshape(self.shape[0], resamples, -1, setup.dim)
         values = []
         for k, (lag, draw) in enumerate(self.needs()):
+            t, points = max(state.round - lag, 0), np.ascontiguousarray(x[:, :, k])
             if world.noisy:  # each resample with noise of its own
-                columns = [
-                    world.measure(max(t - lag, 0), x[:, m, k][:, None], draw + 2 * m + 2)[:, 0]
-                    for m in range(resamples)
-                ]
-                values.append(np.stack(columns, axis=1).reshape(-1))
+                columns = [world.measure(t, points[:, m : m + 1], draw + 2 * m + 2) for m in range(resamples)]
+                values.append(np.concatenate(columns, axis=1).reshape(-1))
             else:
-                values.append(world.cost(max(t - lag, 0), np.ascontiguousarray(x[:, :, k])).reshape(-1))
+                values.append(world.cost(t, points).reshape(-1))
         return tuple(values)
 
 
 class _Book:
-    """The arrays of a record, while they are being written."""
+    """The arrays of all records, while they are being written: `(rounds, trials, methods)`."""
 
-    def __init__(self, rounds: int, trials: int) -> None:
-        self.cost, self.incurred, self.optimum, self.distance, self.gradient = (
-            np.full((trials, rounds), np.nan) for _ in range(5)
-        )
-        self.diverged_at = np.full(trials, -1, dtype=np.int64)
-        self.limit = np.full(trials, np.inf)
-        self.variances: list[tuple[int, Array, Array]] = []
+    def __init__(self, rounds: int, trials: int, count: int, threshold: float) -> None:
+        names = ("cost", "incurred", "optimum", "distance", "gradient")
+        self.pages = {name: np.full((rounds, trials, count), np.nan) for name in names}
+        self.diverged_at = np.full((trials, count), -1, dtype=np.int64)
+        self.diverged = np.zeros((trials, count), dtype=bool)
+        self.threshold, self.limit = threshold, np.empty(0)
+        self.variances: list[tuple[int, Array]] = []
 
-    @property
-    def diverged(self) -> NDArray[np.bool_]:
-        return self.diverged_at >= 0
-
-    def enter(self, t: int, cost: Array, incurred: Array, optimum: Array, threshold: float) -> None:
+    def judge(self, t: int, cost: Array, incurred: Array) -> None:
+        """Which trials have diverged by now."""
         if t == 0:
-            self.limit = threshold * (1 + np.abs(np.where(np.isfinite(cost), cost, 0.0)))
-        out = ~(np.isfinite(cost) & np.isfinite(incurred)) | (np.maximum(np.abs(cost), np.abs(incurred)) > self.limit)
-        self.diverged_at[out & ~self.diverged] = t
-        self.cost[:, t] = np.where(self.diverged, np.inf, cost)
-        self.incurred[:, t] = np.where(self.diverged, np.inf, incurred)
-        self.optimum[:, t] = optimum
+            self.limit = self.threshold * (1 + np.abs(np.where(np.isfinite(cost), cost, 0.0)))
+        beyond = ~(np.maximum(np.abs(cost), np.abs(incurred)) <= self.limit)  # NaN and inf are beyond any limit
+        self.diverged_at[beyond & ~self.diverged] = t
+        self.diverged |= beyond
 
-    def record(self, fixed: Array, final: Array, about: dict[str, Any]) -> Record:
-        trials = len(self.diverged_at)
+    def enter(self, name: str, t: int, values: Array) -> None:
+        """The values of a round, `(trials, methods)`; infinite where the trial has diverged."""
+        page = self.pages[name][t]
+        page[:] = values
+        page[self.diverged] = np.inf
+
+    def record(self, k: int, fixed: Array, centres: Array, about: dict[str, Any]) -> Record:
+        """The finished record of method k."""
+        own, common = (
+            np.array([v[which, :, k] for _, v in self.variances]).reshape(-1, len(self.diverged)).T.copy()
+            for which in (0, 1)
+        )
         return Record(
-            cost=self.cost,
-            incurred=self.incurred,
-            optimum=self.optimum,
-            distance=self.distance,
-            gradient=self.gradient,
+            **{name: np.ascontiguousarray(page[:, :, k].T) for name, page in self.pages.items()},
             fixed=fixed,
-            final=np.array(final),
-            diverged_at=self.diverged_at,
-            variance_rounds=np.array([t for t, _, _ in self.variances], dtype=np.int64),
-            variance=np.stack([v for _, v, _ in self.variances], axis=1) if self.variances else np.zeros((trials, 0)),
-            common_variance=np.stack([c for _, _, c in self.variances], axis=1)
-            if self.variances
-            else np.zeros((trials, 0)),
+            final=centres[:, k].copy(),
+            diverged_at=self.diverged_at[:, k].copy(),
+            variance_rounds=np.array([t for t, _ in self.variances], dtype=np.int64),
+            variance=own,
+            common_variance=common,
             about=about,
         )
 
 
-def _measure(
-    world: World, t: int, runners: list[_Runner], centres: Array, books: list[_Book], threshold: float
-) -> None:
+def _measure(world: World, t: int, runners: list[_Runner], centres: Array, book: _Book) -> None:
     """Everything that is to be known of round t, in as few calls of the world as possible."""
+    trials, count, dim = centres.shape
     queries = [r.queries() for r in runners]
-    world.play(t, centres, np.stack([q[:, 0] for q in queries], axis=1))
-    flat = np.concatenate(queries, axis=1)
+    world.play(t, centres, np.concatenate([q[:, :, 0] for q in queries], axis=1))
+    flat = np.concatenate([q.reshape(trials, -1, dim) for q in queries], axis=1)
     costs = world.cost(t, np.concatenate([centres, flat], axis=1))
-    at_centre, played = costs[:, : len(runners)], costs[:, len(runners) :]
-    needs = [need for r in runners for need in r.needs()]
+    at_centre, played = costs[:, :count], costs[:, count:]
+    needs = [need for r in runners for need in r.needs() * len(r.members)]
     values = played.copy()
     for lag, draw in set(needs):
         if (lag and t) or world.noisy:
             columns = [k for k, need in enumerate(needs) if need == (lag, draw)]
             values[:, columns] = world.measure(max(t - lag, 0), np.ascontiguousarray(flat[:, columns]), draw)
+    start, incurred = 0, []
+    for runner, query in zip(runners, queries, strict=True):
+        stop = start + query.shape[1] * query.shape[2]
+        runner.values = values[:, start:stop].reshape(query.shape[:3])
+        own = played[:, start:stop]
+        incurred.append(own if query.shape[2] == 1 else own.reshape(query.shape[:3]).mean(-1))
+        start = stop
+    book.judge(t, at_centre, together := np.concatenate(incurred, axis=1))
+    book.enter("cost", t, at_centre)
+    book.enter("incurred", t, together)
     best = world.optimum(t)
-    start = 0
-    for k, (runner, book) in enumerate(zip(runners, books, strict=True)):
-        own = slice(start, start + queries[k].shape[1])
-        start = own.stop
-        runner.values = values[:, own]
-        book.enter(t, at_centre[:, k], played[:, own].mean(1), best if best.ndim == 1 else best[:, k], threshold)
+    book.pages["optimum"][t] = best[:, None] if best.ndim == 1 else best
 
 
 def hindsight(problem: Problem | str, *, rounds: int, trials: int, seed: int = 0, first: int = 0) -> Array | None:

@@ -299,6 +299,98 @@ def _solve(matrix: Array, right: Array) -> None:
 
 
 @_inner
+def _eliminate(matrix: Array, right: Array) -> None:
+    """Replace right by matrix⁻¹·right, by elimination with pivots; matrix is used up."""
+    size, columns = right.shape
+    for k in range(size):
+        pivot = k
+        for i in range(k + 1, size):
+            if abs(matrix[i, k]) > abs(matrix[pivot, k]):
+                pivot = i
+        if pivot != k:
+            for j in range(k, size):
+                matrix[k, j], matrix[pivot, j] = matrix[pivot, j], matrix[k, j]
+            for j in range(columns):
+                right[k, j], right[pivot, j] = right[pivot, j], right[k, j]
+        for i in range(k + 1, size):
+            factor = matrix[i, k] / matrix[k, k]
+            for j in range(k + 1, size):
+                matrix[i, j] -= factor * matrix[k, j]
+            for j in range(columns):
+                right[i, j] -= factor * right[k, j]
+    for k in range(size - 1, -1, -1):
+        for i in range(k + 1, size):
+            for j in range(columns):
+                right[k, j] -= matrix[k, i] * right[i, j]
+        for j in range(columns):
+            right[k, j] /= matrix[k, k]
+
+
+@_inner
+def _doubled_riccati(
+    a: Array, b: Array, q: Array, r: Array, moment: Array, gamma: float, horizon: int, gain: Array
+) -> float:
+    """Without noise: the same by doubling, P_1, P_2, P_4, … (Chu, Fan & Lin 2005), bounded by the last one within H."""
+    n, inputs = b.shape
+    weight, small = np.empty((inputs, inputs)), np.empty((inputs, n))
+    f, g, value = np.empty((n, n)), np.empty((n, n)), np.empty((n, n))
+    both, matrix, work = np.empty((n, 2 * n)), np.empty((n, n)), np.empty((n, n))
+    left, right = np.empty((n, n)), np.empty((n, n))
+    _copy(r, weight)
+    for i in range(n):
+        for j in range(inputs):
+            small[j, i] = gamma * b[i, j]
+    _solve(weight, small)
+    _multiply(b, small, g)  # G_0 = γBR⁻¹Bᵀ
+    _copy(q, value)
+    for i in range(n):
+        for j in range(n):
+            f[i, j] = np.sqrt(gamma) * a[i, j]
+    steps, bound, change, size = 1, _product_trace(value, moment), 0.0, 0.0
+    for _ in range(60):
+        _multiply(g, value, matrix)
+        for i in range(n):
+            matrix[i, i] += 1.0
+            for j in range(n):
+                both[i, j], both[i, n + j] = f[i, j], g[i, j]
+        _eliminate(matrix, both)  # (I + GP)⁻¹F and (I + GP)⁻¹G
+        for i in range(n):
+            for j in range(n):
+                left[i, j], right[i, j] = both[i, j], both[i, n + j]
+        _multiply(value, f, work)
+        _multiply_left(left, work, matrix)
+        change, size = 0.0, 0.0
+        for i in range(n):
+            for j in range(n):
+                value[i, j] += 0.5 * (matrix[i, j] + matrix[j, i])
+                change = max(change, abs(matrix[i, j]))
+                size = max(size, abs(value[i, j]))
+        _multiply(f, right, work)
+        for i in range(n):
+            for j in range(n):
+                for k in range(n):
+                    g[i, j] += work[i, k] * f[j, k]
+        _multiply(f, left, work)
+        _copy(work, f)
+        steps *= 2
+        if steps <= horizon:
+            bound = _product_trace(value, moment)
+        if change <= 1e-15 * size or not np.isfinite(size):
+            break
+    if not change <= 1e-15 * size:
+        value[0, 0] = np.nan  # and so every entry of the gain
+    across = np.empty((n, inputs))
+    _copy(r, weight)
+    _congruence(value, b, gamma, across, weight)
+    _multiply_left(across, a, gain)
+    for i in range(inputs):
+        for j in range(n):
+            gain[i, j] *= -gamma
+    _solve(weight, gain)
+    return bound
+
+
+@_inner
 def _riccati(
     a: Array, b: Array, q: Array, r: Array, moment: Array, gamma: float, variance: float, horizon: int, gain: Array
 ) -> float:
@@ -353,7 +445,10 @@ def riccati(
     trials, states, inputs = b.shape
     gains, bounds = np.empty((trials, inputs, states)), np.empty(trials)
     for trial in prange(trials):
-        bounds[trial] = _riccati(a[trial], b[trial], q, r, moment, gamma, variance, horizon, gains[trial])
+        if variance == 0:
+            bounds[trial] = _doubled_riccati(a[trial], b[trial], q, r, moment, gamma, horizon, gains[trial])
+        else:
+            bounds[trial] = _riccati(a[trial], b[trial], q, r, moment, gamma, variance, horizon, gains[trial])
     return gains, bounds
 
 

@@ -31,6 +31,9 @@ from trimtab.problems.kernels import lqr_gradients, lqr_rollouts, lqr_values, ri
 Weight = float | Sequence[Sequence[float]]
 
 
+TOGETHER = 32  # rounds of drift drawn at once
+
+
 @register("lqr-v1")
 @dataclass(frozen=True, kw_only=True)
 class LQR(Problem):
@@ -137,19 +140,30 @@ class LQRWorld(World):
         self._moment = np.eye(problem.n_x) if problem.redraw else np.ones((problem.n_x, problem.n_x))
         shape = (problem.n_x, problem.n_x + problem.n_u)
         start = problem.initial_std * self.drawn(ONCE, lambda rng: rng.standard_normal(shape))
+        self._drift: dict[int, Array] = {}
         self._path = Path(start, self._advance)
+        self._split = (-1, start, start)
         self._best: dict[int, tuple[Array, Array]] = {}
 
     def _advance(self, round: int, both: Array) -> Array:
-        low, high = self.problem.drift_range
-        moved: Array = both + self.problem.drift * self.drawn(round, lambda rng: rng.uniform(low, high, both.shape[1:]))
+        block, row = divmod(round, TOGETHER)
+        if block not in self._drift:
+            low, high = self.problem.drift_range
+            shape = (TOGETHER, *both.shape[1:])
+            self._drift = {block: self.problem.drift * self.drawn(block, lambda rng: rng.uniform(low, high, shape))}
+        moved: Array = both + self._drift[block][:, row]
         return moved
 
     def system(self, round: int) -> tuple[Array, Array]:
         """A_t `(trials, n_x, n_x)` and B_t `(trials, n_x, n_u)`."""
-        both = self._path(round)
-        n_x = self.problem.n_x
-        return writable(both[:, :, :n_x]), writable(both[:, :, n_x:])
+        if round != self._split[0]:
+            both, n_x = self._path(round), self.problem.n_x
+            self._split = round, writable(both[:, :, :n_x]), writable(both[:, :, n_x:])
+        return self._split[1:]
+
+    @property
+    def noisy(self) -> bool:
+        return not self.problem.exact
 
     def cost(self, round: int, x: Array) -> Array:
         a, b = self.system(round)
