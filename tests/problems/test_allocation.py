@@ -92,7 +92,7 @@ def test_cost_is_the_mean_over_the_same_noise_paths():
 
 
 def test_demand_is_a_sine_with_constants_of_the_trial():
-    world = Allocation(horizon=50).world(seed=0, trials=40)
+    world = Allocation(horizon=50, network=None).world(seed=0, trials=40)
     assert np.abs(world.demand).max() <= 1.5
     amplitudes = np.abs(world.demand).max(1)
     assert 0.4 < amplitudes.min() < 0.7
@@ -253,12 +253,12 @@ def test_large_parameters_saturate_and_only_numbers_beyond_all_fail():
 
 def test_reference_levels():
     """Uniform policy and offline optimum: about 3 and 0 if each trial draws its demand, 18 and 5 in network 12."""
-    world = Allocation(draws=2).world(seed=0, trials=60)
+    world = Allocation(network=None, draws=2).world(seed=0, trials=60)
     uniform = world.cost(0, np.zeros((60, 1, 576)))[:, 0]
     assert 1 < np.median(uniform) < 6
     assert uniform.min() < 1
     assert uniform.max() > 8
-    hard = Allocation(network=12, offline_draws=16, offline_steps=120).world(seed=0, trials=1)
+    hard = Allocation(offline_draws=16, offline_steps=120).world(seed=0, trials=1)
     assert 15 < hard.cost(0, np.zeros((1, 1, 576)))[0, 0] < 22
     assert 4 < hard.optimum(0)[0] < 7
 
@@ -277,12 +277,18 @@ def test_offline_optimum_is_a_minimum_of_its_own_paths():
     assert world.optimiser(0) is None
 
 
+def test_one_network_has_one_offline_policy(cache_folder):
+    world = Allocation(**TINY).world(seed=3, trials=3, first=4)
+    np.testing.assert_array_equal(world.offline(), Allocation(**TINY).world(seed=0, trials=3).offline())
+    assert len(list(cache_folder.rglob("*.npy"))) == 1
+
+
 def test_the_optimum_is_not_known_with_a_zeta_per_agent():
     assert np.isnan(PerAgentAllocation().world(seed=0, trials=3).optimum(2)).all()
 
 
 def test_offline_optimum_is_kept_on_disk(cache_folder, monkeypatch):
-    problem = Allocation(**TINY)
+    problem = Allocation(**TINY | {"network": None})
     first = problem.world(seed=0, trials=2).offline()
     files = sorted(cache_folder.rglob("*"))
     assert len([file for file in files if file.suffix == ".npy"]) == 2
@@ -291,11 +297,11 @@ def test_offline_optimum_is_kept_on_disk(cache_folder, monkeypatch):
     monkeypatch.setattr(
         allocation.AllocationWorld, "_search", lambda world: searches.append(world.first) or search(world)
     )
-    again = Allocation(**TINY, rounds=10, radius=0.5).world(seed=0, trials=2).offline()
+    again = Allocation(**TINY | {"network": None}, rounds=10, radius=0.5).world(seed=0, trials=2).offline()
     np.testing.assert_array_equal(again, first)
     assert searches == []
     for change in ({"horizon": 9}, {"noise": 0.2}, {"network": 0}):
-        Allocation(**TINY | change).world(seed=0, trials=1).offline()
+        Allocation(**TINY | {"network": None} | change).world(seed=0, trials=1).offline()
     problem.world(seed=1, trials=1).offline()
     problem.world(seed=0, trials=1, first=7).offline()
     assert searches == [0, 0, 0, 0, 7]

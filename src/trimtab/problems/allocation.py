@@ -64,8 +64,10 @@ class Allocation(Problem):
     amplitude: tuple[float, float] = (0.5, 1.5)
     """The ψ_i are uniform in this interval, drawn once per trial as are the ω_i and the φ_i (uniform in [0, 2π])."""
     frequency: tuple[float, float] = (0.2, 1.0)
-    network: int | None = None
-    """If given, all trials of all seeds share the ψ, ω, φ of this number, and differ in noise and drift alone."""
+    network: int | None = 12
+    """All trials of all seeds share the ψ, ω, φ of this number, and differ in noise and drift alone; None draws them
+    anew in every trial. They decide on the level of J: at the uniform policy it is 0.2 to 14 in 90 % of the draws, and 18
+    here, with 5 for the best policy."""
     noise: float = 0.1
     centres: tuple[float, ...] = (-1.0, 0.0, 1.0)
     """The c_p are all pairs of these."""
@@ -250,6 +252,8 @@ class AllocationWorld(World):
         $XDG_CACHE_HOME, else ~/.cache/trimtab. The best policy is not unique: of the 9 features only 4 are independent,
         and a softmax ignores a common shift.
         """
+        if self.problem.network is not None:  # one network, one policy
+            return np.repeat(_offline(self.problem, 0, 0)[None], self.trials, axis=0)
         return np.stack([_offline(self.problem, self.seed, self.first + trial) for trial in range(self.trials)])
 
     def _search(self) -> Array:

@@ -142,7 +142,7 @@ class LQRWorld(World):
         start = problem.initial_std * self.drawn(ONCE, lambda rng: rng.standard_normal(shape))
         self._drift: dict[int, Array] = {}
         self._path = Path(start, self._advance)
-        self._split = (-1, start, start)
+        self._split: tuple[int | None, Array, Array] = (None, start, start)
         self._best: dict[int, tuple[Array, Array]] = {}
 
     def _advance(self, round: int, both: Array) -> Array:
