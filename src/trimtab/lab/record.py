@@ -51,7 +51,7 @@ class Record:
     cost: Array
     """f_t(x_t), at the centre."""
     incurred: Array
-    """f_t at what was played, x_t + δu_t; the mean over the queries of a round, if there are several."""
+    """What was measured, at x_t + δu_t, noise included; the mean over the queries of a round, if there are several."""
     optimum: Array
     """min f_t; NaN where it is not known."""
     distance: Array

@@ -258,10 +258,12 @@ def _measure(world: World, t: int, runners: list[_Runner], centres: Array, book:
     queries = [r.queries() for r in runners]
     world.play(t, centres, np.concatenate([q[:, :, 0] for q in queries], axis=1))
     flat = np.concatenate([q.reshape(trials, -1, dim) for q in queries], axis=1)
-    costs = world.cost(t, np.concatenate([centres, flat], axis=1))
-    at_centre, played = costs[:, :count], costs[:, count:]
+    if world.noisy:
+        at_centre, values = world.cost(t, centres), np.empty(flat.shape[:2])
+    else:
+        costs = world.cost(t, np.concatenate([centres, flat], axis=1))
+        at_centre, values = costs[:, :count], costs[:, count:].copy()
     needs = [need for r in runners for need in r.needs() * len(r.members)]
-    values = played.copy()
     for lag, draw in set(needs):
         if (lag and t) or world.noisy:
             columns = [k for k, need in enumerate(needs) if need == (lag, draw)]
@@ -270,8 +272,7 @@ def _measure(world: World, t: int, runners: list[_Runner], centres: Array, book:
     for runner, query in zip(runners, queries, strict=True):
         stop = start + query.shape[1] * query.shape[2]
         runner.values = values[:, start:stop].reshape(query.shape[:3])
-        own = played[:, start:stop]
-        incurred.append(own if query.shape[2] == 1 else own.reshape(query.shape[:3]).mean(-1))
+        incurred.append(runner.values.mean(-1) if query.shape[2] > 1 else runner.values[:, :, 0])
         start = stop
     book.judge(t, at_centre, together := np.concatenate(incurred, axis=1))
     book.enter("cost", t, at_centre)
