@@ -11,13 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trimtab.domains.anderson import Rows, fixed_point
 from trimtab.domains.sets import Array, Domain, Verdict, no_room, pulled_in
 
-MEMORY = 6  # cycles that Anderson's method looks back on
-NEAR = 1.0
-SAFE = 2.0
-STEPS = 100
-CYCLES = 1000  # at most: after these, points stay inside rather than be nearest
+STEPS, CYCLES = 60, 150  # at most; after these, points stay inside rather than be nearest
 
 
 class _Inner(NamedTuple):
@@ -78,86 +75,61 @@ class Intersection(Domain):
         return rows.reshape(x.shape)
 
     def _nearest(self, x: Array, inner: _Inner) -> Array:
-        """Dykstra's algorithm as long as x is near; from far away, by steps.
+        """Dykstra's algorithm where x is near, and step by step from far away.
 
-        It stalls for as many cycles as x is radii away (Bauschke et al. 2020). But p is nearest to x if it is nearest
-        to any point between, so p ← P(p + t(x − p)) ends there, too, and p can go on in the same direction up to the
-        edge or to the point nearest to x (gradient projection with exact line search).
+        Far away it stalls for as many cycles as the distance has radii (Bauschke et al. 2020). But p is nearest to x
+        if it is nearest to a point between them: P(p + t(x − p)) = p. So p moves on to that projection, and further
+        the same way as long as it stays inside. Moves along a flat face shrink by 1 − t, hence add up to 1/t times the
+        first; others are taken for a geometric series, too, whose ratio is that of the last two.
         """
-        precise = 1e-13 * (inner.size + np.abs(inner.centre).max())
+        precise = 1e-13 * inner.size + 1e-15 * float(np.abs(inner.centre).max())
         nearest, rest, p = np.empty_like(x), np.arange(len(x)), np.broadcast_to(inner.centre, x.shape)
-        w = np.zeros((len(x), (len(self.members) - 1) * x.shape[1]))
-        near = NEAR * inner.size
+        corrections, before = np.zeros((len(x), (len(self.members) - 1) * x.shape[1])), np.zeros_like(x)
         for _ in range(STEPS):
             way = x[rest] - p
-            share = near / np.maximum(np.linalg.norm(way, axis=1, keepdims=True), near)
-            z, w = self._dykstra(p + share * way, w, precise)
-            step = z - p
-            done = (share[:, 0] == 1) | (np.abs(step).max(1) <= 4 * precise)
+            share = inner.size / np.maximum(np.linalg.norm(way, axis=1, keepdims=True), inner.size)
+            z, corrections, error = self._dykstra(p + share * way, corrections, precise)
             nearest[rest] = z
-            if done.all():
-                break
-            rest, p, step, way, w = rest[~done], p[~done], step[~done], way[~done], w[~done]
-            p = self._along(p, step, np.vecdot(way, step) / np.vecdot(step, step))
-        return nearest
-
-    def _along(self, p: Array, step: Array, far: Array) -> Array:
-        """p + k·step with the largest k ≤ far that keeps inside (at least 1, which does)."""
-        near, far = np.ones_like(far), np.maximum(far, 1.0)
-        k = far
-        for _ in range(40):
-            inside = self.contains(p + k[:, None] * step, 0.0)
-            near, far = np.where(inside, k, near), np.where(inside, far, k)
-            if np.all(far <= 1.001*near):
-                break
-            k = np.sqrt(near * far)
-        return p + near[:, None] * step
-
-    def _dykstra(self, x: Array, w: Array, tolerance: float) -> tuple[Array, Array]:
-        """The nearest points, row by row.
-
-        A cycle over the members maps corrections w to f(w). Anderson's method (1965) looks for the fixed point among
-        the combinations of the last few cycles, and is taken back where it leads away.
-        """
-        nearest, rest = np.empty_like(x), np.arange(len(x))
-        found, last, residual = np.zeros((3, *w.shape))
-        moves, changes = np.zeros((2, MEMORY, *w.shape))  # of f and of the residual f(w) − w
-        error, ready, bold = np.zeros(len(x)), np.zeros(len(x), dtype=bool), np.zeros(len(x), dtype=bool)
-        for cycle in range(CYCLES):
-            z, f = self._cycle(x[rest], w)
-            g = f - w
-            new = np.abs(g).max(1, initial=0.0)  # Birgin & Raydan 2005: the corrections, not x, tell convergence
-            nearest[rest], found[rest] = z, f
-            far = new > tolerance
+            move = z - p
+            far = (error > precise) | ((share[:, 0] < 1) & (np.abs(move).max(1) > 4 * precise))
             if not far.any():
                 break
-            if not far.all():
-                rest, f, g, new = rest[far], f[far], g[far], new[far]
-                last, residual, error, ready, bold = (v[far] for v in (last, residual, error, ready, bold))
-                moves, changes = moves[:, far], changes[:, far]
-            good = ~(bold & (new > SAFE * error))
-            change = np.where((ready & good)[:, None], g - residual, 0.0)
-            size = np.linalg.norm(change, axis=1, keepdims=True)
-            size[size == 0] = math.inf
-            moves[cycle % MEMORY], changes[cycle % MEMORY] = (f - last) / size, change / size
-            moves[:, ~good] = changes[:, ~good] = 0.0
-            last, residual = np.where(good[:, None], f, last), np.where(good[:, None], g, residual)
-            error, ready = np.where(good, new, error), good
-            gram = np.einsum("inj,knj->nik", changes, changes) + 1e-12 * np.eye(MEMORY)
-            mix = np.linalg.solve(gram, np.einsum("inj,nj->ni", changes, residual)[..., None])[..., 0]
-            w, bold = last - np.einsum("ni,inj->nj", mix, moves), np.any(mix != 0, axis=1)
-        return nearest, found
+            rest, p, move, before, corrections, share = (v[far] for v in (rest, p, move, before, corrections, share))
+            ratio = (move * before).sum(1) / np.maximum((before * before).sum(1), np.finfo(float).tiny)
+            times = np.where(ratio > 0.9, 1 / share[:, 0], 1 / (1 - np.clip(ratio, 0.0, 0.9)))
+            times = self._inside(p, move, times)[:, None]
+            p, before = p + times * move, np.where(times > 2, 0.0, move)
+        return nearest
 
-    def _cycle(self, x: Array, corrections: Array) -> tuple[Array, Array]:
+    def _inside(self, p: Array, move: Array, times: Array) -> Array:
+        """So many times that p + times·move stays inside (up to a tenth of them), but at least 1."""
+        near, far, k = np.ones_like(times), times, times
+        for _ in range(40):
+            inside = self.contains(p + k[:, None] * move, 1e-10)
+            near, far = np.where(inside, k, near), np.where(inside, far, k)
+            k = np.where(far > 1.1 * near, np.sqrt(near * far), near)
+            if np.array_equal(k, near):
+                break
+        return near
+
+    def _dykstra(self, x: Array, corrections: Array, tolerance: float) -> tuple[Array, Array, Array]:
+        """The nearest points, the corrections of all members but the first (from those of other points), the errors."""
         first, *others = self._order
-        parts = np.reshape(corrections, (len(x), len(others), x.shape[1]))
-        improved = np.empty_like(parts)
-        z = first.project(x - parts.sum(1))
-        for k, member in enumerate(others):
-            target = z + parts[:, k]
-            z = member.project(target)
-            improved[:, k] = target - z
-        return z, np.reshape(improved, corrections.shape)
+        nearest = np.empty_like(x)
+
+        def cycle(old: Array, rows: Rows) -> Array:
+            old = np.reshape(old, (len(rows), len(others), x.shape[1]))
+            new = np.empty_like(old)
+            z = first.project(x[rows] - old.sum(1))
+            for k, member in enumerate(others):
+                target = z + old[:, k]
+                z = member.project(target)
+                new[:, k] = target - z
+            nearest[rows] = z
+            return np.reshape(new, (len(rows), -1))
+
+        # Birgin & Raydan 2005: the change of the corrections, not of the points, tells convergence
+        return nearest, *fixed_point(cycle, corrections, tolerance, CYCLES)
 
     def contains(self, x: ArrayLike, tolerance: float = 1e-9) -> Verdict:
         return np.all([m.contains(x, tolerance) for m in self.members], axis=0)
@@ -215,43 +187,42 @@ class Intersection(Domain):
         """The deepest point, by bisection: a ball of radius ρ fits if the members eroded by ρ have a common point."""
         if dim in self._known:
             return self._known[dim]
-        middles = [m.middle(dim) for m in self.members if math.isfinite(m.outer_radius(dim))]
-        x = _meet(self._order, self._order, np.mean(middles, axis=0) if middles else np.zeros(dim), 1e-9)
+        around = [(m.outer_radius(dim), m.middle(dim)) for m in self.members if math.isfinite(m.outer_radius(dim))]
+        start = np.mean([c for _, c in around], axis=0) if around else np.zeros(dim)
+        x = _meet(self._order, self._order, start, 1e-9, 10 * CYCLES)
         if x is None:
             raise ValueError("the intersection is empty: no point lies in every member; widen one of them")
         limit = min(m.inner_radius(dim) for m in self.members)
         near, far = 0.0, limit if math.isfinite(limit) else float(np.abs(x).max()) or 1.0
-        size = far
+        size = far + float(np.linalg.norm(x))
         for _ in range(40):
             half = 0.5 * (near + far)
             deep = self._deep(dim, half, x)
             near, far, x = (near, half, x) if deep is None else (half, far, deep)
             if far - near <= 1e-6 * far:
                 break
-        around = [(m.outer_radius(dim), m) for m in self.members if math.isfinite(m.outer_radius(dim))]
-        size = min((r + float(np.linalg.norm(m.middle(dim) - x)) for r, m in around), default=size + np.abs(x).max())
+        size = min((r + float(np.linalg.norm(c - x)) for r, c in around), default=size)
         self._known[dim] = _Inner(x, near, size)
         return self._known[dim]
 
     def _deep(self, dim: int, radius: float, start: Array) -> Array | None:
-        """A point at least `radius` deep, or None. What is asked for is a little more, to have it to the last digit."""
+        """A point at least `radius` deep, or None if it finds none; it looks a little deeper, to be so exactly."""
         try:
-            wanted, inner = (
+            aims, members = (
                 [m.erode(dim, *m.reach(dim, r, r)) for m in self._order] for r in (radius, radius * (1 + 1e-7))
             )
         except ValueError:
             return None
-        return _meet(inner, wanted, start, 0.0)
+        return _meet(members, aims, start, 0.0, CYCLES)
 
 
-def _meet(members: Sequence[Domain], wanted: Sequence[Domain], x: Array, tolerance: float) -> Array | None:
-    """A common point of `wanted`, by projecting onto the `members` inside them in turn; None if it finds none."""
-    for _ in range(1000):
-        before = x
+def _meet(members: Sequence[Domain], aims: Sequence[Domain], x: Array, tolerance: float, cycles: int) -> Array | None:
+    """A common point of the aims, by projecting onto the members in turn; None if it finds none."""
+
+    def cycle(z: Array, rows: Rows) -> Array:
         for member in members:
-            x = member.project(x)
-        if all(m.contains(x, tolerance) for m in wanted):
-            return x
-        if np.all(np.abs(x - before) <= 1e-14 * np.abs(x).max()):
-            break
-    return None
+            z = member.project(z)
+        return z
+
+    x = fixed_point(cycle, x[None], 1e-14 * float(np.abs(x).max()), cycles)[0][0]
+    return x if all(m.contains(x, tolerance) for m in aims) else None

@@ -49,7 +49,7 @@ class Polytope(Domain):
 
     def project(self, x: Array) -> Array:
         rows = np.atleast_2d(x)
-        outside = np.any(rows @ self.a.T > self.b, axis=1)
+        outside = ~self._within(rows, 0.25 * ROUNDING)
         if not outside.any():
             return x
         nearest = np.array(rows, dtype=float)
@@ -67,7 +67,7 @@ class Polytope(Domain):
         a, lower, sense = self.a / self._size[:, None], np.full(rows, -1e30), np.zeros(rows, dtype=np.int32)
         for _ in range(3):  # from far away, the first time leaves the rounding error of the way
             # The solver works about the origin: shift x there, and the answer keeps its digits.
-            if np.all(self.a @ x <= self.b + 0.25 * ROUNDING * (np.abs(self.a) @ np.abs(x) + np.abs(self.b))):
+            if self._within(x, 0.25 * ROUNDING):
                 break
             room = (self.b - self.a @ x) / self._size
             z, _, flag, _ = solve(np.eye(x.size), np.zeros(x.size), a, room / length, lower, sense, primal_tol=1e-12)
@@ -77,8 +77,12 @@ class Polytope(Domain):
         return x
 
     def contains(self, x: ArrayLike, tolerance: float = 1e-9) -> Verdict:
-        size = np.abs(x) @ np.abs(self.a.T) + np.abs(self.b)
-        return np.all(np.asarray(x) @ self.a.T <= self.b + max(tolerance, ROUNDING) * size, axis=-1)
+        return self._within(np.asarray(x, dtype=float), max(tolerance, ROUNDING))
+
+    def _within(self, x: Array, tolerance: float) -> Verdict:
+        rows = x[..., None, :]  # one product for each, which rounds alike with lanes and without
+        size = (np.abs(rows) @ np.abs(self.a.T))[..., 0, :] + np.abs(self.b)
+        return np.all((rows @ self.a.T)[..., 0, :] <= self.b + tolerance * size, axis=-1)
 
     def erode(self, dim: int, each: float, length: float) -> Domain:
         reach = np.minimum(each * np.abs(self.a).sum(1), length * np.linalg.norm(self.a, axis=1))

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -121,6 +122,11 @@ def frozen(value: ArrayLike, name: str, *, infinite: bool = False) -> Any:
     return array
 
 
+def finite(value: Any) -> bool:
+    """Whether this is a finite number."""
+    return isinstance(value, Real) and math.isfinite(value)
+
+
 def common(*arrays: Array) -> int | None:
     """The dimension that arrays agree on; None if all are single numbers."""
     sizes = {a.size for a in arrays if a.ndim == 1}
@@ -226,7 +232,7 @@ class Ball(Domain):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "centre", frozen(self.centre, "centre"))
-        if not (math.isfinite(self.radius) and self.radius > 0):
+        if not (finite(self.radius) and self.radius > 0):
             raise ValueError(f"radius={self.radius!r} does not make a ball: it must be a finite number > 0")
 
     @property
@@ -287,7 +293,7 @@ class Simplex(Domain):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "floor", frozen(self.floor, "floor"))
-        if not (math.isfinite(self.total) and self.total > 0):
+        if not (finite(self.total) and self.total > 0):
             raise ValueError(f"total={self.total!r} does not make a simplex: it must be a finite number > 0")
         if self.floor.ndim:
             self._spare(self.floor.size)
@@ -378,7 +384,7 @@ class Halfspace(Domain):
         object.__setattr__(self, "normal", np.atleast_1d(frozen(self.normal, "normal")))
         if not self.normal @ self.normal > 0:
             raise ValueError(f"normal={self.normal} is zero and makes no halfspace: give the direction that is limited")
-        if not math.isfinite(self.offset):
+        if not finite(self.offset):
             raise ValueError(f"offset={self.offset!r} does not make a halfspace: it must be a finite number")
 
     @property
@@ -386,17 +392,18 @@ class Halfspace(Domain):
         return int(self.normal.size)
 
     def project(self, x: Array) -> Array:
-        excess = np.maximum(x @ self.normal - self.offset, 0.0)
-        if not np.any(excess):
-            return x
         for _ in range(2):  # from far away, the first time leaves the rounding error of the way
-            x = x - (excess / (self.normal @ self.normal))[..., None] * self.normal
-            excess = np.maximum(x @ self.normal - self.offset, 0.0)
+            # (x·normal).sum, not x @ normal, which rounds differently with lanes and without
+            excess = np.maximum((x * self.normal).sum(-1, keepdims=True) - self.offset, 0.0)
+            if not np.any(excess):
+                break
+            x = x - excess / (self.normal @ self.normal) * self.normal
         return x
 
     def contains(self, x: ArrayLike, tolerance: float = 1e-9) -> Verdict:
-        size = np.abs(x) @ np.abs(self.normal) + abs(self.offset)
-        return np.asarray(np.asarray(x) @ self.normal <= self.offset + max(tolerance, ROUNDING) * size)[()]
+        along = np.asarray(x) * self.normal
+        size = np.abs(along).sum(-1) + abs(self.offset)
+        return np.asarray(along.sum(-1) <= self.offset + max(tolerance, ROUNDING) * size)[()]
 
     def erode(self, dim: int, each: float, length: float) -> Domain:
         reach = min(each * np.abs(self.normal).sum(), length * float(np.linalg.norm(self.normal)))

@@ -1,0 +1,148 @@
+"""No query leaves the domain, whatever values are told: a million hostile ones for every kind that is cheap to try.
+
+The queries of every kind are shared between residual feedback and `auto`, Rademacher and Sphere directions, and the
+two margins, in lanes. Polytopes and intersections cost a solver's work per projection and get fewer.
+"""
+
+import dataclasses
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import trimtab as tt
+
+LANES = 500
+TRIANGLE = tt.Polytope([[1, 1], [-1, 0], [0, -1]], [1, 0, 0])
+SKEW = tt.Polytope([[1, 2, 0.5], [-1, 0.3, 0], [0.1, -1, 0.2], [0, 0.2, -1], [0.3, -0.1, 1]], [1, 0.5, 0.4, 0.7, 2])
+
+MILLION = {
+    "box": (tt.Box([-1, 0, 1e-3], [1, 1e3, 2e-3]), 3),
+    "cube": (tt.Box(0, 1), 5),
+    "open box": (tt.Box([0, -math.inf, -2], [math.inf, 1, math.inf]), 3),
+    "distant box": (tt.Box(1e9, 1e9 + 1), 2),
+    "ball": (tt.Ball(2.0, [1, -3, 0.5]), 3),
+    "distant ball": (tt.Ball(1.0, 1e6), 4),
+    "simplex": (tt.Simplex(), 4),
+    "simplex with a floor": (tt.Simplex(5.0, [0.5, 0, 1, -1]), 4),
+    "halfspace": (tt.Halfspace([3, -4, 0.1], 2.0), 3),
+    "halfspace through 0": (tt.Halfspace([1, 1], 0.0), 2),
+    "product": (tt.Product((tt.Simplex(), 3), (tt.Box(0, 1), 1), (tt.Ball(1.0), 2)), 6),
+    "open product": (tt.Product((tt.Halfspace([1, 2], 1.0), 2), (tt.Everywhere(), 1), (tt.Simplex(2.0), 3)), 6),
+}
+FEWER = {  # kind, dimension, rounds of LANES queries for each way
+    "triangle": (TRIANGLE, 2, 15),
+    "skew polytope": (SKEW, 3, 15),
+    "ball and halfspace": (tt.Intersection(tt.Ball(1.0), tt.Halfspace([1, 0, 0], 0.2)), 3, 20),
+    "box and halfspaces": (
+        *(tt.Intersection(tt.Box(0, 1), tt.Halfspace([1, 1, 1], 1.5), tt.Halfspace([-1, 2, 0], 1.0)), 3, 10),
+    ),
+    "capped simplex": (tt.Intersection(tt.Box(0, 0.5), tt.Simplex()), 4, 10),
+    "product and halfspace": (
+        *(tt.Intersection(tt.Product((tt.Simplex(), 3), (tt.Box(0, 1), 1)), tt.Halfspace([1, 0, 0, 1], 1.2)), 4, 6),
+    ),
+    "open intersection": (tt.Intersection(tt.Box(0, math.inf), tt.Halfspace([1, 2], 1.0)), 2, 20),
+}
+WAYS = list(itertools.product(("residual", "auto"), (tt.Rademacher(), tt.Sphere()), ("erode", "scale")))
+
+
+def method(name, law, margin, radius):
+    if name == "residual":
+        return tt.residual(radius=radius, step=1e-3, directions=law, margin=margin)
+    return dataclasses.replace(tt.auto(radius=radius), directions=law, margin=margin)
+
+
+class Hostile:
+    """Values for 500 lanes: each lane has one of ten characters."""
+
+    def __init__(self, dim, seed):
+        self.rng = np.random.default_rng(seed)
+        self.character = np.arange(LANES) % 10
+        self.slope = self.rng.standard_normal((LANES, dim))
+
+    def __call__(self, x, round):
+        rng, noise = self.rng, self.rng.standard_normal(LANES)
+        push = np.einsum("ij,ij->i", self.slope, x)
+        values = [
+            1e300 * np.sign(noise),  # huge
+            1e-300 * noise,  # tiny
+            np.full(LANES, 1e150 * (-1) ** round),  # alternating
+            1e9 * push,  # straight to the edge
+            push,  # softly to the edge
+            np.full(LANES, 7.0),  # constant
+            np.where(rng.random(LANES) < 0.3, np.nan, 1e9 * push),  # failing now and then
+            noise * 10.0 ** rng.uniform(-30, 30, LANES),  # of all sizes
+            1e3 * push * (-1) ** (round // 20),  # from edge to edge
+            np.where(round % 50 == 0, 1e200, push),  # with outliers
+        ]
+        return np.choose(self.character, values)
+
+
+def violations(domain, dim, rounds, way, seed=0):
+    name, law, margin = way
+    inner = domain.inner_radius(dim)
+    radius = 0.2 * (inner if math.isfinite(inner) else 0.5) / law.reach(dim)[1]
+    start = domain.erode(dim, *domain.reach(dim, radius, radius)).project(np.full(dim, 0.1))
+    tuner = tt.Tuner(np.tile(start, (LANES, 1)), method(name, law, margin, radius), domain=domain, seed=seed)
+    hostile = Hostile(dim, seed)
+    outside = 0
+    for round in range(rounds):
+        trial = tuner.ask()
+        outside += np.count_nonzero(~domain.contains(trial.x, tolerance=0))
+        tuner.tell(trial, hostile(trial.x, round))
+    moved = np.count_nonzero(np.any(tuner.centre != start, axis=1))
+    assert moved >= 0.6 * LANES, "the values did not move the centres: the test shows nothing"
+    return outside
+
+
+@pytest.mark.parametrize("kind", MILLION)
+def test_a_million_queries_stay_inside(kind):
+    domain, dim = MILLION[kind]
+    ways = [way for way in WAYS if way[2] == "erode" or math.isfinite(domain.outer_radius(dim))]
+    rounds = -(-1_000_000 // (LANES * len(ways)))
+    assert sum(violations(domain, dim, rounds, way, seed) for seed, way in enumerate(ways)) == 0
+
+
+@pytest.mark.parametrize("kind", FEWER)
+def test_thousands_of_queries_stay_inside(kind):
+    domain, dim, rounds = FEWER[kind]
+    ways = [way for way in WAYS if way[2] == "erode" or math.isfinite(domain.outer_radius(dim))]
+    assert sum(violations(domain, dim, rounds, way, seed) for seed, way in enumerate(ways)) == 0
+
+
+RANGES = [(0.0, 1.0), (1.0, 1e4), (-1e-6, 1e-6), (1e9, 1e9 + 1), (-1e12, 1e-3), (0.1, 0.3)]
+
+
+@pytest.mark.parametrize("name", ["residual", "auto"])
+@pytest.mark.parametrize("law", [tt.Rademacher(), tt.Sphere()], ids=str)
+def test_queries_stay_within_bounds_in_the_units_of_the_user(name, law):
+    low, high = np.transpose(RANGES)
+    tuner = tt.Tuner(np.tile(0.5 * (low + high), (LANES, 1)), method(name, law, "erode", 0.05), bounds=RANGES, seed=3)
+    hostile = Hostile(len(RANGES), 3)
+    lowest, highest = high.copy(), low.copy()
+    for round in range(500):
+        trial = tuner.ask()
+        assert np.all((trial.x >= low) & (trial.x <= high))
+        assert np.all((tuner.centre >= low) & (tuner.centre <= high))
+        lowest, highest = np.minimum(lowest, trial.x.min(0)), np.maximum(highest, trial.x.max(0))
+        tuner.tell(trial, hostile((trial.x - low) / (high - low), round))
+    assert np.all(lowest - low <= 0.01 * (high - low))  # they do go to the edge
+    assert np.all(high - highest <= 0.01 * (high - low))
+
+
+@pytest.mark.parametrize("kind", ["cube", "ball", "simplex", "halfspace", "product"])
+def test_without_a_margin_they_leave(kind):
+    """The paper's first variant; and the tests above would see it."""
+    domain, dim = MILLION[kind]
+    for law in (tt.Rademacher(), tt.Sphere()):
+        assert violations(domain, dim, 20, ("residual", law, "none")) > 100
+
+
+def test_one_system_alone():
+    for domain, dim in (*MILLION.values(), *((domain, dim) for domain, dim, _ in FEWER.values())):
+        tuner = tt.Tuner(domain.project(np.full(dim, 0.1)), tt.residual(radius=1e-4, step=1.0), domain=domain, seed=5)
+        for value in (0.0, 1e300, -1e300, 1e-300, math.nan, 1e9, None, -1e9, 5.0, 1e150, -1e150, 0.0) * 3:
+            trial = tuner.ask()
+            assert domain.contains(trial.x, tolerance=0)
+            tuner.tell(trial, value)
