@@ -138,18 +138,16 @@ def _table(found: Comparison) -> Table:
     summary = found.summary()
     table = Table(
         title=f"{summary['problem']}: {summary['rounds']} rounds, {summary['trials']} trials, seed {summary['seed']}",
-        caption="median (quartiles) over trials; regret = sum over rounds of the cost above the optimum",
+        caption="median (quartiles) over trials; regret: total cost above the optimum",
     )
     regret = any("regret" in m for m in summary["methods"].values())
-    columns = (
-        [("regret", "regret at the centre"), ("incurred", "regret incurred")] if regret else [("cost", "mean cost")]
-    )
+    columns = [("regret", "regret, centre"), ("incurred", "regret, played")] if regret else [("cost", "mean cost")]
     columns += [
         (name, title)
         for name, title in (("static_regret", "static regret"), ("gradient_regret", "gradient regret"))
         if any(name in m for m in summary["methods"].values())
     ]
-    table.add_column("method")
+    table.add_column("method", no_wrap=True)
     table.add_column("step", justify="right")
     for _, title in columns:
         table.add_column(title, justify="right")
@@ -171,8 +169,8 @@ def _table(found: Comparison) -> Table:
 def _spread(values: dict[str, Any] | None) -> str:
     if values is None:
         return "-"
-    median, q25, q75 = ("-" if v is None else v if isinstance(v, str) else f"{v:.4g}" for v in values.values())
-    return f"{median} ({q25} to {q75})"
+    median, q25, q75 = ("-" if v is None else v if isinstance(v, str) else f"{v:.3g}" for v in values.values())
+    return f"{median} ({q25}–{q75})"
 
 
 @contextmanager

@@ -28,7 +28,7 @@ def shell(tmp_path):
 
 def test_compare_prints_a_table_and_draws(shell, tmp_path):
     done = shell("compare", "quadratic-v1", "--methods", "residual,one-point,two-point", *QUICK)
-    for word in ("residual", "one-point", "two-point", "regret at the centre", "diverged", "summary.json"):
+    for word in ("residual", "one-point", "two-point", "regret, centre", "diverged", "summary.json"):
         assert word in done.stdout
     folder = tmp_path / "out" / "compare-quadratic-v1"
     for name in ("regret.png", "regret.svg", "incurred.png", "variance.png"):
