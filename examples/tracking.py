@@ -50,7 +50,7 @@ def draw(path, out):
         axis.plot(t, path[:, k], color=blue, lw=1.2, label="trimtab's operating point")
         axis.plot(t, best[:, k], "--", color=orange, lw=1.8, label="the optimum, which moves")
         axis.set(ylabel=name, ylim=BOUNDS[k])
-    axes[0].legend(loc="lower right", ncols=2, framealpha=0.9)
+    axes[0].legend(loc="upper right", ncols=2, framealpha=0.9)
 
     def excess(x):
         return 10 * (((x - best) / [1, 99]) ** 2).sum(axis=1)

@@ -56,6 +56,8 @@ def check_method(method: Method, *, dim: int = 3, domain: Domain | None = None) 
     """
 
     def make(x0: Array, seed: int) -> Tuner:
+        if domain is not None and math.isfinite(inner := domain.inner_radius(dim)):  # somewhere in the middle
+            x0 = domain.middle(dim) + 0.2 * inner * domain.flatten(x0)
         return Tuner(x0, method, domain=domain, seed=seed)
 
     def inside(x0: Array, seed: int) -> Tuner:
@@ -68,7 +70,7 @@ def check_method(method: Method, *, dim: int = 3, domain: Domain | None = None) 
         check_scale_free(make, dim=dim, queries=method.queries)
     if _is_plain(method):
         rate, _ = method.step.rate((), 1.0, 1, setup.probe, dim)
-        check_unbiased(make, dim=dim, setup=setup, step=float(rate), static=max(method.estimator.lags) == 0)
+        check_unbiased(make, dim=dim, setup=setup, step=float(rate), turning=max(method.estimator.lags) == 0)
     bounded = not isinstance(method.directions, Gaussian) and not isinstance(
         getattr(method.directions, "base", None), Gaussian
     )
@@ -121,12 +123,13 @@ def check_still(make: Make, *, dim: int, queries: int, anchored: bool = True) ->
     start = np.linspace(-0.2, 0.2, dim)
     for value in (0.0, 5.0) if anchored or queries > 1 else (0.0,):
         tuner = make(start, 3)
+        before = np.array(tuner.centre)
         for _ in range(10):
             trial = tuner.ask()
             tuner.tell(trial, _same(value, queries))
-            if not np.allclose(tuner.centre, start, rtol=0, atol=1e-12):
+            if not np.allclose(tuner.centre, before, rtol=0, atol=1e-12):
                 raise CheckError(
-                    f"the centre moved from {start} to {tuner.centre} on a constant value of {value}:"
+                    f"the centre moved from {before} to {tuner.centre} on a constant value of {value}:"
                     " the next centre must start from the centre, not from the query, and a constant is no contrast"
                 )
     if anchored:
@@ -245,32 +248,36 @@ def check_scale_free(make: Make, *, dim: int, queries: int) -> None:
 
 
 def check_unbiased(
-    make: Make, *, dim: int, setup: Setup, step: float, static: bool = True, samples: int = 3000
+    make: Make, *, dim: int, setup: Setup, step: float, turning: bool = True, samples: int = 3000
 ) -> None:
     """The mean move is −η·∇f_δ: against the analytic smoothed gradient of a linear plus quadratic objective.
 
-    f(x) = ⟨b, x⟩ + ½xᵀAx has ∇f_δ = ∇f for every symmetric law of u. For a domain with a plane the gradient is its
-    part in that plane. The objective changes between the two rounds by a jump and a turn, unless it has to be static.
+    f(x) = ⟨b, x − x_0⟩ + ½(x − x_0)ᵀA(x − x_0) has ∇f_δ = ∇f for every symmetric law of u. For a domain with a plane
+    the gradient is its part in that plane. turning: the objective is another one in the round before.
     """
     rng = np.random.default_rng(0)
     m = rng.standard_normal((dim, dim))
     a, b = 0.3 * (m + m.T), rng.standard_normal(dim)
-    start = np.full(dim, 1.0 / dim) if setup.domain.reach(dim, 1.0, 1.0) != (1.0, 1.0) else np.linspace(-0.3, 0.3, dim)
-    expected = -step * setup.domain.flatten(b + a @ start)
-    mirrored = setup.directions.mirrors(1)  # then the value before tells of the gradient too, and must be of the same f
+    start = np.array(make(np.linspace(-0.3, 0.3, dim), 0).centre)
+    expected = -step * setup.domain.flatten(b)
+    mirrored = (
+        setup.directions.partner(1) == 0
+    )  # then the value before tells of the gradient too, and must be of this f
     then = _quadratic(a, b)
-    first = then if mirrored or not static else _quadratic(a, -2 * b, 0.2)
+    first = then if mirrored or not turning else _quadratic(a, -b, 0.3 * setup.probe)
     moves = np.empty((samples, dim))
     for seed in range(samples):
-        tuner = make(start, seed)
+        tuner = make(np.linspace(-0.3, 0.3, dim), seed)
         for objective in (first, then, then, then) if mirrored else (first, then):
             before = np.array(tuner.centre)
             trial = tuner.ask()
-            tuner.tell(trial, objective(trial.x))
+            tuner.tell(trial, objective(trial.x - start))
         # The centre may have moved before the last round: the gradient's change on the way is known.
         moves[seed] = np.asarray(tuner.centre) - before + step * setup.domain.flatten(a @ (before - start))
     error = np.abs(moves.mean(0) - expected)
     spread = moves.std(0) / math.sqrt(samples) + 1e-12 * step
+    if np.linalg.norm(SIGMAS * spread) > 0.9 * np.linalg.norm(expected):
+        raise CheckError(f"{samples} samples are too few to judge the mean move: use more, or a larger radius")
     if np.any(error > SIGMAS * spread):
         ratio = float(moves.mean(0) @ expected / (expected @ expected))
         raise CheckError(

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 try:
     import typer
     from rich.console import Console
+    from rich.markup import escape
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
     from rich.table import Table
 except ImportError as error:
@@ -37,7 +38,7 @@ def main() -> None:
     try:
         app()
     except (ValueError, TypeError, ImportError, OSError) as error:
-        err.print(f"[bold red]error:[/] {error}", highlight=False, soft_wrap=True)
+        err.print(f"[bold red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
         sys.exit(2)
 
 
@@ -62,11 +63,11 @@ def compare_methods(
     methods: Annotated[
         str, typer.Option(help='Names, separated by commas; "still" is doing nothing.')
     ] = "residual,one-point,two-point,auto,still",
-    rounds: Annotated[int | None, typer.Option(min=1, help="Rounds per trial [default: the problem's own].")] = None,
+    rounds: Annotated[int | None, typer.Option(min=1, help="Rounds per trial (default: the problem's own).")] = None,
     trials: Annotated[int, typer.Option(min=1, help="Trials that are reported.")] = 50,
     tuning_trials: Annotated[int, typer.Option(min=1, help="Other trials, to choose the step sizes on.")] = 20,
     seed: Annotated[int, typer.Option(min=0, help="Of drift, noise and directions.")] = 0,
-    radius: Annotated[float | None, typer.Option(help="Exploration radius [default: the problem's own].")] = None,
+    radius: Annotated[float | None, typer.Option(help="Exploration radius (default: the problem's own).")] = None,
     param: Annotated[
         list[str] | None, typer.Option("--param", "-p", help="A parameter of the problem, as name=value; repeatable.")
     ] = None,
@@ -75,8 +76,10 @@ def compare_methods(
         bool, typer.Option("--static", help="Also the static regret (finds the best fixed point).")
     ] = False,
     gradients: Annotated[bool, typer.Option("--gradients", help="Also the gradient-norm regret.")] = False,
-    folder: Annotated[Path | None, typer.Option("--out", help="Where to write [default: out/compare-PROBLEM].")] = None,
-    jobs: Annotated[int, typer.Option(help="Processes to spread the methods over; 1 uses all cores in one.")] = 1,
+    folder: Annotated[Path | None, typer.Option("--out", help="Where to write (default: out/compare-PROBLEM).")] = None,
+    jobs: Annotated[
+        int, typer.Option(min=1, help="Processes to spread the methods over; 1 uses all cores in one.")
+    ] = 1,
     backend: Annotated[str, typer.Option(help="loky, dask or ray.")] = "loky",
     fresh: Annotated[bool, typer.Option("--fresh", help="Compute again what is finished already.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON, and nothing else.")] = False,
@@ -109,6 +112,8 @@ def compare_methods(
     if not found.records:
         raise typer.Exit(130)
     target.mkdir(parents=True, exist_ok=True)
+    for old in (*target.glob("*.png"), *target.glob("*.svg"), *target.glob("records/*.*")):
+        old.unlink()
     (target / "summary.json").write_text(json.dumps(found.summary(), indent=1) + "\n")
     for name, record in found.records.items():
         record.save(target / "records" / name)
@@ -118,7 +123,9 @@ def compare_methods(
     else:
         out.print(_table(found))
         drawn = ", ".join(f.name for f in files if f.suffix == ".png")
-        out.print(f"In {target}: {drawn} (and .svg), summary.json, records/", highlight=False, soft_wrap=True)
+        out.print(
+            f"In {escape(str(target))}: {drawn} (and .svg), summary.json, records/", highlight=False, soft_wrap=True
+        )
     if not found.complete:
         err.print("interrupted: only the methods above are finished; the same command goes on with the rest")
         raise typer.Exit(130)

@@ -43,6 +43,8 @@ class State(NamedTuple):
     """The estimator's: the anchor, for residual feedback."""
     gain: Memory
     """The step's."""
+    last: Any
+    """The trial that brought the last value, the anchor: a number, or one per lane; −1 before the first."""
     skipped: Any
     """How many rounds brought no value: a number, or one per lane."""
     pending: tuple[int, ...]
@@ -100,6 +102,17 @@ class Setup:
             self._put(name, _whole(name, getattr(self, name), least, most))
         self._put("dim", self.shape[-1])
         self._put("lanes", self.shape[0] if len(self.shape) == 2 else None)
+        if not isinstance(self.method, Method):
+            raise TypeError(
+                f"method={self.method!r} is not a Method: use for example tt.residual(radius=0.05, step=3e-3)"
+            )
+        if not isinstance(self.domain, Domain):
+            raise TypeError(f"domain={self.domain!r} is not a domain: give for example tt.Ball(5.0), or bounds=")
+        if not isinstance(self.maximise, bool | np.bool_):
+            raise TypeError(f"maximise={self.maximise!r} is neither True nor False")
+        step = getattr(self.method.step, "step", None)
+        if isinstance(step, tuple) and len(step) != self.lanes:
+            raise ValueError(f"{len(step)} steps do not fit {self.lanes or 1} lanes: give one number, or one per lane")
         if (self.lanes or 1) % self.copies:
             raise ValueError(f"copies={self.copies} does not divide the {self.lanes or 1} lanes")
         if self.bounds is not None:
@@ -125,17 +138,25 @@ class Setup:
         object.__setattr__(self, name, value)
 
     def _scale_to_bounds(self) -> None:
-        if not isinstance(self.domain, Everywhere | Box):
+        if not (isinstance(self.domain, Everywhere) or self.domain == Box(0.0, 1.0)):
             raise ValueError("give either bounds or a domain; for both, use Intersection(Box(low, high), domain)")
-        bounds = np.array(self.bounds, dtype=float)
+        wanted = f"give one (low, high) for each of {self.dim} coordinates"
+        try:
+            bounds = np.array(self.bounds, dtype=float)
+        except (TypeError, ValueError):
+            raise TypeError(f"bounds={self.bounds!r} is not a list of pairs: {wanted}") from None
         if bounds.shape != (self.dim, 2):
+            raise ValueError(f"bounds has shape {bounds.shape}: {wanted}")
+        low, high = bounds.T
+        for k in np.flatnonzero(~(np.isfinite(low) & np.isfinite(high) & (low < high)))[:1]:
             raise ValueError(
-                f"bounds has shape {bounds.shape}: give one (low, high) for each of {self.dim} coordinates"
-            )
-        if not (np.isfinite(bounds).all() and (bounds[:, 0] < bounds[:, 1]).all()):
-            raise ValueError(
-                f"bounds={self.bounds!r}: every low must be a finite number below its high;"
+                f"bounds[{k}]=({low[k]}, {high[k]}): every low must be a finite number below its high;"
                 " for a side without a limit use domain=Box(low, high) with inf"
+            )
+        size = np.maximum(np.abs(low), np.abs(high))
+        for k in np.flatnonzero((size > 1e300) | (high / 2 - low / 2 < 1e-12 * size))[:1]:
+            raise ValueError(
+                f"bounds[{k}]=({low[k]}, {high[k]}) are too close, or too large, for floating point: shift or rescale"
             )
         bounds.flags.writeable = False
         self._put("bounds", bounds)
@@ -152,25 +173,30 @@ class Setup:
                 )
             return self.domain
         if self.method.margin == "erode":
-            return self.domain.erode(self.dim, each, length)
+            try:
+                return self.domain.erode(self.dim, each, length)
+            except ValueError as error:
+                unit = " (with bounds, a share of each range)" if self.bounds is not None else ""
+                raise ValueError(f"radius={radius}{unit} is too large: {error}") from None
         inner = self.domain.inner_radius(self.dim)
         if math.isinf(inner):
             raise ValueError("margin='scale' needs a bounded domain: use margin='erode'")
-        xi = min(length, each * math.sqrt(self.dim)) / inner
-        return self.domain.scale(self.dim, min(1.0, xi + 1e-12))  # ξ = δ/r (Lemma H.3)
+        xi = min(length, each * math.sqrt(self.dim)) / inner if inner > 0 else math.inf
+        return self.domain.scale(self.dim, xi + 1e-12)  # ξ = δ/r (Lemma H.3)
 
     def direction(self, trial: int) -> Array:
         """u of a trial, in the plane of the domain."""
         return self.domain.flatten(self.stream(trial))
 
     def outward(self, z: Array) -> Array:
-        """Scaled coordinates → the user's."""
+        """Scaled coordinates → the user's; what is inside stays inside, whatever the rounding."""
         if self.bounds is None:
             return z
         low, high = self.bounds.T
         x: Array = z * (high - low)
         x += low
-        np.minimum(x, high, out=x)
+        np.minimum(x, high, out=x, where=z <= 1)
+        np.maximum(x, low, out=x, where=z >= 0)
         return x
 
     def inward(self, x: Array) -> Array:
@@ -180,9 +206,14 @@ class Setup:
         low, high = self.bounds.T
         return np.asarray((x - low) / (high - low))
 
-    def gain(self, trial: int) -> float:
-        """scale/δ, less where the value before was measured at −u and tells of the same gradient (`Paired`)."""
-        return self._gains[self.directions.mirrors(trial)]
+    def gain(self, trial: int, last: Any) -> Value:
+        """scale/δ, less where the value told last was measured at −u and tells of the same gradient (`Paired`)."""
+        partner = self.directions.partner(trial)
+        if partner is None:
+            return self._gains[0]
+        if self.lanes is None:
+            return self._gains[last == partner]
+        return np.where(last == partner, self._gains[1], self._gains[0])
 
     def read(self, values: Any) -> tuple[Value, ...] | None:
         """The values of a round's queries, to be minimised; NaN in lanes that have none, None if none has."""
@@ -193,12 +224,14 @@ class Setup:
         shape: tuple[int, ...] = () if self.lanes is None else (self.lanes,)
         if len(self.radii) > 1:
             shape += (len(self.radii),)
+        if isinstance(values, np.ma.MaskedArray):  # what is masked was not measured
+            values = np.ma.filled(values.astype(float), math.nan)
         try:
             array = np.asarray(values)
             if array.dtype.kind not in "biufO":
                 raise TypeError
             array = array.astype(float)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise TypeError(f"value={values!r} is not a number: tell a real number, or skip the trial") from None
         if array.shape != shape:
             raise ValueError(f"value has shape {array.shape}, but {shape} is needed: one number per lane and query")
@@ -211,6 +244,11 @@ class Setup:
             array = -array
         parts = (array,) if len(self.radii) == 1 else tuple(np.moveaxis(array, -1, 0))
         return tuple(float(p) for p in parts) if self.lanes is None else parts
+
+
+def _shortly(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 200 else text[:190] + " ..."
 
 
 def _whole(name: str, number: Any, least: int, most: int) -> int:
@@ -226,21 +264,28 @@ def _refuse(values: Any) -> Any:
 
 
 def init(setup: Setup, x0: ArrayLike) -> State:
-    """The state before round 0, at x0 (moved inwards by at most the reach of a probe if x0 lies at the edge)."""
+    """The state before round 0, at x0, or where x0 is at the edge, at the nearest point whose probes all stay inside.
+
+    With margin="erode" that is no farther than a probe reaches (on a simplex, near a corner, somewhat more).
+    """
     x = np.array(x0, dtype=float)
     if x.shape != setup.shape:
         raise ValueError(f"x0 has shape {x.shape}, but the setup is for {setup.shape}")
-    if not np.isfinite(x).all():
-        raise ValueError(f"x0={x0!r} is not a point: every coordinate must be a finite number")
+    for place in np.argwhere(~np.isfinite(x))[:1]:
+        raise ValueError(f"x0{place.tolist()}={x[tuple(place)]} is not a number: every coordinate must be finite")
     z = setup.inward(x)
     if not np.all(setup.domain.contains(z)):
-        limits = setup.domain if setup.bounds is None else f"bounds={setup.bounds.tolist()}"
-        raise ValueError(f"x0={x0!r} is outside {limits}: start inside, or widen the limits")
+        point, limits = _shortly(x), _shortly(setup.domain)
+        if setup.bounds is not None:
+            place = np.argwhere(~((z >= 0) & (z <= 1)))[0]
+            point, limits = str(x[tuple(place)]), f"bounds[{place[-1]}]={tuple(setup.bounds[place[-1]].tolist())}"
+        raise ValueError(f"x0={point} is outside {limits}: start inside, or widen the limits")
     blank: Value = math.nan if setup.lanes is None else np.full(setup.lanes, math.nan)
     zero: Value = 0.0 if setup.lanes is None else np.zeros(setup.lanes)
-    skipped = 0 if setup.lanes is None else np.zeros(setup.lanes, dtype=np.int64)
+    skipped = 0 if setup.lanes is None else _frozen(np.zeros(setup.lanes, dtype=np.int64))
+    last = -1 if setup.lanes is None else _frozen(np.full(setup.lanes, -1, dtype=np.int64))
     memory, gain = setup.method.estimator.start(blank), setup.method.step.start(zero)
-    return State(0, _frozen(setup.home.project(z)), memory, gain, skipped, ())
+    return State(0, _frozen(setup.home.project(z)), memory, gain, last, skipped, ())
 
 
 def ask(setup: Setup, state: State, trial: int | None = None) -> Array:
@@ -260,7 +305,7 @@ def ask(setup: Setup, state: State, trial: int | None = None) -> Array:
 def tell(setup: Setup, state: State, values: Any, trial: int | None = None) -> State:
     """The state after the values of a trial; None or NaN marks a failed measurement, which moves nothing."""
     round, pending = state.round, state.pending
-    if trial is None or trial == round:
+    if trial is None or (trial == round and setup.max_pending == 1):
         trial = round
         round += 1
     elif trial in pending:
@@ -269,7 +314,8 @@ def tell(setup: Setup, state: State, values: Any, trial: int | None = None) -> S
         raise ValueError(f"trial {trial} is not open: {_where(state, trial)}")
     y = setup.read(values)
     if y is None:
-        return State(round, state.centre, state.memory, state.gain, state.skipped + 1, pending)
+        skipped = _frozen(state.skipped + 1)
+        return State(round, state.centre, state.memory, state.gain, state.last, skipped, pending)
     move = _move if setup.lanes is None else _move_lanes
     return State(round, *move(setup, state, y, trial), pending)
 
@@ -278,23 +324,24 @@ def estimate(setup: Setup, state: State, values: tuple[Value, ...], trial: int |
     """ĝ_t = (scale/δ)·a_t·u_t, in scaled coordinates, from the values of a round's queries; NaN without a contrast."""
     trial = state.round if trial is None else trial
     contrast, _ = setup.method.estimator.contrast(state.memory, values)
-    return np.asarray(setup.gain(trial) * np.asarray(contrast)[..., None] * setup.direction(trial))
+    factor = np.asarray(setup.gain(trial, state.last) * np.asarray(contrast))
+    return np.asarray(factor[..., None] * setup.direction(trial))
 
 
 def _where(state: State, trial: int) -> str:
-    if trial > state.round:
+    if trial > state.round or trial < 0:
         return f"it was never asked; the next one is {state.round}"
     open_ones = ", ".join(map(str, state.pending)) or "none"
     return f"it was told or skipped before; open are: {open_ones}, and the next one, {state.round}"
 
 
-def _move(setup: Setup, state: State, y: tuple[Value, ...], trial: int) -> tuple[Array, Memory, Memory, Any]:
+def _move(setup: Setup, state: State, y: tuple[Value, ...], trial: int) -> tuple[Array, Memory, Memory, Any, Any]:
     method = setup.method
     contrast, memory = method.estimator.contrast(state.memory, y)
     if contrast != contrast:  # the first measurement only anchors
-        return state.centre, memory, state.gain, state.skipped
+        return state.centre, memory, state.gain, trial, state.skipped
     rate, gain = method.step.rate(state.gain, contrast, trial, setup.probe, setup.dim)
-    factor: Any = -rate * contrast * setup.gain(trial)
+    factor: Any = -rate * contrast * setup.gain(trial, state.last)
     if not -setup._largest <= factor <= setup._largest:
         factor = math.copysign(setup._largest, factor)
     u = setup.direction(trial)
@@ -306,17 +353,17 @@ def _move(setup: Setup, state: State, y: tuple[Value, ...], trial: int) -> tuple
     target += state.centre
     target = setup.home.project(target)
     target.setflags(write=False)
-    return target, memory, gain, state.skipped
+    return target, memory, gain, trial, state.skipped
 
 
-def _move_lanes(setup: Setup, state: State, y: tuple[Value, ...], trial: int) -> tuple[Array, Memory, Memory, Any]:
+def _move_lanes(setup: Setup, state: State, y: tuple[Value, ...], trial: int) -> tuple[Array, Memory, Memory, Any, Any]:
     method = setup.method
     failed = np.isnan(y[0]) if len(y) == 1 else np.logical_or.reduce([np.isnan(v) for v in y])
     contrast, memory = method.estimator.contrast(state.memory, y)
     idle = failed | np.isnan(contrast)
     known = np.where(idle, 0.0, contrast)
     rate, gain = method.step.rate(state.gain, known, trial, setup.probe, setup.dim)
-    factor = np.clip(-rate * known * setup.gain(trial), -setup._largest, setup._largest)
+    factor = np.clip(-rate * known * setup.gain(trial, state.last), -setup._largest, setup._largest)
     u = setup.direction(trial)
     if method.max_move is not None:
         length = np.abs(factor) * np.sqrt(np.einsum("ij,ij->i", u, u))
@@ -327,16 +374,24 @@ def _move_lanes(setup: Setup, state: State, y: tuple[Value, ...], trial: int) ->
         target = setup.home.project(centre + factor[:, None] * u)
         centre = _frozen(np.where(idle[:, None], centre, target) if idle.any() else target)
     memory, gain = _keep(failed, state.memory, memory), _keep(idle, state.gain, gain)
-    return centre, memory, gain, state.skipped + failed
+    last = np.where(failed, state.last, trial)
+    return centre, memory, gain, _frozen(last), _frozen(state.skipped + failed)
 
 
 def _keep(mask: NDArray[np.bool_], old: Memory, new: Memory) -> Memory:
     """The old memory in the lanes of the mask."""
-    if not mask.any():
-        return new
-    return tuple(np.where(mask, a, b) for a, b in zip(old, new, strict=True))
+    if mask.any():
+        new = tuple(np.where(mask, a, b) for a, b in zip(old, new, strict=True))
+    return tuple(_frozen(a) for a in new)
 
 
-def _frozen(x: Array) -> Array:
-    x.setflags(write=False)
+def frozen(state: State) -> State:
+    """The state with arrays that nobody can change (they thaw when they are pickled)."""
+    parts: Any = (tuple(_frozen(a) for a in part) if isinstance(part, tuple) else _frozen(part) for part in state)
+    return State(*parts)
+
+
+def _frozen(x: Any) -> Any:
+    if isinstance(x, np.ndarray):
+        x.setflags(write=False)
     return x

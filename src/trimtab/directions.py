@@ -38,8 +38,8 @@ class Directions(Protocol):
         """Which draw serves this round, and with which sign."""
         ...
 
-    def mirrors(self, round: int) -> bool:
-        """Whether u of this round is minus that of the round before."""
+    def partner(self, round: int) -> int | None:
+        """The round whose u is minus that of this one, if there is one."""
         ...
 
     def fill(self, rng: np.random.Generator, out: Array) -> None:
@@ -53,8 +53,8 @@ class _Fresh:
     def locate(self, round: int) -> tuple[int, float]:
         return round, 1.0
 
-    def mirrors(self, round: int) -> bool:
-        return False
+    def partner(self, round: int) -> int | None:
+        return None
 
 
 @dataclass(frozen=True)
@@ -120,8 +120,8 @@ class Rademacher(_Fresh):
 class Paired:
     """u, −u on consecutive rounds; u from another law.
 
-    On the second round of a pair the previous value was measured at −u, so it tells of the gradient too. The tuner
-    knows this and divides the estimate by 1 + `recall` of the estimator, which makes it a mean of the two rounds'
+    Where the value told before was measured at −u, it tells of the gradient too. The tuner knows this and divides the
+    estimate by 1 + `recall` of the estimator, which makes it a mean of the two rounds'
     smoothed gradients: exact for a function that stands still, lagging by half a round under drift (Remark 2.5). Made
     for estimators that contrast: a plain one-point step to −u·y first makes the second estimate depend on the offset.
 
@@ -140,8 +140,8 @@ class Paired:
     def locate(self, round: int) -> tuple[int, float]:
         return round // 2, -1.0 if round % 2 else 1.0
 
-    def mirrors(self, round: int) -> bool:
-        return round % 2 == 1
+    def partner(self, round: int) -> int | None:
+        return round ^ 1
 
     def fill(self, rng: np.random.Generator, out: Array) -> None:
         self.base.fill(rng, out)
@@ -190,6 +190,7 @@ class Stream:
         u = drawn if sign > 0 else np.negative(drawn)
         if self.copies > 1:
             u = np.repeat(u, self.copies, axis=0)
+        u.setflags(write=False)
         self._latest = (round, u)
         return u
 
@@ -203,6 +204,7 @@ class Stream:
             self.law.fill(rng, one)
             if lanes:
                 block[:, k] = one
+        block.setflags(write=False)
         return block
 
     def __reduce__(self) -> Any:

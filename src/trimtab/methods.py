@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from numbers import Real
 from typing import Any, Literal
 
 from trimtab.directions import Directions, Paired, Rademacher
@@ -40,10 +41,14 @@ class Method:
     margin: Literal["erode", "scale", "none"] = "erode"
 
     def __post_init__(self) -> None:
+        for part in (self.estimator, self.directions, self.step):
+            if isinstance(part, type):
+                raise TypeError(f"{part.__name__} is a class: write {part.__name__}(...) for one of its kind")
         object.__setattr__(self, "step", as_step(self.step))
-        if not (isinstance(self.radius, int | float) and math.isfinite(self.radius) and self.radius > 0):
+        if not _positive(self.radius):
             raise ValueError(f"radius={self.radius!r} is not a radius: it must be a finite number > 0")
-        if self.max_move is not None and not self.max_move > 0:
+        object.__setattr__(self, "radius", float(self.radius))
+        if self.max_move is not None and not _positive(self.max_move):
             raise ValueError(f"max_move={self.max_move!r} allows no move: give a number > 0, or None for no limit")
         if self.margin not in ("erode", "scale", "none"):
             raise ValueError(f"margin={self.margin!r} is unknown: choose 'erode', 'scale' or 'none'")
@@ -58,6 +63,10 @@ class Method:
         """Whether a·f + b, a > 0, has the same path as f."""
         step: Step = self.step
         return step.scale_free and not isinstance(self.estimator, OnePoint)
+
+
+def _positive(number: Any) -> bool:
+    return isinstance(number, Real) and not isinstance(number, bool) and 0 < float(number) < math.inf
 
 
 def residual(*, radius: float, step: Any, directions: Directions | None = None, **more: Any) -> Method:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -44,19 +44,21 @@ class Constant:
     """
 
     step: Any
+    _rate: Any = field(init=False, repr=False, compare=False)
     scale_free: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        step = np.asarray(self.step, dtype=float)
-        if step.ndim > 1 or not (np.isfinite(step).all() and (step > 0).all()):
+        step = np.asarray(self.step)
+        if step.ndim > 1 or step.dtype.kind not in "iuf" or not (np.isfinite(step).all() and (step > 0).all()):
             raise ValueError(f"step={self.step!r} is not a step size: it must be a finite number > 0")
-        object.__setattr__(self, "step", float(step) if step.ndim == 0 else step)
+        object.__setattr__(self, "step", float(step) if step.ndim == 0 else tuple(step.tolist()))
+        object.__setattr__(self, "_rate", self.step if step.ndim == 0 else step.astype(float))
 
     def start(self, blank: Value) -> Memory:
         return ()
 
     def rate(self, memory: Memory, contrast: Value, round: int, probe: float, dim: int) -> tuple[Value, Memory]:
-        return self.step, memory
+        return self._rate, memory
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ class Power:
     scale_free: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        Constant(self.step)
+        object.__setattr__(self, "step", float(Constant(self.step).step))
         if not 0 <= self.exponent <= 2:
             raise ValueError(f"exponent={self.exponent!r} is out of range: choose 0 <= exponent <= 2")
 
@@ -143,7 +145,7 @@ class Normalised:
 
 def as_step(step: Any) -> Step:
     """A number becomes `Constant`, a function of the round `Schedule`; a step rule stays what it is."""
-    if isinstance(step, int | float | np.integer | np.floating | np.ndarray | list):
+    if isinstance(step, int | float | np.integer | np.floating | np.ndarray | list | tuple):
         return Constant(step)
     if hasattr(step, "rate"):
         return step  # type: ignore[no-any-return]

@@ -11,7 +11,7 @@ import io
 import json
 import math
 import os
-import tempfile
+import secrets
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from trimtab import directions, domains, estimators, steps
-from trimtab.core import Setup, State, init
+from trimtab.core import LARGEST, Setup, State, init
 from trimtab.methods import Method
 
 FORMAT = "trimtab.tuner"
@@ -49,7 +49,7 @@ def from_json(text: str, *, method: Method | None = None) -> tuple[Setup, State]
     """What `to_json` wrote."""
     try:
         document = json.loads(text)
-    except (json.JSONDecodeError, TypeError) as error:
+    except (ValueError, TypeError) as error:
         raise ValueError(
             f"this is not a saved tuner, nor any JSON ({error}): give the text that to_json() wrote"
         ) from None
@@ -88,16 +88,18 @@ def read_archive(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
 
 def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
     """Afterwards the file is either the old one or the new one, whatever happens meanwhile."""
-    path = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    path = Path(os.path.realpath(path))  # a link stays a link
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"{path.parent} is not a folder: make it first, or save elsewhere")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with open(temporary, "xb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
     if os.name == "posix":  # the new name, too, must survive a power cut
         folder = os.open(path.parent, os.O_RDONLY)
@@ -109,9 +111,10 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
 
 def load(path: str | os.PathLike[str], *, method: Method | None = None) -> tuple[Setup, State]:
     """What `save` wrote."""
-    path = Path(path)
-    if path.suffix == ".json":
-        return from_json(path.read_text(), method=method)
+    with open(path, "rb") as file:
+        archive = file.read(2) == b"PK"
+    if not archive:
+        return from_json(Path(path).read_text(errors="replace"), method=method)
     return _read(*read_archive(path), method)
 
 
@@ -140,7 +143,10 @@ def _pack(value: Any, arrays: dict[str, Any] | None) -> Any:
     if isinstance(value, tuple | list):
         return [_pack(v, arrays) for v in value]
     if is_dataclass(value) and not isinstance(value, type):
-        return {"type": type(value).__name__, **{f.name: _pack(getattr(value, f.name), arrays) for f in fields(value)}}
+        return {
+            "type": type(value).__name__,
+            **{f.name: _pack(getattr(value, f.name), arrays) for f in fields(value) if f.init},
+        }
     return {"lost": getattr(value, "__qualname__", type(value).__name__)}
 
 
@@ -173,6 +179,8 @@ def _read(document: Any, arrays: dict[str, Any], method: Method | None) -> tuple
             f"the tuner was saved in version {document.get('version')!r} of the format,"
             f" and this trimtab reads version {VERSION}: use the trimtab that wrote it"
         )
+    if method is not None and not isinstance(method, Method):
+        raise TypeError(f"method={method!r} is not a Method: use for example tt.residual(radius=0.05, step=3e-3)")
     try:
         options = dict(document["setup"])
         if method is not None:
@@ -180,7 +188,7 @@ def _read(document: Any, arrays: dict[str, Any], method: Method | None) -> tuple
         options = {name: _unpack(v, arrays) for name, v in options.items()}
         setup = Setup(**{**options, "method": method or options["method"], "shape": tuple(options["shape"])})
         return setup, _state(setup, document["state"], arrays)
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, OverflowError) as error:
         raise ValueError(f"the saved tuner is damaged ({error!r}): restore it from a copy") from None
 
 
@@ -191,20 +199,43 @@ def _state(setup: Setup, saved: dict[str, Any], arrays: dict[str, Any]) -> State
     centre = np.array(part["centre"], dtype=float)
     if centre.shape != setup.shape or not np.isfinite(centre).all():
         raise ValueError(f"the saved centre has shape {centre.shape} instead of {setup.shape}, or is not finite")
+    if not np.all(setup.domain.contains(centre)):
+        raise ValueError("the saved centre is outside the domain: the file was changed; restore it from a copy")
+    if not np.all(setup.home.contains(centre)):  # a method with a larger radius keeps farther from the edge
+        centre = setup.home.project(centre)
     centre.flags.writeable = False
-
-    def like(fresh: Any, old: Any) -> Any:
-        if isinstance(fresh, tuple):
-            return tuple(like(f, o) for f, o in zip(fresh, old, strict=True))
-        return (
-            np.array(old, dtype=fresh.dtype).reshape(fresh.shape) if isinstance(fresh, np.ndarray) else type(fresh)(old)
-        )
-
+    round, pending = _count(part["round"]), tuple(_count(p) for p in part["pending"])
+    if len(set(pending)) < len(pending) or any(p >= round for p in pending):
+        raise ValueError(f"the saved pending trials {pending} do not fit round {round}: restore the file from a copy")
     return State(
-        round=int(part["round"]),
+        round=round,
         centre=centre,
-        memory=like(blank.memory, part["memory"]),
-        gain=like(blank.gain, part["gain"]),
-        skipped=like(blank.skipped, part["skipped"]),
-        pending=tuple(int(p) for p in part["pending"]),
+        memory=_alike("memory", blank.memory, part["memory"], setup),
+        gain=_alike("gain", blank.gain, part["gain"], setup),
+        last=_alike("last", (blank.last,), [part["last"]], setup)[0],
+        skipped=_alike("skipped", (blank.skipped,), [part["skipped"]], setup)[0],
+        pending=pending,
     )
+
+
+def _alike(name: str, fresh: tuple[Any, ...], saved: Any, setup: Setup) -> tuple[Any, ...]:
+    """The saved numbers in the types and shapes of fresh ones."""
+    try:
+        arrays = [np.array(value, dtype=float) for value in saved]
+    except ValueError:
+        arrays = []
+    fits = len(arrays) == len(fresh) and all(a.shape == np.shape(f) for a, f in zip(arrays, fresh, strict=False))
+    largest = 2 * LARGEST if name == "memory" else 4 * LARGEST**2
+    if not fits or any(np.any(np.abs(a) > largest) for a in arrays):
+        raise ValueError(f"the saved {name} does not fit {setup.method}: give the method that it was saved with")
+    if name != "memory" and not all(np.all(a >= (-1 if name == "last" else 0)) for a in arrays):
+        raise ValueError(f"the saved {name} is negative or not a number: restore the file from a copy")
+    return tuple(
+        a.astype(f.dtype) if isinstance(f, np.ndarray) else type(f)(a) for a, f in zip(arrays, fresh, strict=True)
+    )
+
+
+def _count(number: Any) -> int:
+    if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < 2**63:
+        raise ValueError(f"the saved round or trial {number!r} is not a whole number: restore the file from a copy")
+    return number

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import os
 import secrets
+import threading
 import warnings
 from typing import Any, NamedTuple
 
@@ -37,6 +38,7 @@ class Tuner:
     domain: any other set that queries have to stay in (its coordinates are not scaled).
     seed: of the probing directions; by default a fresh one, kept in the saved state. `lane` numbers the first lane.
     max_pending: how many trials may be open at once, for values that come late or out of order.
+    `ask` and `tell` may be called from several threads.
 
     >>> tuner = Tuner([0.2, 30.0], bounds=[(0, 1), (1, 100)], seed=0)
     >>> for _ in range(500):
@@ -59,15 +61,16 @@ class Tuner:
         lane: int = 0,
     ) -> None:
         try:
-            x = np.array(x0, dtype=float)
+            x = np.array(x0)
+            x = np.array(x0 if x.dtype.kind in "biufO" else "no numbers", dtype=float)
         except (TypeError, ValueError):
-            raise TypeError(f"x0={x0!r} is not a list of numbers") from None
+            raise TypeError(f"x0={x0!r} is not a list of real numbers") from None
         if x.ndim not in (1, 2) or x.size == 0:
             raise ValueError(f"x0 has shape {x.shape}: give (d,) for one system, or (lanes, d) for several")
+        if bounds is not None and domain is not None:
+            raise ValueError("give either bounds or a domain; for both, use Intersection(Box(low, high), domain)")
         if method is None:
             method = auto(radius=_default_radius(x, bounds, domain))
-        elif not isinstance(method, Method):
-            raise TypeError(f"method={method!r} is not a Method: use for example tt.residual(radius=0.05, step=3e-3)")
         self.setup = Setup(
             method,
             x.shape,
@@ -79,6 +82,7 @@ class Tuner:
             max_pending=max_pending,
         )
         self.state: State = core.init(self.setup, x)
+        self._lock = threading.Lock()
 
     @property
     def centre(self) -> Array:
@@ -102,24 +106,28 @@ class Tuner:
 
     def ask(self) -> Trial:
         """The next query. Asking again before telling gives the same one, unless several may be pending."""
-        state = self.state
-        trial = Trial(state.round, core.ask(self.setup, state))
-        if self.setup.max_pending > 1:
-            if len(state.pending) >= self.setup.max_pending:
-                raise RuntimeError(
-                    f"{len(state.pending)} trials are open and max_pending={self.setup.max_pending}:"
-                    f" tell or skip one of {', '.join(map(str, state.pending))} first"
-                )
-            self.state = state._replace(round=state.round + 1, pending=(*state.pending, state.round))
-        return trial
+        with self._lock:
+            state = self.state
+            trial = Trial(state.round, core.ask(self.setup, state))
+            if self.setup.max_pending > 1:
+                if len(state.pending) >= self.setup.max_pending:
+                    raise RuntimeError(
+                        f"{len(state.pending)} trials are open and max_pending={self.setup.max_pending}:"
+                        f" tell or skip one of {', '.join(map(str, state.pending))} first"
+                    )
+                self.state = state._replace(round=state.round + 1, pending=(*state.pending, state.round))
+            return trial
 
     def tell(self, trial: Trial | int, value: Any) -> None:
         """The measured value(s) of a trial; None or NaN if the measurement failed."""
         try:
+            if isinstance(trial, bool):
+                raise TypeError
             id = trial.id if isinstance(trial, Trial) else operator.index(trial)
         except TypeError:
             raise TypeError(f"trial={trial!r} is neither a Trial nor its id: tell(trial, value)") from None
-        self.state = core.tell(self.setup, self.state, value, id)
+        with self._lock:
+            self.state = core.tell(self.setup, self.state, value, id)
 
     def skip(self, trial: Trial | int) -> None:
         """The measurement failed: the round passes, the centre and the anchor stay."""
@@ -146,8 +154,16 @@ class Tuner:
     @classmethod
     def _of(cls, setup: Setup, state: State) -> Tuner:
         tuner = cls.__new__(cls)
-        tuner.setup, tuner.state = setup, state
+        tuner.__setstate__((setup, state))
         return tuner
+
+    def __getstate__(self) -> tuple[Setup, State]:
+        return self.setup, self.state
+
+    def __setstate__(self, saved: tuple[Setup, State]) -> None:
+        self.setup, state = saved
+        self.state = core.frozen(state)
+        self._lock = threading.Lock()
 
     def __repr__(self) -> str:
         return (

@@ -66,6 +66,11 @@ class ForgetsTheRadius(Plain):
         return self.x - STEP * contrast * u
 
 
+class StepsTwiceAsFar(Plain):
+    def next(self, contrast, u):
+        return self.x - 2 * STEP * contrast / RADIUS * u
+
+
 class StepsFromThePerturbedPoint(Plain):
     def next(self, contrast, u):
         return self.x + RADIUS * u - STEP * contrast / RADIUS * u
@@ -174,6 +179,7 @@ def test_an_independent_implementation_passes():
     ("cls", "words"),
     [
         (ForgetsTheRadius, "check the factor 1/radius"),
+        (StepsTwiceAsFar, "2.* times it"),
         (StepsFromThePerturbedPoint, "must start from the centre, not from the query"),
         (MeasuresTwice, "measures 2 points"),
         (LosesTheRandomStream, "the random stream was lost"),
@@ -204,11 +210,8 @@ def test_a_false_claim_of_being_scale_free_is_caught():
         checks.check_scale_free(Plain, dim=3, queries=1)
 
 
-class Crooked(tt.Box):
-    """A box whose `project` or `erode` can be replaced."""
-
-
 def crooked(**replaced):
+    """A box whose `project` or `erode` is another."""
     return type("Crooked", (tt.Box,), replaced)(-1.0, 1.0)
 
 

@@ -28,6 +28,13 @@ def test_steps_keep_the_contract(step, max_move):
     checks.check_method(tt.residual(radius=0.1, step=step, max_move=max_move))
 
 
+@pytest.mark.parametrize("domain", [tt.Simplex(), tt.Box(1.0, 3.0), tt.Ball(2.0, [1.0, 0.0, -1.0])], ids=str)
+@pytest.mark.parametrize("name", ["residual", "auto"])
+def test_methods_keep_the_contract_on_domains(name, domain):
+    method = tt.auto(radius=0.02) if name == "auto" else tt.residual(radius=0.02, step=1e-4)
+    checks.check_method(method, domain=domain)
+
+
 @pytest.mark.parametrize("dim", [1, 2, 40])
 def test_dimensions(dim):
     checks.check_method(tt.auto(radius=0.1), dim=dim)
@@ -51,8 +58,7 @@ def test_domains_keep_the_contract(domain):
     checks.check_domain(domain)
 
 
-@pytest.mark.parametrize("pickled", [False, True])
-def test_memory_is_flat_over_many_rounds(pickled):
+def test_memory_is_flat_over_many_rounds():
     import tracemalloc
 
     tuner = tt.Tuner(np.zeros(10), tt.residual(radius=0.1, step=1e-3), seed=0)

@@ -71,8 +71,9 @@ def test_paired_rounds_mirror_each_other():
     stream = Stream(law, (4,), seed=2)
     for t in range(0, 40, 2):
         np.testing.assert_array_equal(stream(t + 1), -stream(t))
-        assert not law.mirrors(t)
-        assert law.mirrors(t + 1)
+        assert law.partner(t) == t + 1
+        assert law.partner(t + 1) == t
+    assert tt.Gaussian().partner(3) is None
 
 
 def test_streams_survive_pickling():

@@ -6,7 +6,18 @@ import sys
 import numpy as np
 import pytest
 
-from trimtab.domains import Ball, Box, Domain, Everywhere, Halfspace, Intersection, Polytope, Product, Simplex
+from trimtab.domains import (
+    Ball,
+    Box,
+    Domain,
+    Everywhere,
+    Halfspace,
+    Intersection,
+    Polytope,
+    Product,
+    Simplex,
+    intersection,
+)
 
 INF = math.inf
 TRIANGLE = ([[1, 1], [-1, 0], [0, -1]], [1, 0, 0])
@@ -98,6 +109,22 @@ def test_simplex_of_many_coordinates_adds_up():
         near = Simplex().project(x)
         assert abs(near.sum() - 1) < 1e-14
         assert near.min() >= 0
+
+
+def test_intersection_keeps_to_the_plane():
+    """Points inside up to rounding are put back, or the sum would drift away over the rounds."""
+    near = Intersection(Simplex(), Box(0, 0.9)).project(point(0.25, 0.25, 0.5 + 9e-13))
+    assert abs(near.sum() - 1) < 1e-15
+
+
+def test_intersection_stays_inside_when_cut_short(monkeypatch):
+    capped = Intersection(Simplex(), Box(0, 0.4), Halfspace([1, 2, 3], 1.9))
+    middle = capped.middle(3)
+    monkeypatch.setattr(intersection, "STEPS", 1)
+    monkeypatch.setattr(intersection, "CYCLES", 3)
+    near = capped.project(point(0.5, 0.1, 0.9))
+    assert capped.contains(near, 0.0)
+    assert np.linalg.norm(near - middle) > 0.01
 
 
 # Membership
@@ -333,6 +360,16 @@ def test_unbounded(domain, inner):
 )
 def test_dim(domain, dim):
     assert domain.dim == dim
+
+
+def test_the_inner_ball_of_an_intersection_is_about_the_largest():
+    rng = np.random.default_rng(0)
+    for dim, count in ((2, 2), (4, 3), (8, 3), (4, 10)):
+        a = rng.standard_normal((count, dim))
+        b = np.linalg.norm(a, axis=1) * rng.uniform(0, 0.5, count)
+        ours = Intersection(Box(-1, 1), *map(Halfspace, a, b)).inner_radius(dim)
+        largest = Polytope(np.vstack([a, np.eye(dim), -np.eye(dim)]), [*b, *np.ones(2 * dim)]).inner_radius(dim)
+        assert 0.99 * largest <= ours <= largest
 
 
 def test_far_from_the_origin_and_at_any_size():

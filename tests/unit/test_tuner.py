@@ -258,18 +258,22 @@ def test_bad_values_leave_the_state(value, error, words):
 @pytest.mark.parametrize(
     ("arguments", "error", "words"),
     [
-        ({"x0": [0.0, math.nan]}, ValueError, "x0=.* is not a point: every coordinate must be a finite number"),
+        ({"x0": [0.0, math.nan]}, ValueError, r"x0\[1\]=nan is not a number: every coordinate must be finite"),
         ({"x0": 0.5}, ValueError, r"x0 has shape \(\): give \(d,\)"),
         ({"x0": []}, ValueError, r"x0 has shape \(0,\)"),
-        ({"x0": "start"}, TypeError, "x0='start' is not a list of numbers"),
+        ({"x0": "start"}, TypeError, "x0='start' is not a list of real numbers"),
         ({"x0": [3.0], "domain": tt.Ball(1.0)}, ValueError, "outside Ball.*: start inside, or widen the limits"),
-        ({"x0": [3.0], "bounds": [(0, 1)]}, ValueError, r"outside bounds=\[\[0.0, 1.0\]\]"),
+        ({"x0": [3.0], "bounds": [(0, 1)]}, ValueError, r"x0=3.0 is outside bounds\[0\]=\(0.0, 1.0\)"),
         ({"x0": [0.5], "bounds": [(0, 1, 2)]}, ValueError, "one .low, high. for each of 1 coordinates"),
         ({"x0": [0.5], "bounds": [(1, 0)]}, ValueError, "every low must be a finite number below its high"),
         ({"x0": [0.5], "bounds": [(0, math.inf)]}, ValueError, "use domain=Box"),
         ({"x0": [0.5], "bounds": [(0, 1)], "domain": tt.Ball(1.0)}, ValueError, "either bounds or a domain"),
         ({"x0": [0.0, 0.0], "domain": tt.Box([0, 0, 0], 1)}, ValueError, "dimension 3, but x0 has 2"),
-        ({"x0": [0.0], "domain": tt.Ball(0.05)}, ValueError, "make the radius less than 0.5 times"),
+        (
+            {"x0": [0.0], "domain": tt.Ball(0.05)},
+            ValueError,
+            "radius=0.1 is too large: .*make the radius less than 0.5 times",
+        ),
         ({"x0": [0.0], "seed": -1}, ValueError, "seed=-1 must be a whole number"),
         ({"x0": [0.0], "seed": 1.5}, ValueError, "seed=1.5"),
         ({"x0": [0.0], "max_pending": 0}, ValueError, "max_pending=0"),
@@ -355,3 +359,96 @@ def test_huge_values_stay_finite():
 def test_repr_is_short_and_tells_the_round():
     assert repr(drive(tt.Tuner(np.zeros(1000), RESIDUAL, seed=0), 2)).startswith("<Tuner round=2 centre=[")
     assert len(repr(tt.Tuner(np.zeros(1000), RESIDUAL, seed=0))) < 400
+
+
+def test_masked_values_were_not_measured():
+    tuner = tt.Tuner(np.zeros((3, 2)), RESIDUAL, seed=0)
+    tuner.tell(0, np.ma.array([1.0, -99999.0, 2.0], mask=[False, True, False]))
+    np.testing.assert_array_equal(tuner.skipped, [0, 1, 0])
+    single = tt.Tuner(np.zeros(2), RESIDUAL, seed=0)
+    single.tell(0, np.ma.masked)
+    assert single.skipped == 1
+
+
+def test_gaussian_queries_beyond_the_bounds_are_not_bent_back():
+    method = tt.residual(radius=0.3, step=0.01, directions=tt.Gaussian())
+    tuner = tt.Tuner([0.5, 50.0], method, bounds=[(0, 1), (0, 100)], seed=0)
+    queries = []
+    for _ in range(200):
+        trial = tuner.ask()
+        queries.append(trial.x / [1, 100])
+        tuner.skip(trial)
+    assert np.min(queries) < -0.2
+    assert np.max(queries) > 1.2
+
+
+def test_a_larger_radius_after_loading_keeps_queries_inside():
+    tuner = drive(tt.Tuner([0.99, 99.0], tt.residual(radius=0.01, step=0.01), bounds=[(0, 1), (0, 100)], seed=0), 5)
+    wide = tt.Tuner.from_json(tuner.to_json(), method=tt.residual(radius=0.2, step=0.01))
+    for _ in range(20):
+        trial = wide.ask()
+        assert np.all((trial.x >= 0) & (trial.x <= [1, 100]))
+        wide.tell(trial, 1.0)
+
+
+def test_a_state_is_immutable_in_lanes_and_after_copies():
+    tuner = tt.Tuner(np.zeros((2, 2)), tt.auto(radius=0.1), domain=tt.Ball(1.0), seed=0)
+    for values in ([1.0, 2.0], [2.0, math.nan], [3.0, 1.0]):
+        tuner.tell(tuner.ask(), values)
+    for twin in (tuner, copy.deepcopy(tuner), pickle.loads(pickle.dumps(tuner)), tt.Tuner.from_json(tuner.to_json())):
+        for array in (twin.centre, twin.skipped, twin.state.last, *twin.state.memory, *twin.state.gain):
+            with pytest.raises(ValueError, match="read-only"):
+                array[0] = 9
+        with pytest.raises(ValueError, match="read-only"):
+            twin.setup.direction(3)[0] = 9
+
+
+def test_threads_share_a_tuner():
+    from concurrent.futures import ThreadPoolExecutor
+
+    tuner = tt.Tuner(np.zeros(2), RESIDUAL, seed=0, max_pending=8)
+    seen = []
+
+    def work(_):
+        for _ in range(300):
+            trial = tuner.ask()
+            seen.append(trial.id)
+            tuner.tell(trial, bowl(trial.x))
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(8)))
+    assert sorted(seen) == list(range(2400))
+    assert tuner.round == 2400
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (lambda: tt.residual(radius=0.1, step=0.1, directions=tt.Sphere), r"Sphere is a class: write Sphere\("),
+        (lambda: tt.Method(estimator=tt.Residual, radius=0.1, step=0.1), "Residual is a class"),
+        (lambda: tt.Tuner([0.0], RESIDUAL, domain=[(0, 1)]), "is not a domain"),
+        (lambda: tt.Tuner([0.5], RESIDUAL, bounds=[(0, 1)], domain=tt.Box(0, 0.3)), "either bounds or a domain"),
+        (lambda: tt.Tuner([0.0], RESIDUAL, bounds=[(-1e308, 1e308)]), "too large, for floating point"),
+        (lambda: tt.Tuner([0.0], RESIDUAL, bounds="wide"), "not a list of pairs"),
+        (lambda: tt.Tuner([0.0, 0.0], tt.residual(radius=0.1, step=[0.1, 0.2])), "2 steps do not fit 1 lanes"),
+        (lambda: tt.Tuner([0.0], RESIDUAL).tell(0, 10**400), "not a number"),
+        (lambda: tt.Tuner([0.0], RESIDUAL).tell(True, 1.0), "neither a Trial nor its id"),
+        (lambda: tt.Tuner([0.5], tt.residual(radius=0.6, step=0.1), bounds=[(0, 1)]), "a share of each range"),
+        (lambda: tt.Tuner([1 + 2j], RESIDUAL), "not a list of real numbers"),
+    ],
+)
+def test_likely_slips_are_named(wrong, words):
+    with pytest.raises((ValueError, TypeError), match=words):
+        wrong()
+
+
+def test_a_numpy_number_is_a_radius():
+    assert tt.residual(radius=np.float32(0.5), step=np.float64(0.1)) == tt.residual(radius=0.5, step=0.1)
+    assert tt.residual(radius=0.1, step=[0.1, 0.2]) == tt.residual(radius=0.1, step=np.array([0.1, 0.2]))
+
+
+def test_an_id_that_was_not_asked_is_unknown_with_several_pending():
+    tuner = tt.Tuner(np.zeros(2), RESIDUAL, seed=0, max_pending=3)
+    tuner.ask()
+    with pytest.raises(ValueError, match="trial 1 is not open"):
+        tuner.tell(1, 5.0)

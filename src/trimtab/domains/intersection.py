@@ -206,23 +206,23 @@ class Intersection(Domain):
         return self._known[dim]
 
     def _deep(self, dim: int, radius: float, start: Array) -> Array | None:
-        """A point at least `radius` deep, or None if it finds none; it looks a little deeper, to be so exactly."""
+        """A point at least `radius` deep, or None if it finds none; it aims a little deeper, to get there exactly."""
         try:
-            aims, members = (
+            wanted, aims = (
                 [m.erode(dim, *m.reach(dim, r, r)) for m in self._order] for r in (radius, radius * (1 + 1e-7))
             )
         except ValueError:
             return None
-        return _meet(members, aims, start, 0.0, CYCLES)
+        return _meet(wanted, aims, start, 0.0, CYCLES)
 
 
 def _meet(members: Sequence[Domain], aims: Sequence[Domain], x: Array, tolerance: float, cycles: int) -> Array | None:
-    """A common point of the aims, by projecting onto the members in turn; None if it finds none."""
+    """A common point of the members, by projecting onto the aims in turn; None if it finds none."""
 
     def cycle(z: Array, rows: Rows) -> Array:
-        for member in members:
-            z = member.project(z)
+        for aim in aims:
+            z = aim.project(z)
         return z
 
     x = fixed_point(cycle, x[None], 1e-14 * float(np.abs(x).max()), cycles)[0][0]
-    return x if all(m.contains(x, tolerance) for m in aims) else None
+    return x if all(m.contains(x, tolerance) for m in members) else None

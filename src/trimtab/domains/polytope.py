@@ -54,7 +54,7 @@ class Polytope(Domain):
             return x
         nearest = np.array(rows, dtype=float)
         nearest[outside] = [self._nearest(row) for row in nearest[outside]]
-        if self._inner[1] > 1e-9 * self._widest:  # what the solver's tolerance has left outside
+        if self._inner[1] > 1e-9 * self._widest:  # what rounding and the solver's tolerance have left outside
             nearest = pulled_in(self, nearest, self._inner[0])
         return nearest.reshape(x.shape)
 
@@ -65,16 +65,10 @@ class Polytope(Domain):
             raise ImportError(_EXTRA) from error
         rows, length = len(self.b), self._inner[1] if 0 < self._inner[1] < math.inf else 1.0
         a, lower, sense = self.a / self._size[:, None], np.full(rows, -1e30), np.zeros(rows, dtype=np.int32)
-        for _ in range(3):  # from far away, the first time leaves the rounding error of the way
-            # The solver works about the origin: shift x there, and the answer keeps its digits.
-            if self._within(x, 0.25 * ROUNDING):
-                break
-            room = (self.b - self.a @ x) / self._size
-            z, _, flag, _ = solve(np.eye(x.size), np.zeros(x.size), a, room / length, lower, sense, primal_tol=1e-12)
-            if flag <= 0:  # no answer in double precision: `project` stays inside rather than be nearest
-                break
-            x = x + length * z
-        return x
+        # The solver works about the origin: shift x there, and the answer keeps its digits.
+        room = (self.b - self.a @ x) / self._size
+        z, _, flag, _ = solve(np.eye(x.size), np.zeros(x.size), a, room / length, lower, sense, primal_tol=1e-12)
+        return x + length * z if flag > 0 else x  # without an answer, `project` stays inside rather than be nearest
 
     def contains(self, x: ArrayLike, tolerance: float = 1e-9) -> Verdict:
         return self._within(np.asarray(x, dtype=float), max(tolerance, ROUNDING))
@@ -125,17 +119,14 @@ class Polytope(Domain):
     def _room(self, reach: Array) -> tuple[Array, float]:
         """The x and the largest k with A x + k·reach ≤ b; some x and inf if there is no largest."""
         dim = self.a.shape[1]
-        x, limit = np.zeros(dim), math.inf
         rows, cost = np.column_stack([self.a, reach]) / self._size[:, None], np.eye(dim + 1)[-1] * -1.0
-        for _ in range(2):  # again from where the first one ended: its tolerances are absolute
-            room = (self.b - self.a @ x) / self._size
-            unit = float(np.abs(room).max()) or 1.0
-            best = _linear_program(cost, rows, room / unit, limit)
-            if best is None:
-                limit = 1.0
-                continue
-            x = x + unit * best[:-1]
-        return x, float(np.min((self.b - self.a @ x) / reach)) if limit > 1 else math.inf
+        unit = float(np.abs(self.b / self._size).max()) or 1.0  # of length, since the solver's tolerances are absolute
+        best = _linear_program(cost, rows, self.b / self._size / unit)
+        if best is not None:
+            x = unit * best[:-1]
+            return x, float(np.min((self.b - self.a @ x) / reach))
+        some = _linear_program(cost, rows, self.b / self._size / unit, limit=1.0)
+        return np.zeros(dim) if some is None else unit * some[:-1], math.inf
 
     @cached_property
     def _outer(self) -> float:

@@ -100,7 +100,7 @@ def no_room(domain: Domain, room: float, need: float) -> ValueError:
 
 def pulled_in(domain: Domain, x: Array, inner: Array) -> Array:
     """The rows of x, moved towards an inner point as little (up to a factor of 2) as puts them inside exactly."""
-    for k in range(-50, 1):
+    for k in (*range(-50, -1), *[-1] * 20, 0):
         inside = np.atleast_1d(domain.contains(x, 0.0))
         if inside.all():
             break

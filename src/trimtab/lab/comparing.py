@@ -67,6 +67,8 @@ def compare(
 ) -> Comparison:
     """Tune every method on trials of its own, run it on the reported ones, and put the records side by side.
 
+    methods: names of registered methods; your own go through `tune` (a function step → Method) and `simulate`.
+
     problem: an id (with parameters=), or a problem. variances: at how many rounds the estimators are resampled.
     jobs, backend, folder, report: see `sweep`; only problems given by id can be spread or kept.
 
@@ -74,6 +76,10 @@ def compare(
     >>> sorted(found.summary()["methods"])
     ['residual', 'still']
     """
+    if isinstance(methods, str) or not methods:
+        raise ValueError(f"methods={methods!r} is not a list of names: give for example ['residual', 'auto']")
+    if parameters and not isinstance(problem, str):
+        raise ValueError("parameters= go with the id of a problem: give them when making it, make(id, **parameters)")
     made = make(problem, **(parameters or {})) if isinstance(problem, str) else problem
     size = made.radius if radius is None else radius
     for name in methods:

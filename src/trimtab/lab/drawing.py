@@ -43,7 +43,7 @@ def draw_comparison(comparison: Comparison, folder: str | Path) -> list[Path]:
         axis.set(xlabel="round", ylabel=f"{label}, median and quartiles", yscale=_scale(curves))
         axis.legend(frameon=False)
         files += _save(figure, folder / ("regret" if of == "centre" else "incurred"))
-    if any(r.variance_rounds.size for r in records.values()):
+    if any(r.variance_rounds.size for name, r in records.items() if name != "still"):
         figure, axis = _figure(comparison, "Variance of the gradient estimate (trace), at each method's own iterate")
         for name, record in records.items():
             if name != "still" and record.variance_rounds.size:

@@ -16,9 +16,11 @@ from numpy.typing import NDArray
 
 from trimtab import core
 from trimtab.core import Setup, State
+from trimtab.domains import Box
 from trimtab.lab.record import Record
 from trimtab.methods import Method
 from trimtab.problems import Problem, World, make
+from trimtab.problems.base import whole
 from trimtab.steps import Constant
 
 Array = NDArray[np.float64]
@@ -36,7 +38,7 @@ def run(problem: Problem | str, method: Method | None, *, name: str | None = Non
     >>> record.cost.shape, int(record.diverged.sum())
     ((8, 200), 0)
     """
-    name = name or ("still" if method is None else type(method.estimator).__name__)
+    name = name or ("still" if method is None else type(getattr(method, "estimator", method)).__name__)
     return simulate(problem, {name: method}, **options)[name]
 
 
@@ -66,15 +68,23 @@ def simulate(
     """
     arguments = dict(locals())
     problem = make(problem) if isinstance(problem, str) else problem
+    if not isinstance(problem, Problem):
+        raise TypeError(
+            f"problem={problem!r} is neither an id nor a Problem: use problems.make(id) or from_function(f)"
+        )
     rounds = problem.rounds if rounds is None else rounds
     if noise not in ("independent", "common"):
         raise ValueError(f"noise={noise!r} is unknown: choose 'independent' or 'common'")
-    if not (rounds >= 1 and trials >= 1 and methods):
-        raise ValueError(f"rounds={rounds}, trials={trials}, {len(methods)} methods: at least one of each is needed")
+    rounds, trials, seed = whole("rounds", rounds, 1), whole("trials", trials, 1), whole("seed", seed, 0)
+    for name, method in methods.items():
+        if method is not None and not isinstance(method, Method):
+            raise TypeError(f"{name}: {method!r} is not a Method: use for example tt.residual(radius=0.05, step=3e-3)")
+    if not methods:
+        raise ValueError("no methods: give at least one")
     x0 = problem.start(seed, trials, first)
     world = problem.world(seed, trials, first)
     if world.listens and len(methods) > 1:  # an adversary answers to one player: each method meets its own
-        options = {k: v for k, v in arguments.items() if k not in ("problem", "methods")}
+        options = {k: v for k, v in arguments.items() if k not in ("problem", "methods", "progress")}
         return {n: simulate(problem, {n: m}, **options)[n] for n, m in methods.items()}
     runners = [_Runner(problem, group, x0, seed, first, noise) for group in _groups(methods)]
     names = [name for runner in runners for name in runner.members]
@@ -89,8 +99,9 @@ def simulate(
                 book.enter("distance", t, np.sqrt(np.square(centres - best[:, None]).sum(-1)))
             if t in variance_at and t > 0:
                 common = x0 if best is None else best
-                found = [r.variances(world, t, common, seed, first, resamples) for r in runners]
-                book.variances.append((t, np.concatenate(found, axis=2)))
+                found = np.concatenate([r.variances(world, t, common, seed, first, resamples) for r in runners], axis=2)
+                found[0][book.diverged] = np.inf
+                book.variances.append((t, np.where(np.isnan(found), np.inf, found)))
             at = 0
             for runner in runners:
                 runner.move(book.diverged[:, at : at + len(runner.members)])
@@ -183,18 +194,22 @@ class _Runner:
             seed=(seed + RESAMPLING) % 2**64,
             lane=first * resamples,
         )
+        common = setup.home.project(common.copy())
         for k in range(members):
             start = tuple(np.repeat(np.reshape(m, (trials, members))[:, k], resamples) for m in self.before.memory)
             before, now = (s.centre.reshape(self.shape)[:, k] for s in (self.before, self.state))
             for which, (earlier, later) in enumerate(((before, now), (common, common))):
-                state = State(t - 1, np.repeat(earlier, resamples, axis=0), start, (), 0, ())
+                state = State(t - 1, np.repeat(earlier, resamples, axis=0), start, (), self._last(t - 2), 0, ())
                 values = self._resampled(world, setup, state, resamples)
                 _, memory = self.method.estimator.contrast(start, values)
-                state = State(t, np.repeat(later, resamples, axis=0), memory, (), 0, ())
+                state = State(t, np.repeat(later, resamples, axis=0), memory, (), self._last(t - 1), 0, ())
                 values = self._resampled(world, setup, state, resamples)
                 estimates = core.estimate(setup, state, values).reshape(trials, resamples, dim)
                 found[which, :, k] = estimates.var(axis=1, ddof=1).sum(-1)
         return found
+
+    def _last(self, t: int) -> Any:
+        return np.full(1, t)  # for all lanes: everything up to the round before was told
 
     def _resampled(self, world: World, setup: Setup, state: State, resamples: int) -> tuple[Array, ...]:
         x = core.ask(setup, state).reshape(self.shape[0], resamples, -1, setup.dim)
@@ -224,7 +239,8 @@ class _Book:
         """Which trials have diverged by now."""
         if t == 0:
             self.limit = self.threshold * (1 + np.abs(np.where(np.isfinite(cost), cost, 0.0)))
-        beyond = ~(np.maximum(np.abs(cost), np.abs(incurred)) <= self.limit)  # NaN and inf are beyond any limit
+        # At the centre NaN and inf are beyond any limit; a measurement that is NaN has merely failed.
+        beyond = ~(np.abs(cost) <= self.limit) | (np.abs(incurred) > self.limit)
         self.diverged_at[beyond & ~self.diverged] = t
         self.diverged |= beyond
 
@@ -285,7 +301,7 @@ def hindsight(problem: Problem | str, *, rounds: int, trials: int, seed: int = 0
     """The best fixed point in hindsight, argmin_x Σ_t f_t(x), `(trials, d)`; None where there are no gradients.
 
     L-BFGS on the sum over all trials at once (it separates), from the start and from the mean of the optimisers,
-    whichever is better in each trial; then projected onto the domain.
+    whichever is better in each trial; within the bounds of a box, else projected onto the domain.
     """
     from scipy.optimize import minimize
 
@@ -307,13 +323,17 @@ def hindsight(problem: Problem | str, *, rounds: int, trials: int, seed: int = 0
     def each(x: Array) -> Array:
         return np.asarray(np.sum([world.cost(t, x[:, None])[:, 0] for t in range(rounds)], axis=0))
 
+    limits = None
+    if isinstance(problem.domain, Box):
+        sides = (np.broadcast_to(side, x0.shape).ravel() for side in (problem.domain.low, problem.domain.high))
+        limits = list(zip(*sides, strict=True))
     starts = [x0]
     optimisers = [best for t in range(0, rounds, max(1, rounds // 16)) if (best := world.optimiser(t)) is not None]
     if optimisers:
         starts.append(np.mean(optimisers, axis=0))
     points = []
     for start in starts:
-        found = minimize(total, start.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 200}).x
+        found = minimize(total, start.ravel(), jac=True, method="L-BFGS-B", bounds=limits, options={"maxiter": 200}).x
         points += [start, problem.domain.project(found.reshape(x0.shape))]
     values = np.stack([each(p) for p in points])
     values[~np.isfinite(values)] = np.inf

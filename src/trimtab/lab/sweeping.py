@@ -37,8 +37,12 @@ def code_version() -> str:
 
 def key(cell: Cell) -> str:
     """The name under which a cell's result is kept."""
-    text = json.dumps(cell, sort_keys=True, allow_nan=False, default=repr)
+    text = json.dumps(cell, sort_keys=True, allow_nan=False, default=_plainly)
     return hashlib.sha256(f"{code_version()}:{text}".encode()).hexdigest()[:32]
+
+
+def _plainly(value: Any) -> Any:
+    return value.tolist() if hasattr(value, "tolist") else repr(value)
 
 
 def default_folder() -> Path:

@@ -38,6 +38,8 @@ class World(ABC):
 
     def __init__(self, seed: int, trials: int, first: int = 0) -> None:
         self.seed = whole("seed", seed, 0)
+        if self.seed >= 2**64:
+            raise ValueError(f"seed={seed} is too large: it must be below 2**64")
         self.trials = whole("trials", trials, 1)
         self.first = whole("first", first, 0)
 

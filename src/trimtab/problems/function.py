@@ -126,9 +126,7 @@ def _number(value: Any) -> float:
     try:
         return float(value)
     except (TypeError, ValueError):
-        raise TypeError(
-            f"f returned {value!r}, not a number: return a float, NaN where the measurement fails"
-        ) from None
+        raise TypeError(f"f returned {value!r}, not a number: return a float") from None
 
 
 __all__ = ["Function", "FunctionWorld", "from_function"]
