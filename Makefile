@@ -2,12 +2,13 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test lint types imports tests bench constraints clean
+.PHONY: help run test lint types imports tests long bench constraints clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make run    run the README's example; it draws out/tracking.png"
 	@echo "make test   lint, types, import layers, tests"
+	@echo "make long   a million hostile queries for the domains with a solver, too (minutes)"
 	@echo "make bench  the benchmarks, as ratios within one run"
 
 run: .venv/dev
@@ -27,6 +28,9 @@ imports: .venv/dev
 
 tests: .venv/dev
 	$(BIN)/pytest
+
+long: .venv/dev
+	TRIMTAB_LONG=1 $(BIN)/pytest tests/contract/test_feasible_queries.py
 
 bench: .venv/bench
 	$(BIN)/python benchmarks/overhead.py
