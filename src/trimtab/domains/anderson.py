@@ -12,7 +12,6 @@ Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 MEMORY = 10  # cycles to look back on
-STEADY = 0.01
 PERIOD = 50  # plain cycles after as many with the method
 TRUST = 30.0  # residuals that a step may be long, at first
 
@@ -46,18 +45,16 @@ def fixed_point(cycle: Callable[[Array, Rows], Array], w: Array, tolerance: floa
             rows, f, g, error, last, residual = (v[far] for v in (rows, f, g, error, last, residual))
             moves, changes, least, trust = moves[far], changes[far], least[far], trust[far]
             ready, bold, cut = ready[far], bold[far], cut[far]
-        steady = k // PERIOD % 2 == 1
-        if k % PERIOD == 0:
-            trust[:], least[:] = TRUST, math.inf
-        if steady or k % PERIOD == 0:
-            moves[:], changes[:] = 0.0, 0.0
+        if k // PERIOD % 2:  # where the method does not get on, the plain iteration does
+            w, least = f, error
+            moves[:], changes[:], trust[:], ready[:], bold[:], cut[:] = 0.0, 0.0, TRUST, False, False, False
+            continue
         good = ~(bold & (error > 1.1 * least))
         known = ready & good
         change = np.where(known[:, None], g - residual, 0.0)
         size = np.linalg.norm(change, axis=1)
-        slow = STEADY if steady else 1e-9
-        still = known & (size < slow * error)  # it goes on like that for long
-        change[still], size[still] = -slow * g[still], slow * error[still]
+        still = known & (size < 1e-9 * error)  # it goes on like that for long
+        change[still], size[still] = -1e-9 * g[still], 1e-9 * error[still]
         size[size == 0] = math.inf
         moves[:, k % MEMORY], changes[:, k % MEMORY] = (f - last) / size[:, None], change / size[:, None]
         moves[~good] = changes[~good] = 0.0
