@@ -88,6 +88,8 @@ class Setup:
     """The radius of each query of a round: offset·δ."""
     _gains: tuple[float, float] = field(init=False, repr=False)
     _plain: bool = field(init=False, repr=False)
+    _alone: bool = field(init=False, repr=False)
+    _solid: bool = field(init=False, repr=False)
     _largest: float = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -128,6 +130,8 @@ class Setup:
         self._put("home", self._home(law, radius))
         self._put("probe", radius * math.sqrt(self.dim / law.scale(self.dim)))
         self._put("radii", tuple(offset * radius for offset in self.method.estimator.offsets))
+        self._put("_alone", law.partner(0) is None)
+        self._put("_solid", type(self.domain).flatten is Domain.flatten)
         self._put("_plain", self.lanes is None and len(self.radii) == 1)
         self._put("_gains", (gain, gain / (1.0 + self.method.estimator.recall)))
         around = self.domain.outer_radius(self.dim)
@@ -186,7 +190,8 @@ class Setup:
 
     def direction(self, trial: int) -> Array:
         """u of a trial, in the plane of the domain."""
-        return self.domain.flatten(self.stream(trial))
+        u = self.stream(trial)
+        return u if self._solid else self.domain.flatten(u)
 
     def outward(self, z: Array) -> Array:
         """Scaled coordinates → the user's; what is inside stays inside, whatever the rounding."""
@@ -208,9 +213,9 @@ class Setup:
 
     def gain(self, trial: int, last: Any) -> Value:
         """scale/δ, less where the value told last was measured at −u and tells of the same gradient (`Paired`)."""
-        partner = self.directions.partner(trial)
-        if partner is None:
+        if self._alone:
             return self._gains[0]
+        partner = self.directions.partner(trial)
         if self.lanes is None:
             return self._gains[last == partner]
         return np.where(last == partner, self._gains[1], self._gains[0])

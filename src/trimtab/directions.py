@@ -187,10 +187,10 @@ class Stream:
                 self._start += len(self._block)
                 self._block = self._drawn(min(self._chunk, self._rows - self._start))
             drawn: Array = self._block[row - self._start]
-        u = drawn if sign > 0 else np.negative(drawn)
-        if self.copies > 1:
-            u = np.repeat(u, self.copies, axis=0)
-        u.setflags(write=False)
+        u = drawn
+        if sign < 0 or self.copies > 1:
+            u = np.repeat(sign * drawn, self.copies, axis=0) if self.copies > 1 else np.negative(drawn)
+            u.setflags(write=False)
         self._latest = (round, u)
         return u
 

@@ -106,26 +106,22 @@ class Tuner:
 
     def ask(self) -> Trial:
         """The next query. Asking again before telling gives the same one, unless several may be pending."""
+        if self.setup.max_pending == 1:
+            state = self.state
+            return Trial(state.round, core.ask(self.setup, state))
         with self._lock:
             state = self.state
-            trial = Trial(state.round, core.ask(self.setup, state))
-            if self.setup.max_pending > 1:
-                if len(state.pending) >= self.setup.max_pending:
-                    raise RuntimeError(
-                        f"{len(state.pending)} trials are open and max_pending={self.setup.max_pending}:"
-                        f" tell or skip one of {', '.join(map(str, state.pending))} first"
-                    )
-                self.state = state._replace(round=state.round + 1, pending=(*state.pending, state.round))
-            return trial
+            if len(state.pending) >= self.setup.max_pending:
+                raise RuntimeError(
+                    f"{len(state.pending)} trials are open and max_pending={self.setup.max_pending}:"
+                    f" tell or skip one of {', '.join(map(str, state.pending))} first"
+                )
+            self.state = state._replace(round=state.round + 1, pending=(*state.pending, state.round))
+        return Trial(state.round, core.ask(self.setup, state))
 
     def tell(self, trial: Trial | int, value: Any) -> None:
         """The measured value(s) of a trial; None or NaN if the measurement failed."""
-        try:
-            if isinstance(trial, bool):
-                raise TypeError
-            id = trial.id if isinstance(trial, Trial) else operator.index(trial)
-        except TypeError:
-            raise TypeError(f"trial={trial!r} is neither a Trial nor its id: tell(trial, value)") from None
+        id = trial.id if isinstance(trial, Trial) else _id(trial)
         with self._lock:
             self.state = core.tell(self.setup, self.state, value, id)
 
@@ -169,6 +165,12 @@ class Tuner:
         return (
             f"<Tuner round={self.round} centre={np.array2string(self.centre, threshold=6)} method={self.setup.method}>"
         )
+
+
+def _id(trial: Any) -> int:
+    if isinstance(trial, bool) or not hasattr(trial, "__index__"):
+        raise TypeError(f"trial={trial!r} is neither a Trial nor its id: tell(trial, value)")
+    return operator.index(trial)
 
 
 def _default_radius(x: Array, bounds: ArrayLike | None, domain: Domain | None) -> float:
