@@ -21,7 +21,8 @@ except ImportError as error:
 from trimtab import __version__
 from trimtab.lab import Comparison, compare
 from trimtab.lab.drawing import draw_comparison
-from trimtab.lab.sweeping import Report, default_folder
+from trimtab.lab.sweeping import Report
+from trimtab.storage import cache_folder
 
 app = typer.Typer(
     help="Keep a live, drifting system at its best operating point, from one measurement per time step.",
@@ -106,7 +107,7 @@ def compare_methods(
             gradients=gradients,
             jobs=jobs,
             backend=backend,
-            folder=None if fresh else default_folder(),
+            folder=None if fresh else cache_folder(),
             report=report,
         )
     if not found.records:

@@ -86,6 +86,13 @@ def read_archive(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
         raise ValueError(f"{path} is not a saved file, or is damaged ({error}): restore it from a copy") from None
 
 
+def cache_folder() -> Path:
+    """Where what can be computed again is kept: $TRIMTAB_CACHE, or trimtab in $XDG_CACHE_HOME or ~/.cache."""
+    if folder := os.environ.get("TRIMTAB_CACHE"):
+        return Path(folder)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "trimtab"
+
+
 def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
     """Afterwards the file is either the old one or the new one, whatever happens meanwhile."""
     path = Path(os.path.realpath(path))  # a link stays a link

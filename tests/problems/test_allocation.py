@@ -331,17 +331,17 @@ def test_nor_is_a_home_needed(monkeypatch):
     def homeless():
         raise RuntimeError("Could not determine home directory.")
 
-    monkeypatch.setattr(allocation, "_cache_folder", homeless)
+    monkeypatch.setattr(allocation, "cache_folder", homeless)
     assert np.isfinite(Allocation(**TINY).world(seed=0, trials=1).optimum(0)).all()
 
 
 def test_where_the_cache_is(monkeypatch, tmp_path):
     monkeypatch.delenv("TRIMTAB_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert allocation._cache_folder() == tmp_path / "trimtab"
+    assert allocation.cache_folder() == tmp_path / "trimtab"
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert allocation._cache_folder() == tmp_path / ".cache" / "trimtab"
+    assert allocation.cache_folder() == tmp_path / ".cache" / "trimtab"
 
 
 @pytest.mark.parametrize("id", ["allocation-v1", "allocation-per-agent-v1"])

@@ -45,13 +45,6 @@ def _plainly(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else repr(value)
 
 
-def default_folder() -> Path:
-    """Where finished cells are kept, unless said otherwise: $TRIMTAB_CACHE, or the user's cache folder."""
-    own = os.environ.get("TRIMTAB_CACHE")
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(own) if own else Path(home) / "trimtab"
-
-
 def sweep(
     compute: Callable[..., Record],
     cells: Sequence[Cell],

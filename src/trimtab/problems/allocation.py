@@ -36,6 +36,7 @@ from trimtab import randomness
 from trimtab.problems import base, kernels
 from trimtab.problems.base import ONCE, Array, Path, Problem, World, number, register, whole
 from trimtab.randomness import DRIFT, Keyed
+from trimtab.storage import cache_folder
 
 
 @register("allocation-v1")
@@ -314,12 +315,6 @@ def _code() -> str:
     return hashlib.sha256(b"\0".join(File(source).read_bytes() for source in sources)).hexdigest()
 
 
-def _cache_folder() -> File:
-    if folder := os.environ.get("TRIMTAB_CACHE"):
-        return File(folder)
-    return File(os.environ.get("XDG_CACHE_HOME") or File.home() / ".cache") / "trimtab"
-
-
 def _offline(problem: Allocation, seed: int, trial: int) -> Array:
     """The offline policy of a trial, from the cache if it is there; without a cache that works it is computed."""
     parameters = asdict(problem)
@@ -327,7 +322,7 @@ def _offline(problem: Allocation, seed: int, trial: int) -> Array:
         del parameters[irrelevant]
     key = json.dumps([parameters, seed, trial, _code()], sort_keys=True)
     try:
-        file = _cache_folder() / "allocation" / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.npy"
+        file = cache_folder() / "allocation" / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.npy"
     except RuntimeError:  # there is no home
         return problem.world(seed, 1, trial)._search()
     try:
