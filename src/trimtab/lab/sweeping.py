@@ -61,7 +61,7 @@ def sweep(
     if backend not in BACKENDS:
         raise ValueError(f"backend={backend!r} is unknown: choose from {', '.join(BACKENDS)}")
     results: list[Record | None] = [_kept(cell, folder) for cell in cells]
-    todo = [n for n, result in enumerate(results) if result is None]
+    missing = [n for n, result in enumerate(results) if result is None]
     for n, result in enumerate(results):
         if result is not None and report:
             report(n, 1.0)
@@ -75,10 +75,10 @@ def sweep(
 
     try:
         if jobs == 1 and backend == "loky":
-            for n in todo:
+            for n in missing:
                 done(n, compute(cells[n], **({"progress": _share(report, n)} if report else {})))
         else:
-            for n, record in _spread(compute, cells, todo, jobs, backend):
+            for n, record in _spread(compute, cells, missing, jobs, backend):
                 done(n, record)
     except KeyboardInterrupt:
         pass
@@ -102,7 +102,7 @@ def _numbered(compute: Callable[..., Record], n: int, cell: Cell) -> tuple[int, 
     return n, compute(cell)
 
 
-def _spread(compute: Callable[..., Record], cells: Sequence[Cell], todo: list[int], jobs: int, backend: str) -> Any:
+def _spread(compute: Callable[..., Record], cells: Sequence[Cell], missing: list[int], jobs: int, backend: str) -> Any:
     """Pairs (n, record), as they are finished."""
     try:
         from joblib import Parallel, delayed, parallel_config
@@ -129,7 +129,7 @@ def _spread(compute: Callable[..., Record], cells: Sequence[Cell], todo: list[in
         raise ImportError(f"backend={backend!r} needs: pip install '{BACKENDS[backend]}'") from error
     try:
         with parallel_config(backend=backend, **options):
-            work = (delayed(_numbered)(compute, n, cells[n]) for n in todo)
+            work = (delayed(_numbered)(compute, n, cells[n]) for n in missing)
             yield from Parallel(return_as="generator_unordered" if backend == "loky" else "list")(work)
     finally:
         if client is not None:

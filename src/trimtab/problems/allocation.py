@@ -21,10 +21,9 @@ arXiv 2010.07378, Section 6.2 and Appendix A.
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import math
-import os
-import tempfile
 from dataclasses import asdict, dataclass, field
 from functools import cache, cached_property
 from pathlib import Path as File
@@ -36,7 +35,7 @@ from trimtab import randomness
 from trimtab.problems import base, kernels
 from trimtab.problems.base import ONCE, Array, Path, Problem, World, number, register, whole
 from trimtab.randomness import DRIFT, Keyed
-from trimtab.storage import cache_folder
+from trimtab.storage import cache_folder, write_atomically
 
 
 @register("allocation-v1")
@@ -334,9 +333,9 @@ def _offline(problem: Allocation, seed: int, trial: int) -> Array:
     theta = problem.world(seed, 1, trial)._search()
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=file.parent, suffix=".npy", delete=False) as unfinished:
-            np.save(unfinished, theta, allow_pickle=False)
-        os.replace(unfinished.name, file)
+        buffer = io.BytesIO()
+        np.save(buffer, theta, allow_pickle=False)
+        write_atomically(file, buffer.getvalue())
     except OSError:
         pass
     return theta

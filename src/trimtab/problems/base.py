@@ -49,12 +49,18 @@ class World(ABC):
 
     def measure(self, round: int, x: Array, draw: int = 0) -> Array:
         """What a measurement gives: the cost with noise. The noise depends on (seed, trial, round, draw), not on x."""
-        return self.cost(round, x)
+        values = self.cost(round, x)
+        return values + self.sigma * self.noise(round, draw)[:, None] if self.sigma else values
+
+    @property
+    def sigma(self) -> float:
+        """The standard deviation of Gaussian measurement noise; with other noise, `measure` is overridden."""
+        return 0.0
 
     @property
     def noisy(self) -> bool:
         """Whether `measure` is anything else than `cost`."""
-        return type(self).measure is not World.measure
+        return self.sigma > 0 or type(self).measure is not World.measure
 
     def optimum(self, round: int) -> Array:
         """min f_t: `(trials,)`; NaN where it is not known."""

@@ -107,11 +107,9 @@ class FunctionWorld(World):
             )
         return result
 
-    def measure(self, round: int, x: Array, draw: int = 0) -> Array:
-        values = self.cost(round, x)
-        if self.problem.noise:
-            values = values + self.problem.noise * self.noise(round, draw)[:, None]
-        return values
+    @property
+    def sigma(self) -> float:
+        return self.problem.noise
 
     def optimum(self, round: int) -> Array:
         least = self.problem.least(round) if callable(self.problem.least) else self.problem.least

@@ -167,11 +167,9 @@ class PeaksWorld(World):
         lowest: Array = self._cones(round, x)[0].min(-1)
         return lowest
 
-    def measure(self, round: int, x: Array, draw: int = 0) -> Array:
-        values = self.cost(round, x)
-        if self.problem.noise:
-            values += self.problem.noise * self.noise(round, draw)[:, None]
-        return values
+    @property
+    def sigma(self) -> float:
+        return self.problem.noise
 
     def optimum(self, round: int) -> Array:
         best: Array = -self._path(round)[1].max(-1)

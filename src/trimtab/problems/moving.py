@@ -121,11 +121,9 @@ class MovingWorld(World):
         height: Array = self.problem.height(self._local(round, x)) + self._path(round)[1][:, None]
         return height
 
-    def measure(self, round: int, x: Array, draw: int = 0) -> Array:
-        values = self.cost(round, x)
-        if self.problem.noise:
-            values += self.problem.noise * self.noise(round, draw)[:, None]
-        return values
+    @property
+    def sigma(self) -> float:
+        return self.problem.noise
 
     def optimum(self, round: int) -> Array:
         return self._path(round)[1].copy()

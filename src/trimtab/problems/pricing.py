@@ -131,8 +131,9 @@ class PricingWorld(World):
         profit = ((x - self.problem.unit_costs) * self.shares(round, x)).sum(-1)
         return np.asarray(-self.problem.customers * profit)
 
-    def measure(self, round: int, x: Array, draw: int = 0) -> Array:
-        return self.cost(round, x) + self.problem.noise * self.noise(round, draw)[:, None]
+    @property
+    def sigma(self) -> float:
+        return self.problem.noise
 
     def optimum(self, round: int) -> Array:
         return self.cost(round, self.optimiser(round)[:, None])[:, 0]
