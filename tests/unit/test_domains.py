@@ -521,3 +521,10 @@ def test_a_solver_that_gives_up_does_not_stop_the_machine(monkeypatch):
     triangle = Polytope(*TRIANGLE)
     monkeypatch.setattr(daqp, "solve", lambda *_, **__: (None, 0.0, -1, {}))
     assert triangle.contains(triangle.project(point(1, 1)), 0.0)
+
+
+def test_an_intersection_can_be_bounded_though_no_member_is():
+    triangle = Intersection(Box(0, np.inf), Halfspace([1.0, 2.0], 1.0))
+    assert triangle.inner_radius(2) == pytest.approx((1 + 0.5 - np.sqrt(1.25)) / 2, rel=1e-5)
+    corner = Intersection(Halfspace([1.0, 0.0], 0.0), Halfspace([0.0, 1.0], 0.0))
+    assert corner.inner_radius(2) == np.inf

@@ -21,7 +21,7 @@ class _Inner(NamedTuple):
     """A ball inside an intersection, and how large the whole is."""
 
     centre: Array
-    radius: float
+    radius: float  # inf if a ball of any size fits; then the centre is some point well inside
     size: float
 
 
@@ -160,11 +160,11 @@ class Intersection(Domain):
         return Intersection(*(m.scale(dim, xi, c) for m in self.members))
 
     def middle(self, dim: int) -> Array:
-        return self._inner(dim).centre.copy() if math.isfinite(self.inner_radius(dim)) else super().middle(dim)
+        centre, radius, _ = self._inner(dim)
+        return centre.copy() if math.isfinite(radius) else super().middle(dim)
 
     def inner_radius(self, dim: int) -> float:
-        inner = self._inner(dim)
-        return inner.radius if math.isfinite(min(m.inner_radius(dim) for m in self.members)) else math.inf
+        return self._inner(dim).radius
 
     def outer_radius(self, dim: int) -> float:
         inner = self._inner(dim)
@@ -192,17 +192,19 @@ class Intersection(Domain):
         x = _meet(self._order, self._order, start, 1e-9, 10 * CYCLES)
         if x is None:
             raise ValueError("the intersection is empty: no point lies in every member; widen one of them")
-        limit = min(m.inner_radius(dim) for m in self.members)
-        near, far = 0.0, limit if math.isfinite(limit) else float(np.abs(x).max()) or 1.0
-        size = far + float(np.linalg.norm(x))
-        for _ in range(40):
-            half = 0.5 * (near + far)
+        unit = float(np.abs(x).max()) or 1.0
+        near, far = 0.0, min(1e6 * unit, *(m.inner_radius(dim) for m in self.members))
+        endless = far == 1e6 * unit and self._deep(dim, far, x) is not None
+        for _ in range(1 if endless else 60):
+            half = unit if endless else 0.5 * (near + far)
             deep = self._deep(dim, half, x)
             near, far, x = (near, half, x) if deep is None else (half, far, deep)
             if far - near <= 1e-6 * far:
                 break
-        size = min((r + float(np.linalg.norm(c - x)) for r, c in around), default=size)
-        self._known[dim] = _Inner(x, near, size)
+        size = min(
+            (r + float(np.linalg.norm(c - x)) for r, c in around), default=near + float(np.linalg.norm(x)) or unit
+        )
+        self._known[dim] = _Inner(x, math.inf if endless else near, size)
         return self._known[dim]
 
     def _deep(self, dim: int, radius: float, start: Array) -> Array | None:
