@@ -1,61 +1,19 @@
-"""The program `trimtab`: arguments in, calls out."""
+"""`trimtab compare`: methods side by side on a drifting problem."""
 
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
-try:
-    import typer
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-    from rich.table import Table
-except ImportError as error:
-    raise ImportError('the program trimtab needs: pip install "trimtab[cli,lab]"') from error
+import typer
+from rich.markup import escape
+from rich.table import Table
 
-from trimtab import __version__
+from trimtab.cli.console import app, err, out, progress_bar
 from trimtab.lab import Comparison, compare
 from trimtab.lab.drawing import draw_comparison
-from trimtab.lab.sweeping import Report
 from trimtab.storage import cache_folder
-
-app = typer.Typer(
-    help="Keep a live, drifting system at its best operating point, from one measurement per time step.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-)
-out, err = Console(), Console(stderr=True)
-
-
-def main() -> None:
-    """Run the program; bad input ends it with one clear line and status 2."""
-    try:
-        app()
-    except (ValueError, TypeError, ImportError, OSError) as error:
-        err.print(f"[bold red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
-        sys.exit(2)
-
-
-def _version(asked: bool) -> None:
-    if asked:
-        out.print(f"trimtab {__version__}", highlight=False)
-        raise typer.Exit
-
-
-@app.callback()
-def _program(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
-    ] = False,
-) -> None:
-    pass
 
 
 @app.command("compare", epilog="Example: trimtab compare lqr-v1 --methods residual,one-point,two-point --rounds 50")
@@ -92,7 +50,7 @@ def compare_methods(
     """
     names = [name.strip() for name in methods.split(",") if name.strip()]
     target = folder or Path("out") / f"compare-{problem}"
-    with _progress(names, show=not as_json or err.is_terminal) as report:
+    with progress_bar(names, show=not as_json or err.is_terminal) as report:
         found = compare(
             problem,
             names,
@@ -179,21 +137,3 @@ def _spread(values: dict[str, Any] | None) -> str:
         return "-"
     median, q25, q75 = ("-" if v is None else v if isinstance(v, str) else f"{v:.3g}" for v in values.values())
     return f"{median} ({q25}–{q75})"
-
-
-@contextmanager
-def _progress(names: list[str], *, show: bool) -> Iterator[Report | None]:
-    """One bar for the whole work, with the time that is left."""
-    if not show:
-        yield None
-        return
-    columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()
-    with Progress(*columns, console=err, transient=True) as bar:
-        task = bar.add_task("comparing", total=len(names))
-        shares = [0.0] * len(names)
-
-        def report(n: int, share: float) -> None:
-            shares[n] = share
-            bar.update(task, completed=sum(shares), description=f"{names[n]}")
-
-        yield report

@@ -1,0 +1,70 @@
+"""What every command shares: the application, the consoles, the progress bar, and how bad input ends."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated
+
+try:
+    import typer
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+except ImportError as error:
+    raise ImportError('the program trimtab needs: pip install "trimtab[cli,lab]"') from error
+
+from trimtab import __version__
+from trimtab.lab.sweeping import Report
+
+app = typer.Typer(
+    help="Keep a live, drifting system at its best operating point, from one measurement per time step.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+out, err = Console(), Console(stderr=True)
+
+
+def main() -> None:
+    """Run the program; bad input ends it with one clear line and status 2."""
+    try:
+        app()
+    except (ValueError, TypeError, ImportError, OSError) as error:
+        err.print(f"[bold red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
+        sys.exit(2)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        out.print(f"trimtab {__version__}", highlight=False)
+        raise typer.Exit
+
+
+@app.callback()
+def _program(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+@contextmanager
+def progress_bar(names: list[str], *, show: bool) -> Iterator[Report | None]:
+    """One bar for the whole work, with the time that is left."""
+    if not show:
+        yield None
+        return
+    columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=err, transient=True) as bar:
+        task = bar.add_task("comparing", total=len(names))
+        shares = [0.0] * len(names)
+
+        def report(n: int, share: float) -> None:
+            shares[n] = share
+            bar.update(task, completed=sum(shares), description=f"{names[n]}")
+
+        yield report
