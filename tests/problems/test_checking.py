@@ -20,6 +20,8 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     ],
     "absolute-v1": [{"rotate": True}, {"scale": 5.0, "noise": 1.0}],
     "logcosh-v1": [{"rotate": True, "width": 0.01}],
+    "maximum-v1": [{"rotate": True}, {"dim": 1}],
+    "sines-v1": [{"rotate": True, "width": 0.3, "scale": 2.0}],
     "rosenbrock-v1": [{"dim": 6}, {"rotate": True}],
     "peaks-v1": [{"dim": 1, "peaks": 1}, {"every": 1, "correlation": 0.7, "noise": 1.0}],
     "pricing-v1": [{"dim": 1}, {"dim": 8, "season": 12.0}],

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from trimtab.problems import Absolute, LogCosh, Quadratic, Rosenbrock, Walk
+from trimtab.problems import Absolute, LogCosh, Maximum, Quadratic, Rosenbrock, Sines, Walk
 
-ALL = [Quadratic, Absolute, LogCosh, Rosenbrock]
+ALL = [Quadratic, Absolute, LogCosh, Maximum, Sines, Rosenbrock]
 RARE = 1e-7  # on each side
 
 
@@ -48,6 +48,24 @@ def test_logcosh_is_round_near_and_straight_far():
     assert world.cost(0, point(1.0)) == pytest.approx(2.0 * 0.5 * math.log(math.cosh(2.0)))
     assert world.cost(0, point(1e-4)) == pytest.approx(0.5 * problem.smoothness * 1e-8, rel=1e-6)
     assert world.cost(0, point(1e6)) == pytest.approx(2.0 * (1e6 - 0.5 * math.log(2)), rel=1e-12)
+
+
+def test_maximum_is_the_scaled_largest_coordinate():
+    world = Maximum(dim=3, scale=3.0, drift="none", offset=0.0).world(0, 1)
+    assert world.cost(0, point(1, -2, 0.5)) == pytest.approx(6.0)
+    np.testing.assert_allclose(world.gradient(0, point(1, -2, 0.5)), point(0, -3, 0))
+
+
+def test_sines_are_an_egg_box_that_smoothing_only_lowers():
+    problem = Sines(dim=4, scale=2.0, width=0.5, drift="none", offset=0.0)
+    world = problem.world(0, 1)
+    assert world.cost(0, point(0.5, 0, np.pi, 0)) == pytest.approx(0.5 * (1 - math.cos(1.0)))
+    np.testing.assert_allclose(world.gradient(0, point(0.5, 0, 0, 0)), point(math.sin(1.0), 0, 0, 0))
+    assert problem.smoothness == 2.0
+    u = np.random.default_rng(0).standard_normal((1, 400_000, 4))
+    smoothed = (world.cost(0, point(0.5, 0.2, -0.1, 0) + 0.3 * u)[0, :, None] * u[0] / 0.3).mean(0)
+    exact = math.exp(-(0.3**2) / (2 * 0.5**2)) * world.gradient(0, point(0.5, 0.2, -0.1, 0))[0, 0]
+    np.testing.assert_allclose(smoothed, exact, atol=0.02)
 
 
 def test_rosenbrock_by_hand():
@@ -203,8 +221,10 @@ def test_the_optimum_is_what_a_numerical_optimiser_finds(cls, rotate):
     t, best, at = 20, world.optimum(20)[0], world.optimiser(20)[0]
     assert world.cost(t, at[None, None])[0, 0] == pytest.approx(best, abs=1e-12)
     x = at + 0.2
-    for _ in range(10 if cls is Absolute else 1):  # at kinks the simplex collapses, and has to be set up again
-        method = "Nelder-Mead" if cls is Absolute else "BFGS"
+    for _ in range(
+        10 if cls in (Absolute, Maximum) else 1
+    ):  # at kinks the simplex collapses, and has to be set up again
+        method = "Nelder-Mead" if cls in (Absolute, Maximum) else "BFGS"
         found = optimize.minimize(lambda x: world.cost(t, x[None, None])[0, 0], x, method=method, tol=1e-10)
         x = found.x
     assert found.fun == pytest.approx(best, abs=1e-6)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from trimtab.problems.adversary import Adversary
 from trimtab.problems.base import Path, Problem, World, make, register, registry
 from trimtab.problems.checking import CheckError, check_problem
-from trimtab.problems.convex import Absolute, LogCosh, Quadratic, Walk
+from trimtab.problems.convex import Absolute, LogCosh, Maximum, Quadratic, Walk
 from trimtab.problems.function import from_function
-from trimtab.problems.landscapes import Peaks, Rosenbrock
+from trimtab.problems.landscapes import Peaks, Rosenbrock, Sines
 from trimtab.problems.moving import Moving
 from trimtab.problems.pricing import Pricing
 
@@ -60,6 +60,7 @@ __all__ = [
     "Adversary",
     "CheckError",
     "LogCosh",
+    "Maximum",
     "Moving",
     "Path",
     "Peaks",
@@ -67,6 +68,7 @@ __all__ = [
     "Problem",
     "Quadratic",
     "Rosenbrock",
+    "Sines",
     "Walk",
     "World",
     "check_problem",

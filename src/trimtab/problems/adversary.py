@@ -70,6 +70,10 @@ class Adversary(Problem):
         return self.scale
 
     @property
+    def smoothness(self) -> float:
+        return self.scale
+
+    @property
     def variation(self) -> float:
         return self.power
 

@@ -123,6 +123,11 @@ class Problem(ABC):
         return math.inf
 
     @property
+    def smoothness(self) -> float:
+        """L₁: ‖∇f_t(x) − ∇f_t(y)‖ ≤ L₁‖x − y‖ for all t; inf where there is none, or none is known."""
+        return math.inf
+
+    @property
     def variation(self) -> float:
         """V_f (Assumption 3.1, with noise that of Section 5): at a fixed point, the rms change of a measurement from
         one round to the next is at most this; inf where there is no bound, or none is known."""

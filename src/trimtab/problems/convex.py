@@ -1,4 +1,4 @@
-"""Convex problems whose optimum is known exactly: the paper's toy, a quadratic, and two Lipschitz ones."""
+"""Convex problems whose optimum is known exactly: the paper's toy, a quadratic, and three Lipschitz ones."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from trimtab.problems.base import Array, Problem, number, register
-from trimtab.problems.moving import Drift, Moving, MovingWorld
+from trimtab.problems.moving import Drift, Lipschitz, Moving, MovingWorld
 
 
 @register("quadratic-v1")
@@ -36,6 +36,10 @@ class Quadratic(Moving):
     def curvatures(self) -> Array:
         """Λ: `(d,)`."""
         return np.geomspace(1.0, 1.0 / self.condition, self.dim)
+
+    @property
+    def smoothness(self) -> float:
+        return 1.0
 
     def height(self, z: Array) -> Array:
         return np.asarray(0.5 * (self.curvatures * z * z).sum(-1))
@@ -82,6 +86,10 @@ class Walk(Problem):
         )
 
     @property
+    def smoothness(self) -> float:
+        return 1.0
+
+    @property
     def variation(self) -> float:
         return self._quadratic.variation
 
@@ -92,23 +100,9 @@ class Walk(Problem):
         return self._quadratic.world(seed, trials, first)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Lipschitz(Moving):
-    scale: float = 1.0
-    """L₀, the Lipschitz constant in the Euclidean norm."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        number("scale", self.scale, above=True)
-
-    @property
-    def lipschitz(self) -> float:
-        return self.scale
-
-
 @register("absolute-v1")
 @dataclass(frozen=True, kw_only=True)
-class Absolute(_Lipschitz):
+class Absolute(Lipschitz):
     """f_t(x) = (L₀/√d)·‖R(x − c_t)‖₁ + b_t: convex, with a kink at the optimum in every coordinate, L₀-Lipschitz.
 
     >>> problem = Absolute(dim=4, scale=2.0, drift="none")
@@ -127,7 +121,7 @@ class Absolute(_Lipschitz):
 
 @register("logcosh-v1")
 @dataclass(frozen=True, kw_only=True)
-class LogCosh(_Lipschitz):
+class LogCosh(Lipschitz):
     """f_t(x) = (L₀·w/√d)·Σ_j log cosh(z_j/w) + b_t, z = R(x − c_t): L₀-Lipschitz, and smooth with L₁ = L₀/(w√d).
 
     A parabola near the optimum, a cone (|z_j| − w·log 2) far from it; w is the `width` of the round part.
@@ -147,7 +141,6 @@ class LogCosh(_Lipschitz):
 
     @property
     def smoothness(self) -> float:
-        """L₁: ‖∇f_t(x) − ∇f_t(y)‖ ≤ L₁‖x − y‖."""
         return self.scale / (self.width * math.sqrt(self.dim))
 
     def height(self, z: Array) -> Array:
@@ -159,4 +152,28 @@ class LogCosh(_Lipschitz):
         return self.scale / math.sqrt(self.dim) * np.tanh(z / self.width)
 
 
-__all__ = ["Absolute", "Drift", "LogCosh", "Quadratic", "Walk"]
+@register("maximum-v1")
+@dataclass(frozen=True, kw_only=True)
+class Maximum(Lipschitz):
+    """f_t(x) = L₀·max_j |z_j| + b_t, z = R(x − c_t): the largest of 2d linear forms. Convex, L₀-Lipschitz, not smooth.
+
+    Only one coordinate matters at a time: the slope is always L₀ long, and points along an axis of R.
+
+    >>> problem = Maximum(dim=3, scale=2.0, drift="none")
+    >>> problem.world(seed=0, trials=1).cost(0, np.array([[[1.0, -3.0, 0.5]]]))
+    array([[6.]])
+    """
+
+    id = "maximum-v1"
+
+    def height(self, z: Array) -> Array:
+        return np.asarray(self.scale * np.abs(z).max(-1))
+
+    def slope(self, z: Array) -> Array:
+        steepest = np.abs(z).argmax(-1)[..., None]
+        found = np.zeros_like(z)
+        np.put_along_axis(found, steepest, self.scale * np.sign(np.take_along_axis(z, steepest, -1)), -1)
+        return found
+
+
+__all__ = ["Absolute", "Drift", "LogCosh", "Maximum", "Quadratic", "Walk"]

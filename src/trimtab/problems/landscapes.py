@@ -1,14 +1,15 @@
-"""Landscapes that are not convex: a curved valley, and peaks that move, rise and fall."""
+"""Landscapes that are not convex: a curved valley, an egg box, and peaks that move, rise and fall."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from trimtab.domains import Box, Domain
 from trimtab.problems.base import ONCE, Array, Path, Problem, World, number, reflect, register, whole
-from trimtab.problems.moving import Moving
+from trimtab.problems.moving import Lipschitz, Moving
 
 
 @register("rosenbrock-v1")
@@ -50,6 +51,39 @@ class Rosenbrock(Moving):
 
     def lowest(self) -> Array:
         return np.ones(self.dim)
+
+
+@register("sines-v1")
+@dataclass(frozen=True, kw_only=True)
+class Sines(Lipschitz):
+    """f_t(x) = (L₀·w/√d)·Σ_j (1 − cos(z_j/w)) + b_t, z = R(x − c_t): an egg box, bounded, L₁ = L₀/(w√d).
+
+    All hollows are equally deep; the optimiser given is the one near which it starts. Smoothing by N(0, δ²I) only
+    lowers the box: ∇f_δ = exp(−δ²/2w²)·∇f, which makes gradient norms known exactly; w is the `width`.
+
+    >>> world = Sines(dim=1, drift="none").world(seed=0, trials=1)
+    >>> world.cost(0, np.array([[[0.0], [np.pi], [2 * np.pi]]])).round(9)
+    array([[0., 2., 0.]])
+    """
+
+    id = "sines-v1"
+
+    width: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        number("width", self.width, above=True)
+
+    @property
+    def smoothness(self) -> float:
+        return self.scale / (self.width * math.sqrt(self.dim))
+
+    def height(self, z: Array) -> Array:
+        terms = 2.0 * np.sin(0.5 * z / self.width) ** 2
+        return np.asarray(self.scale * self.width / math.sqrt(self.dim) * terms.sum(-1))
+
+    def slope(self, z: Array) -> Array:
+        return self.scale / math.sqrt(self.dim) * np.sin(z / self.width)
 
 
 @register("peaks-v1")
@@ -191,4 +225,4 @@ class PeaksWorld(World):
         return slope
 
 
-__all__ = ["Peaks", "PeaksWorld", "Rosenbrock"]
+__all__ = ["Peaks", "PeaksWorld", "Rosenbrock", "Sines"]

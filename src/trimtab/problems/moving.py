@@ -78,6 +78,22 @@ class Moving(Problem):
         return MovingWorld(self, seed, trials, first)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Lipschitz(Moving):
+    """A landscape whose Lipschitz constant is a parameter."""
+
+    scale: float = 1.0
+    """L₀, the Lipschitz constant in the Euclidean norm."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        number("scale", self.scale, above=True)
+
+    @property
+    def lipschitz(self) -> float:
+        return self.scale
+
+
 class MovingWorld(World):
     """A realisation of a `Moving` problem: c_t, b_t and R of each trial."""
 
