@@ -6,7 +6,7 @@
 >>> tuner.tell(trial, 3.4)
 """
 
-from trimtab import checks
+from trimtab import checks, theory
 from trimtab.core import Setup, State, ask, init, tell
 from trimtab.directions import Gaussian, Paired, Rademacher, Sphere
 from trimtab.domains import Ball, Box, Domain, Everywhere, Halfspace, Intersection, Polytope, Product, Simplex
@@ -55,5 +55,6 @@ __all__ = [
     "one_point",
     "residual",
     "tell",
+    "theory",
     "two_point",
 ]

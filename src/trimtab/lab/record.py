@@ -17,6 +17,7 @@ Array = NDArray[np.float64]
 
 FORMAT = "trimtab.record"
 VERSION = 1
+EVIDENCE = "evidence."  # before the names of these arrays, in the file
 
 
 def quantiles(values: ArrayLike, levels: tuple[float, ...] = (0.25, 0.5, 0.75), axis: int = 0) -> Array:
@@ -70,6 +71,8 @@ class Record:
     """Trace of the covariance of the estimate at the trial's own iterate, `(trials, n)`."""
     common_variance: Array
     """The same at an iterate common to all methods: the optimum, or the start where that is unknown; `(trials, n)`."""
+    evidence: dict[str, Array] = field(default_factory=dict)
+    """What the theory's assumptions speak of, `(trials, rounds)` each, if it was asked for: see `lab.evidence`."""
     about: dict[str, Any] = field(default_factory=dict)
     """Problem, method, step, radius, seed, …: what is needed to make it again."""
 
@@ -143,7 +146,8 @@ class Record:
         """Two files: `path`.npz with the arrays, `path`.json with the summary."""
         path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)
-        arrays = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "about"}
+        arrays = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("about", "evidence")}
+        arrays |= {EVIDENCE + name: values for name, values in self.evidence.items()}
         document = {"format": FORMAT, "version": VERSION, "about": self.about}
         summary = json.dumps(self.summary(), indent=1) + "\n"
         write_atomically(path.with_name(path.name + ".json"), summary.encode())
@@ -157,7 +161,8 @@ class Record:
         document, arrays = read_archive(file)
         if document.get("format") != FORMAT or document.get("version") != VERSION:
             raise ValueError(f"{file} is not a record that this trimtab can read: run it again")
-        return cls(**arrays, about=document["about"])
+        evidence = {name.removeprefix(EVIDENCE): arrays.pop(name) for name in list(arrays) if name.startswith(EVIDENCE)}
+        return cls(**arrays, evidence=evidence, about=document["about"])
 
 
 def spread(values: Array) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from trimtab import core
 from trimtab.core import Setup, State
 from trimtab.domains import Box
+from trimtab.lab.evidence import Witness
 from trimtab.lab.record import Record
 from trimtab.methods import Method
 from trimtab.problems import Problem, World, make
@@ -54,6 +55,7 @@ def simulate(
     threshold: float = THRESHOLD,
     gradients: bool = False,
     static: bool = False,
+    evidence: bool = False,
     variance_at: Sequence[int] = (),
     resamples: int = 64,
     progress: Progress | None = None,
@@ -63,6 +65,7 @@ def simulate(
     trials, first: the trials first, …, first + trials − 1 of this seed; a trial is the same in any company.
     noise: of the second query of a two-point method: "independent", or "common" with the first.
     gradients: record ‖∇f_t(x_t)‖². static: find the best fixed point in hindsight, for the static regret.
+    evidence: record what the assumptions of the theory speak of (`trimtab.lab.evidence`; about three times the work).
     variance_at: rounds at which each estimator is resampled, at its own iterate and at one common to all methods.
     progress: called with the share that is done.
     """
@@ -89,6 +92,7 @@ def simulate(
     runners = [_Runner(problem, group, x0, seed, first, noise) for group in _groups(methods)]
     names = [name for runner in runners for name in runner.members]
     book = _Book(rounds, trials, len(names), threshold)
+    witness = Witness(rounds, trials, len(names)) if evidence else None
     with np.errstate(over="ignore", invalid="ignore"):
         for t in range(rounds):
             centres = np.concatenate([r.centre for r in runners], axis=1)
@@ -102,6 +106,9 @@ def simulate(
                 found = np.concatenate([r.variances(world, t, common, seed, first, resamples) for r in runners], axis=2)
                 found[0][book.diverged] = np.inf
                 book.variances.append((t, np.where(np.isnan(found), np.inf, found)))
+            if witness:
+                seen = zip(*(r.looked() for r in runners), strict=True)
+                witness.look(world, t, centres, *(np.concatenate(part, axis=1) for part in seen))
             at = 0
             for runner in runners:
                 runner.move(book.diverged[:, at : at + len(runner.members)])
@@ -114,7 +121,11 @@ def simulate(
     centres = np.concatenate([r.centre for r in runners], axis=1)
     return {
         name: book.record(
-            names.index(name), fixed, centres, _about(problem, name, method, seed, first, noise, threshold)
+            names.index(name),
+            fixed,
+            centres,
+            _about(problem, name, method, seed, first, noise, threshold),
+            witness.of(names.index(name), book.diverged_at) if witness else {},
         )
         for name, method in methods.items()
     }
@@ -168,6 +179,17 @@ class _Runner:
         if self.method is None:
             return [(0, 0)]
         return [(lag, k if self.noise == "independent" else 0) for k, lag in enumerate(self.method.estimator.lags)]
+
+    def looked(self) -> tuple[Array, Array, Array, Array]:
+        """The first query of this round, its value, ‖ĝ_t‖² (0 without a contrast), and the gain scale/δ²."""
+        query, value = self.queries()[:, :, 0], self.values[:, :, 0]
+        if self.method is None:
+            return query, value, np.zeros(value.shape), np.zeros(value.shape)
+        parts = self.values.reshape(-1, self.values.shape[-1]).T
+        estimate = core.estimate(self.setup, self.state, tuple(parts))
+        gain = self.setup.directions.scale(self.setup.dim) / self.setup.method.radius**2
+        moment = np.nan_to_num(np.square(estimate).sum(-1)).reshape(value.shape)
+        return query, value, moment, np.full(value.shape, gain)
 
     def move(self, diverged: NDArray[np.bool_]) -> None:
         """Tell the values, `(trials, members, queries)`; those of diverged trials count as failed."""
@@ -250,7 +272,7 @@ class _Book:
         page[:] = values
         page[self.diverged] = np.inf
 
-    def record(self, k: int, fixed: Array, centres: Array, about: dict[str, Any]) -> Record:
+    def record(self, k: int, fixed: Array, centres: Array, about: dict[str, Any], evidence: dict[str, Array]) -> Record:
         """The finished record of method k."""
         own, common = (
             np.array([v[which, :, k] for _, v in self.variances]).reshape(-1, len(self.diverged)).T.copy()
@@ -264,6 +286,7 @@ class _Book:
             variance_rounds=np.array([t for t, _ in self.variances], dtype=np.int64),
             variance=own,
             common_variance=common,
+            evidence=evidence,
             about=about,
         )
 
@@ -345,9 +368,12 @@ def _about(
     problem: Problem, name: str, method: Method | None, seed: int, first: int, noise: str, threshold: float
 ) -> dict[str, Any]:
     step = getattr(method.step, "step", None) if method else None
+    law = (method.directions or Setup(method, (problem.dim,), problem.domain).directions) if method else None
     return {
         "problem": problem.id,
         "parameters": repr(problem),
+        "dim": problem.dim,
+        "directions": repr(law),
         "method": name,
         "configuration": repr(method),
         "step": step,

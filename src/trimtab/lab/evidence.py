@@ -1,0 +1,70 @@
+"""What the assumptions of the theory speak of, seen in a simulation: things that a single query could never tell.
+
+For each trial and round, with the query p_t = x_t + δu_t:
+
+    change   F_t(p_{t−1}; ξ_t) − F_{t−1}(p_{t−1}; ξ_{t−1})   Assumption 3.1: its mean square is at most V_f²
+    rise     f_t(p_t) − f_{t−1}(p_t)          Assumption 4.1: in expectation f_δ,t(x_t) − f_δ,t−1(x_t); sums to W_T
+    slope    |f_t(p_t) − f_t(x_t)|/‖p_t − x_t‖, or ‖∇f_t(x_t)‖ where it is known and larger: at most L₀
+    turn     ‖∇f_t(p_t) − ∇f_t(x_t)‖/‖p_t − x_t‖, or |bend| where no gradient is known: at most L₁
+    bend     (f_t(p_t) + f_t(2x_t − p_t) − 2f_t(x_t))/‖p_t − x_t‖²   never below 0 for convex f_t
+    lean     change·⟨u_t, n_t⟩·(scale/δ), n_t = ∇f_t(x_t)/‖∇f_t(x_t)‖: the part of ĝ_t along the slope that drift
+             makes up. Its mean is 0 as long as u_t does not depend on f_t nor f_t on u_t: then ĝ_t is unbiased
+    moment   ‖ĝ_t‖²
+
+NaN where there is nothing to see (round 0 has no change), and after a trial has diverged.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trimtab.problems import World
+
+Array = NDArray[np.float64]
+NAMES = ("change", "rise", "slope", "turn", "bend", "lean", "moment")
+
+
+class Witness:
+    """Looks on while a simulation runs, all methods at once: arrays `(trials, k[, d])` in, `(trials, rounds)` out."""
+
+    def __init__(self, rounds: int, trials: int, count: int) -> None:
+        self.pages = {name: np.full((rounds, trials, count), np.nan) for name in NAMES}
+        self._last: tuple[Array, Array] | None = None
+
+    def look(self, world: World, t: int, centre: Array, query: Array, value: Array, moment: Array, gain: Array) -> None:
+        """One round, before the centres move; gain is scale/δ², by which ĝ_t multiplies a probe δu_t."""
+        offset = query - centre
+        square = np.square(offset).sum(-1)
+        square[square == 0] = np.nan  # doing nothing looks nowhere
+        count = centre.shape[1]
+        costs = world.cost(t, np.concatenate([centre, query, centre - offset], axis=1))
+        middle, here, opposite = costs[:, :count], costs[:, count : 2 * count], costs[:, 2 * count :]
+        page = {name: pages[t] for name, pages in self.pages.items()}
+        page["slope"][:] = np.abs(here - middle) / np.sqrt(square)
+        page["bend"][:] = (here + opposite - 2.0 * middle) / square
+        page["turn"][:] = np.abs(page["bend"])
+        page["moment"][:] = moment
+        gradient = world.gradient(t, centre)
+        if gradient is not None:
+            norm = np.sqrt(np.square(gradient).sum(-1))
+            page["slope"][:] = np.fmax(page["slope"], norm)
+            turn = np.asarray(world.gradient(t, query)) - gradient
+            page["turn"][:] = np.sqrt(np.square(turn).sum(-1) / square)
+        if self._last is not None:
+            before, measured = self._last
+            page["change"][:] = (world.measure(t, before) if world.noisy else world.cost(t, before)) - measured
+            page["rise"][:] = here - world.cost(t - 1, query)
+            if gradient is not None:
+                along = (offset * gradient).sum(-1) / np.where(norm > 0, norm, np.nan)
+                page["lean"][:] = page["change"] * along * gain
+        self._last = query.copy(), value.copy()
+
+    def of(self, k: int, diverged_at: NDArray[np.int64]) -> dict[str, Array]:
+        """What was seen of method k."""
+        found = {name: np.ascontiguousarray(page[:, :, k].T) for name, page in self.pages.items()}
+        for trial, t in enumerate(diverged_at[:, k]):
+            if t >= 0:
+                for values in found.values():
+                    values[trial, t:] = np.nan
+        return found

@@ -1,0 +1,152 @@
+"""The second moment of the residual estimate, what smoothing costs, and the rates of one-point feedback.
+
+Two laws of u have a theory: "gaussian", N(0, I), estimate u/δ·(…); and "sphere", |u| = 1, estimate d·u/δ·(…)
+(Appendix H).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+Law = Literal["gaussian", "sphere"]
+
+
+def positive(name: str, value: Any, *, zero: bool = False) -> float:
+    """The value, if it is a finite number above 0 (or 0, where that is allowed)."""
+    try:
+        fits = not isinstance(value, bool) and math.isfinite(value) and (value >= 0 if zero else value > 0)
+    except TypeError:
+        fits = False
+    if not fits:
+        raise ValueError(f"{name}={value!r} must be a finite number {'of at least' if zero else 'above'} 0")
+    return float(value)
+
+
+def _lift(dim: int, law: str) -> float:
+    """E‖scaled u‖²: what multiplies (Δy/δ)² in E‖ĝ‖²."""
+    if dim != int(dim) or dim < 1:
+        raise ValueError(f"dim={dim!r} must be a whole number, at least 1")
+    if law not in ("gaussian", "sphere"):
+        raise ValueError(f"law={law!r} has no theory here: choose 'gaussian' or 'sphere'")
+    return float(dim if law == "gaussian" else dim**2)
+
+
+def contraction(*, dim: int, lipschitz: float, step: float, radius: float, law: Law = "gaussian") -> float:
+    """α = 4dL₀²η²/δ² (d² on the sphere): by how much a large estimate makes the next one large. Below 1 it dies out.
+
+    >>> contraction(dim=4, lipschitz=1.0, step=0.25, radius=1.0)
+    1.0
+    """
+    slope = positive("lipschitz", lipschitz) * positive("step", step) / positive("radius", radius)
+    return 4.0 * _lift(dim, law) * slope**2
+
+
+def perturbation(*, dim: int, lipschitz: float, radius: float, variation: float, law: Law = "gaussian") -> float:
+    """D, what each round adds to the second moment (Lemma 2.6; Lemma H.6 on the sphere).
+
+    16L₀²(d+4)² + 2dV_f²/δ², on the sphere 16d²L₀² + 2d²V_f²/δ². With noise, V_f is V_{f,ξ} of Section 5.
+    """
+    lift = _lift(dim, law)
+    spread = (dim + 4.0) ** 2 if law == "gaussian" else float(dim**2)
+    drift = positive("variation", variation, zero=True) / positive("radius", radius)
+    return 16.0 * positive("lipschitz", lipschitz) ** 2 * spread + 2.0 * lift * drift**2
+
+
+def second_moment(
+    *,
+    dim: int,
+    lipschitz: float,
+    step: float,
+    radius: float,
+    variation: float,
+    first: float = 0.0,
+    round: int | None = None,
+    law: Law = "gaussian",
+) -> float:
+    """A bound on E‖ĝ_t‖²: αᵗ·first + D·(1 − αᵗ)/(1 − α) in round t, and max(first, D/(1 − α)) over all rounds.
+
+    first: E‖ĝ_0‖²; 0 where the first measurement only anchors, as in `Tuner`. Infinite over all rounds if α ≥ 1.
+    (Lemma 5.2 of the paper writes ĝ_t on its right side: it must read ĝ_{t−1}, as here.)
+
+    >>> constants = dict(dim=2, lipschitz=1.0, step=0.1, radius=0.5, variation=0.0)
+    >>> second_moment(**constants, round=1), round(second_moment(**constants), 1)
+    (576.0, 847.1)
+    """
+    alpha = contraction(dim=dim, lipschitz=lipschitz, step=step, radius=radius, law=law)
+    added = perturbation(dim=dim, lipschitz=lipschitz, radius=radius, variation=variation, law=law)
+    first = positive("first", first, zero=True)
+    if round is None:
+        return max(first, added / (1.0 - alpha)) if alpha < 1.0 else math.inf
+    try:
+        power = alpha**round
+    except OverflowError:
+        return math.inf
+    total = float(round) if alpha == 1.0 else (1.0 - power) / (1.0 - alpha)
+    return power * first + added * total
+
+
+def smoothing_gap(
+    *,
+    dim: int,
+    radius: float,
+    lipschitz: float | None = None,
+    smoothness: float | None = None,
+    law: Law = "gaussian",
+) -> float:
+    """A bound on |f_δ(x) − f(x)|, the better of those that the given constants allow.
+
+    δL₀√d and δ²L₁d (Lemma 2.2); on the sphere, where f_δ is the mean over a ball, δL₀ and δ²L₁ (Lemma H.5).
+
+    >>> smoothing_gap(dim=4, radius=0.5, lipschitz=1.0), smoothing_gap(dim=4, radius=0.5, smoothness=0.1)
+    (1.0, 0.1)
+    """
+    spread = 1.0 if law == "sphere" else float(dim)
+    _lift(dim, law)
+    radius = positive("radius", radius)
+    gaps = []
+    if lipschitz is not None:
+        gaps.append(radius * positive("lipschitz", lipschitz) * math.sqrt(spread))
+    if smoothness is not None:
+        gaps.append(radius**2 * positive("smoothness", smoothness, zero=True) * spread)
+    if not gaps:
+        raise ValueError("a smoothing gap needs a constant of f: give lipschitz=, smoothness=, or both")
+    return min(gaps)
+
+
+def gradient_gap(*, dim: int, radius: float, smoothness: float) -> float:
+    """A bound on ‖∇f_δ(x) − ∇f(x)‖ for Gaussian smoothing: δL₁(d+3)^{3/2} (Lemma 2.2)."""
+    return positive("radius", radius) * positive("smoothness", smoothness, zero=True) * math.pow(dim + 3.0, 1.5)
+
+
+def one_point_order(
+    *,
+    dim: int,
+    horizon: int,
+    distance: float,
+    level: float,
+    lipschitz: float | None = None,
+    smoothness: float | None = None,
+) -> float:
+    """The best known regret of one-point feedback that the paper quotes, up to a constant nobody states.
+
+    √(d·L₀·R·B)·T^{3/4} for Lipschitz f, L₁^{1/3}·(d·R·B·T)^{2/3} for smooth f (give smoothness= for it), where the
+    level B bounds |f_t| for all rounds: that B is the price of one point. Only its growth can be compared with a bound.
+    """
+    size = dim * positive("distance", distance) * positive("level", level)
+    if smoothness is not None:
+        return math.pow(positive("smoothness", smoothness), 1 / 3) * math.pow(size * horizon, 2 / 3)
+    if lipschitz is None:
+        raise ValueError("a rate of one-point feedback needs a constant of f: give lipschitz= or smoothness=")
+    return math.sqrt(size * positive("lipschitz", lipschitz)) * math.pow(horizon, 0.75)
+
+
+def variation_to_beat(*, level: float, lipschitz: float, smoothness: float | None = None) -> float:
+    """The V_f up to which residual feedback has the better order: √(B^{1/2}L₀^{3/2}); smooth, √(B^{2/3}L₁^{1/3}L₀).
+
+    (The conditions after Theorems 3.2 and 3.4, again up to a constant.)
+    """
+    level, lipschitz = positive("level", level), positive("lipschitz", lipschitz)
+    if smoothness is None:
+        return math.sqrt(level**0.5 * lipschitz**1.5)
+    return math.sqrt(level ** (2 / 3) * positive("smoothness", smoothness) ** (1 / 3) * lipschitz)

@@ -1,0 +1,457 @@
+"""One function per theorem of the paper: from what is known of a problem to step, radius and guarantee.
+
+All convex bounds come from one chain (proof of Theorem 3.2), all nonconvex ones from another (Theorem 4.2):
+
+    convex      R²/2η + (η/2)·Σ E‖ĝ_t‖² + 2T·(gap of the values)
+    nonconvex   (gap + W_T)/η + (L/2)·η·Σ E‖ĝ_t‖²        with L the smoothness of what is descended
+    both        Σ E‖ĝ_t‖² ≤ (E‖ĝ_0‖² + T·16L₀²(d+4)² + (2d/δ²)·Σ E(f_t − f_{t−1})²)/(1 − α),  and α ≤ ½
+
+`Plan.bound` gives the terms as the paper prints them, which take 1/(1 − α) as 2; `tight=True` uses the actual α.
+
+Where the paper's text slips:
+* Theorems 3.2, 3.4 and H print the terms from 16L₀²(d+4)² and V_f² with η instead of η/2: valid, loose by 2. `tight`
+  has the factor right.
+* Theorem 4.2's third term must carry L₀², as the algebra before it gives; here it does. Its condition T ≥ 1/(dε_f)
+  should be T ≥ ε_f/d, which is what α = ε_f/(2dT) ≤ ½ needs.
+* Appendix H also needs ξ = δ/r < 1 (Lemma H.3), hence a horizon T > (r̄d/(L₀^{2q}r²))²; the theorem does not say so.
+* The theorems have a ĝ_0, which would need a measurement before the first. In `Tuner` the first measurement only
+  anchors: ĝ_0 = 0, x does not move, and round 0 costs at most L₀R more (L₀² in gradient norm). That is the term
+  "first round", unless you give E‖ĝ_0‖².
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from trimtab.directions import Gaussian, Sphere
+from trimtab.estimators import Residual
+from trimtab.methods import Method
+from trimtab.theory.moments import contraction, gradient_gap, positive, smoothing_gap
+
+Setting = Literal["deterministic", "stochastic", "adversarial"]
+ROOT8 = 2.0 * math.sqrt(2.0)
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A guarantee: named terms and their sum, over the whole horizon."""
+
+    terms: dict[str, float]
+    regret: str
+    """What is bounded."""
+    order: str
+    """How it grows."""
+    horizon: int
+
+    @property
+    def total(self) -> float:
+        """The sum of the terms."""
+        return math.fsum(self.terms.values())
+
+    @property
+    def per_step(self) -> float:
+        """The total divided by the horizon."""
+        return self.total / self.horizon
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What a theorem says to do, and what it promises for that."""
+
+    theorem: str
+    dim: int
+    horizon: int
+    lipschitz: float
+    """L₀."""
+    step: float
+    """η."""
+    radius: float
+    """δ; on the sphere the length of the probe."""
+    shrinkage: float = 0.0
+    """ξ: the centre stays in (1 − ξ)X, so that every query stays in X (Appendix H); 0 for all other theorems."""
+    contraction: float
+    """α; the bounds need α ≤ ½."""
+    least_horizon: int
+    """The smallest horizon for which the theorem holds."""
+    assumptions: tuple[str, ...]
+    order: str
+    regret: str
+    convex: bool
+    smoothness: float | None = None
+    """L₁, where the theorem uses it."""
+    distance: float | None = None
+    """R, if it was known."""
+    inner_radius: float | None = None
+    outer_radius: float | None = None
+
+    @property
+    def holds(self) -> bool:
+        """Whether the horizon is long enough."""
+        return self.horizon >= self.least_horizon
+
+    @property
+    def feasible(self) -> bool:
+        """Whether this is the variant whose queries stay in the domain."""
+        return self.inner_radius is not None
+
+    def method(self) -> Method:
+        """The method, ready for `Tuner`; of the feasible variant, with the domain that has these radii."""
+        if self.feasible:
+            return Method(estimator=Residual(), radius=self.radius, step=self.step, directions=Sphere(), margin="scale")
+        return Method(estimator=Residual(), radius=self.radius, step=self.step, directions=Gaussian())
+
+    def bound(
+        self,
+        *,
+        variation: float | None = None,
+        distance: float | None = None,
+        gap: float | None = None,
+        accumulated: float = 0.0,
+        squared: float | None = None,
+        first_moment: float | None = None,
+        tight: bool = False,
+    ) -> Bound:
+        """The guarantee over the horizon, by term.
+
+        Convex theorems need variation=V_f, and distance=R if the plan was made without. Nonconvex ones need
+        gap = E f_δ,0(x_0) − min f_δ,T, accumulated = W_T, and squared = W̃_T, or variation = V_f: W̃_T = T·V_f².
+        With noise these are V_{f,ξ} and W̃_{T,ξ} (Section 5).
+
+        first_moment: E‖ĝ_0‖², if there was a measurement before the first. tight: see the head of this module.
+        """
+        if not self.holds:
+            raise ValueError(
+                f"{self.theorem} says nothing for horizon={self.horizon}: it needs at least {self.least_horizon}"
+                f" rounds (here α={self.contraction:.3g}, ξ={self.shrinkage:.3g})"
+            )
+        if variation is not None:
+            positive("variation", variation, zero=True)
+        if first_moment is not None:
+            positive("first_moment", first_moment, zero=True)
+        terms = (
+            self._convex(variation, distance, first_moment, tight)
+            if self.convex
+            else self._nonconvex(variation, gap, accumulated, squared, first_moment, tight)
+        )
+        return Bound(terms, self.regret, self.order, self.horizon)
+
+    def _convex(
+        self, variation: float | None, distance: float | None, first: float | None, tight: bool
+    ) -> dict[str, float]:
+        d, horizon, l0, step, radius = self.dim, self.horizon, self.lipschitz, self.step, self.radius
+        if variation is None:
+            raise ValueError("the bound needs variation=V_f: the rms change of the value at a fixed point, per round")
+        reach = 2.0 * self.outer_radius if self.outer_radius is not None else self.distance
+        if reach is None:
+            if distance is None:
+                raise ValueError(
+                    "the bound needs distance=R, how far the best fixed point may be from the start;"
+                    " the step and radius were chosen without it"
+                )
+            reach = positive("distance", distance)
+        law: Literal["gaussian", "sphere"] = "sphere" if self.feasible else "gaussian"
+        lift, spread = (float(d * d), float(d * d)) if self.feasible else (float(d), (d + 4.0) ** 2)
+        # The paper: η for (η/2)·2, and, for the two terms that grow with T, once more 2 (valid, loose).
+        start, run = (step / (2.0 * (1.0 - self.contraction)),) * 2 if tight else (step, 2.0 * step)
+        gap = smoothing_gap(
+            dim=d, radius=radius, law=law, **({"smoothness": self.smoothness} if self.smoothness else {"lipschitz": l0})
+        )
+        terms = {
+            "distance": reach**2 / (2.0 * step),
+            "first round": l0 * reach if first is None else start * first,
+            "probing": run * 16.0 * l0**2 * spread * horizon,
+            "smoothing": 2.0 * gap * horizon,
+            "drift": run * 2.0 * lift * variation**2 / radius**2 * horizon,
+        }
+        if self.outer_radius is not None:
+            terms["shrinking"] = self.outer_radius * l0 * self.shrinkage * horizon
+        return terms
+
+    def _nonconvex(
+        self,
+        variation: float | None,
+        gap: float | None,
+        accumulated: float,
+        squared: float | None,
+        first: float | None,
+        tight: bool,
+    ) -> dict[str, float]:
+        d, horizon, l0, step, radius = self.dim, self.horizon, self.lipschitz, self.step, self.radius
+        if gap is None:
+            raise ValueError("the bound needs gap=: the smoothed cost at the start minus the lowest at the horizon")
+        if squared is None:
+            if variation is None:
+                raise ValueError("the bound needs squared=W̃_T, or variation=V_f, which gives W̃_T = T·V_f²")
+            squared = horizon * variation**2
+        positive("gap", gap, zero=True)
+        positive("squared", squared, zero=True)
+        descended = math.sqrt(d) * l0 / radius if self.smoothness is None else self.smoothness
+        twice = 1.0 if self.smoothness is None else 2.0  # ‖∇f‖² ≤ 2‖∇f_δ‖² + 2‖∇f − ∇f_δ‖²
+        run = twice * descended * step / (2.0 * (1.0 - self.contraction)) if tight else twice * descended * step
+        terms = {
+            "gap": twice * gap / step,
+            "accumulated variation": twice * accumulated / step,
+            "first round": l0**2 if first is None else run * first,
+            "probing": run * 16.0 * l0**2 * (d + 4.0) ** 2 * horizon,
+            "drift": run * 2.0 * d * squared / radius**2,
+        }
+        if self.smoothness is not None:
+            terms["smoothing"] = 2.0 * gradient_gap(dim=d, radius=radius, smoothness=self.smoothness) ** 2 * horizon
+        return terms
+
+
+def convex_lipschitz(
+    *,
+    dim: int,
+    horizon: int,
+    lipschitz: float,
+    distance: float | None = None,
+    exponent: float = 0.0,
+    setting: Setting = "deterministic",
+) -> Plan:
+    """Theorem 3.2: convex, L₀-Lipschitz. The static regret grows like T^{3/4}.
+
+    distance: R ≥ ‖x_0 − x*‖, if you know it. exponent: q of Remark 3.3 (1 suits L₀ < 1, 0 suits L₀ ≥ 1).
+
+    >>> plan = convex_lipschitz(dim=10, horizon=10_000, lipschitz=1.0, distance=1.0)
+    >>> {name: round(term) for name, term in plan.bound(variation=0.1).terms.items()}
+    {'distance': 4472, 'first round': 1, 'probing': 7012, 'smoothing': 6325, 'drift': 45}
+    """
+    dim, horizon, l0 = _checked(dim, horizon, lipschitz)
+    r = 1.0 if distance is None else positive("distance", distance)
+    start, length = ("L₀", "√(dR)") if distance is not None else ("L₀R²", "√d")
+    costs = f"{start} + L₀^{{1−q}} + L₀^{{2q−1}}V_f²" if exponent else f"{start} + V_f²/L₀"
+    return _plan(
+        "Theorem 3.2" if not exponent else "Theorem 3.2 with Remark 3.3",
+        dim,
+        horizon,
+        l0,
+        step=r**1.5 / (ROOT8 * l0 * math.sqrt(dim) * horizon**0.75),
+        radius=math.sqrt(r) * l0**-exponent * horizon**-0.25,
+        least=l0 ** (2 * exponent) * r**2,
+        assumptions=(CONVEX, LIPSCHITZ, _nearby(distance), *_drift(setting), QUERIES),
+        order=f"O(({costs})·{length}·T^{{3/4}})",
+        regret=STATIC,
+        convex=True,
+        distance=distance,
+    )
+
+
+def convex_smooth(
+    *,
+    dim: int,
+    horizon: int,
+    lipschitz: float,
+    smoothness: float,
+    distance: float | None = None,
+    setting: Setting = "deterministic",
+) -> Plan:
+    """Theorem 3.4: convex, L₀-Lipschitz, L₁-smooth. The static regret grows like T^{2/3}."""
+    dim, horizon, l0 = _checked(dim, horizon, lipschitz)
+    r = 1.0 if distance is None else positive("distance", distance)
+    return _plan(
+        "Theorem 3.4",
+        dim,
+        horizon,
+        l0,
+        step=r ** (4 / 3) / (ROOT8 * l0 * dim ** (2 / 3) * horizon ** (2 / 3)),
+        radius=r ** (1 / 3) * dim ** (-1 / 6) * horizon ** (-1 / 6),
+        least=r**2,
+        assumptions=(CONVEX, LIPSCHITZ, SMOOTH, _nearby(distance), *_drift(setting), QUERIES),
+        order="O((L₀ + L₁ + V_f²/L₀)·(dRT)^{2/3})" if distance else "O((L₀R² + L₁ + V_f²/L₀)·(dT)^{2/3})",
+        regret=STATIC,
+        convex=True,
+        distance=distance,
+        smoothness=positive("smoothness", smoothness),
+    )
+
+
+def nonconvex_lipschitz(
+    *, dim: int, horizon: int, lipschitz: float, accuracy: float, setting: Setting = "deterministic"
+) -> Plan:
+    """Theorem 4.2: L₀-Lipschitz, not convex, unconstrained. Bounds Σ E‖∇f_δ,t(x_t)‖², with |f_δ − f| ≤ ε_f.
+
+    accuracy: ε_f, how far the smoothed cost may be from the cost.
+    """
+    dim, horizon, l0 = _checked(dim, horizon, lipschitz)
+    e = positive("accuracy", accuracy)
+    return _plan(
+        "Theorem 4.2",
+        dim,
+        horizon,
+        l0,
+        step=e**1.5 / (ROOT8 * l0**2 * dim**1.5 * math.sqrt(horizon)),
+        radius=e / (math.sqrt(dim) * l0),
+        least=e / dim,  # the paper: 1/(dε_f)
+        assumptions=(UNCONSTRAINED, LIPSCHITZ, BELOW, *_drift(setting, accumulated=True)),
+        # The paper has L₀ in the second part: L₀², as in the term that it stands for.
+        order="O(d^{3/2}L₀²ε_f^{−3/2}(W_T + W̃_T/T)·T^{1/2} + d^{3/2}L₀²ε_f^{1/2}·T^{1/2})",
+        regret="Σ E‖∇f_δ,t(x_t)‖², the squared slope of the smoothed cost",
+        convex=False,
+    )
+
+
+def nonconvex_smooth(
+    *, dim: int, horizon: int, lipschitz: float, smoothness: float, setting: Setting = "deterministic"
+) -> Plan:
+    """Theorem 4.3: L₀-Lipschitz, L₁-smooth, not convex, unconstrained. Bounds Σ E‖∇f_t(x_t)‖².
+
+    It needs W̃_T to grow more slowly than T: under a constant V_f its drift term grows like T, and it promises nothing.
+    """
+    dim, horizon, l0 = _checked(dim, horizon, lipschitz)
+    return _plan(
+        "Theorem 4.3",
+        dim,
+        horizon,
+        l0,
+        step=1.0 / (ROOT8 * l0 * dim ** (4 / 3) * math.sqrt(horizon)),
+        radius=dim ** (-5 / 6) * horizon**-0.25,
+        least=1.0,
+        assumptions=(UNCONSTRAINED, LIPSCHITZ, SMOOTH, BELOW, *_drift(setting, accumulated=True), VANISHING),
+        order="O(d^{4/3}L₀·W_T·T^{1/2} + d^{4/3}(L₁/L₀)·W̃_T)",
+        regret="Σ E‖∇f_t(x_t)‖², the squared slope",
+        convex=False,
+        smoothness=positive("smoothness", smoothness),
+    )
+
+
+def convex_lipschitz_feasible(
+    *,
+    dim: int,
+    horizon: int,
+    lipschitz: float,
+    inner_radius: float,
+    outer_radius: float,
+    exponent: float = 0.0,
+    setting: Setting = "deterministic",
+) -> Plan:
+    """Appendix H: convex, L₀-Lipschitz, and no query may leave the domain X; u on the unit sphere.
+
+    inner_radius, outer_radius: r and r̄ with a ball of radius r inside X, and X inside a ball of radius r̄, about the
+    same point (`domain.inner_radius`, `domain.outer_radius`). The centre stays in (1 − ξ)X, ξ = δ/r.
+
+    >>> plan = convex_lipschitz_feasible(dim=2, horizon=10_000, lipschitz=1.0, inner_radius=1.0, outer_radius=1.0)
+    >>> round(plan.radius, 3), round(plan.shrinkage, 3)
+    (0.141, 0.141)
+    """
+    dim, horizon, l0 = _checked(dim, horizon, lipschitz)
+    r, big = positive("inner_radius", inner_radius), positive("outer_radius", outer_radius)
+    if r > big:
+        raise ValueError(f"inner_radius={r:g} is larger than outer_radius={big:g}: the inner ball lies in the domain")
+    radius = math.sqrt(big * dim) * l0**-exponent * horizon**-0.25
+    # ξ = δ/r < 1 as well, or nothing is left of the domain: the theorem does not say so, Lemma H.3 needs it.
+    room = math.floor((big * dim / (l0 ** (2 * exponent) * r**2)) ** 2) + 1
+    return _plan(
+        "Theorem of Appendix H",
+        dim,
+        horizon,
+        l0,
+        step=big**1.5 / (ROOT8 * l0 * math.sqrt(dim) * horizon**0.75),
+        radius=radius,
+        least=max(big**2 * l0 ** (2 * exponent), room),
+        shrinkage=radius / r,
+        assumptions=(
+            CONVEX,
+            LIPSCHITZ,
+            f"a ball of radius {r:g} lies in X, and X in one of radius {big:g}",
+            *_drift(setting),
+        ),
+        order="O((L₀ + L₀^{1−q} + L₀^{2q−1}V_f²)·√(d·r̄)·T^{3/4})",
+        regret=STATIC,
+        convex=True,
+        inner_radius=r,
+        outer_radius=big,
+    )
+
+
+theorems: dict[str, Callable[..., Plan]] = {
+    "convex-lipschitz": convex_lipschitz,
+    "convex-smooth": convex_smooth,
+    "nonconvex-lipschitz": nonconvex_lipschitz,
+    "nonconvex-smooth": nonconvex_smooth,
+    "convex-lipschitz-feasible": convex_lipschitz_feasible,
+}
+
+CONVEX = "every f_t is convex"
+LIPSCHITZ = "every f_t is L₀-Lipschitz everywhere it may be measured"
+SMOOTH = "every f_t is L₁-smooth: its gradient is L₁-Lipschitz"
+BELOW = "f_t is bounded below"
+UNCONSTRAINED = "there are no constraints"
+QUERIES = "f_t can be measured outside the domain (u is Gaussian, so a query may leave it)"
+VANISHING = "W̃_T grows more slowly than T: with a steady drift, this theorem promises nothing"
+STATIC = "static regret: the total cost above that of the best fixed point"
+
+
+def _checked(dim: Any, horizon: Any, lipschitz: Any) -> tuple[int, int, float]:
+    for name, value in (("dim", dim), ("horizon", horizon)):
+        if isinstance(value, bool) or value != int(value) or value < 1:
+            raise ValueError(f"{name}={value!r} must be a whole number, at least 1")
+    return int(dim), int(horizon), positive("lipschitz", lipschitz)
+
+
+def _nearby(distance: float | None) -> str:
+    if distance is None:
+        return "nothing is known of how far the best fixed point is (step and radius do not use it)"
+    return f"the best fixed point is within R={distance:g} of the start"
+
+
+def _drift(setting: Setting, *, accumulated: bool = False) -> tuple[str, ...]:
+    """Assumption 3.1 or 4.1, and what takes its place with noise (Section 5) and against an opponent (Appendix I)."""
+    if setting not in ("deterministic", "stochastic", "adversarial"):
+        raise ValueError(f"setting={setting!r} is unknown: choose 'deterministic', 'stochastic' or 'adversarial'")
+    noisy = setting == "stochastic"
+    one, two = ("V_{f,ξ}", "W̃_{T,ξ}") if noisy else ("V_f", "W̃_T")
+    change = "the measurement, noise included" if noisy else "the cost"
+    words = [
+        f"from round to round, {change} at the last query changes by at most {one} in rms"
+        if not accumulated
+        else f"over the run, the squared changes of {change} at the last query add up to at most {two}, and the rises"
+        " of the smoothed cost to at most W_T"
+    ]
+    if noisy:
+        words.append("noise is unbiased, fresh in every measurement, and F_t(·; ξ) is L₀-Lipschitz for every ξ")
+    if setting == "adversarial":
+        # Appendix I tells the story in the other order, for which the estimate is biased and nothing is promised.
+        words.append("the opponent chooses f_t before u_t is drawn, and keeps to this bound for certain")
+    else:
+        words.append("the drift does not depend on what is played")
+    return tuple(words)
+
+
+def _plan(
+    theorem: str,
+    dim: int,
+    horizon: int,
+    lipschitz: float,
+    *,
+    step: float,
+    radius: float,
+    least: float,
+    shrinkage: float = 0.0,
+    **rest: Any,
+) -> Plan:
+    law: Literal["gaussian", "sphere"] = "sphere" if "inner_radius" in rest else "gaussian"
+    alpha = contraction(dim=dim, lipschitz=lipschitz, step=step, radius=radius, law=law)
+    least_horizon = max(1, math.ceil(round(least, 9)))
+    if horizon < least_horizon:
+        warnings.warn(
+            f"{theorem} needs a horizon of at least {least_horizon}, not {horizon}: plan for more rounds, or read step"
+            " and radius as a first guess without a guarantee",
+            stacklevel=3,
+        )
+    return Plan(
+        theorem=theorem,
+        dim=dim,
+        horizon=horizon,
+        lipschitz=lipschitz,
+        step=step,
+        radius=radius,
+        shrinkage=shrinkage,
+        contraction=alpha,
+        least_horizon=least_horizon,
+        **rest,
+    )

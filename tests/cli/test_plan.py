@@ -1,0 +1,74 @@
+"""`trimtab plan`, through a real shell."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from trimtab import theory
+
+PROGRAM = Path(sys.executable).with_name("trimtab")
+USUAL = ["convex-lipschitz", "--dim", "36", "--horizon", "1000", "--lipschitz", "2"]
+
+
+def plan(*words, status=0):
+    done = subprocess.run([PROGRAM, "plan", *words], capture_output=True, text=True, timeout=60)
+    assert done.returncode == status, done.stderr
+    return done
+
+
+def test_a_table_with_step_radius_and_bound():
+    done = plan(*USUAL, "--distance", "1", "--variation", "0.1")
+    for word in ("Theorem 3.2", "step η", "0.0001657", "contraction α", "smallest horizon", "bound: drift", "41.23"):
+        assert word in done.stdout
+    assert "note" not in done.stderr
+
+
+def test_json_is_what_the_library_says():
+    found = json.loads(plan(*USUAL, "--distance", "1", "--variation", "0.1", "--json").stdout)
+    expected = theory.convex_lipschitz(dim=36, horizon=1000, lipschitz=2.0, distance=1.0)
+    assert (found["step"], found["radius"], found["holds"]) == (expected.step, expected.radius, True)
+    assert found["bound"]["terms"] == expected.bound(variation=0.1).terms
+    assert found["bound"]["per_step"] == expected.bound(variation=0.1).per_step
+
+
+@pytest.mark.parametrize(
+    ("words", "note"),
+    [
+        (USUAL, "give also --variation"),
+        ([*USUAL, "--variation", "0.1"], "give also --distance"),
+        ([*USUAL, "--distance", "100", "--variation", "0.1"], "needs a horizon of at least 10000, not 1000"),
+        (
+            ["nonconvex-smooth", "--dim", "3", "--horizon", "9", "--lipschitz", "1", "--smoothness", "1"],
+            "give also --gap",
+        ),
+    ],
+)
+def test_what_is_missing_for_the_guarantee_is_said(words, note):
+    done = plan(*words)
+    assert note in done.stderr
+    assert "bound, total" not in done.stdout
+    assert any(note in n for n in json.loads(plan(*words, "--json").stdout)["notes"])
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["convex-lipschitz", "--dim", "3", "--horizon", "9"], "needs --lipschitz (L₀, how much the cost changes"),
+        (["convex-smooth", *USUAL[1:]], "needs --smoothness (L₁"),
+        ([*USUAL, "--smoothness", "1"], "does not use --smoothness: leave it out, or choose convex-smooth"),
+        ([*USUAL, "--gap", "1"], "does not use --gap"),
+        ([*USUAL[:-1], "-2"], "lipschitz=-2.0 must be a finite number above 0"),
+        ([*USUAL, "--distance", "1", "--variation", "-1"], "variation=-1.0 must be"),
+        (["concave"], "there is no theorem 'concave': choose one of convex-lipschitz"),
+        ([*USUAL, "--setting", "magic"], "setting='magic' is unknown"),
+    ],
+)
+def test_bad_input_is_one_clear_line(words, reason):
+    done = plan(*words, status=2)
+    assert reason in done.stderr
+    assert "Traceback" not in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert done.stdout == ""

@@ -1,0 +1,193 @@
+"""The theorems, tried out: on problems that satisfy their assumptions by construction, the mean regret over many lanes
+stays below the bound at several horizons and dimensions, and grows with the horizon as promised, or more slowly.
+
+Growth is measured at d = 2: the steps of the theorems need about 64·d² rounds to cover the distance to the optimum, and
+until then any regret grows like T.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import trimtab as tt
+from trimtab import theory
+from trimtab.lab import run
+from trimtab.problems import Absolute, make
+
+LANES, SEED = 48, 11
+HORIZONS = (400, 1600, 6400)
+
+
+def exponent(horizons, regrets):
+    return np.polyfit(np.log(horizons), np.log(regrets), 1)[0]
+
+
+def upper(values):
+    """The mean over lanes, and two standard errors more."""
+    return values.mean() + 2 * values.std() / math.sqrt(len(values))
+
+
+def plan_for(problem, horizon, distance, **more):
+    if math.isfinite(problem.smoothness):
+        return theory.convex_smooth(
+            dim=problem.dim, horizon=horizon, lipschitz=problem.lipschitz, smoothness=problem.smoothness,
+            distance=distance, **more,
+        )  # fmt: skip
+    return theory.convex_lipschitz(
+        dim=problem.dim, horizon=horizon, lipschitz=problem.lipschitz, distance=distance, **more
+    )
+
+
+@pytest.mark.parametrize(("id", "promise"), [("absolute-v1", 3 / 4), ("maximum-v1", 3 / 4), ("logcosh-v1", 2 / 3)])
+@pytest.mark.parametrize("known", [True, False])
+def test_convex_regret_stays_below_the_bound_and_grows_as_promised(id, promise, known):
+    """The level wanders (V_f = 0.2 for certain), the optimum stays: R is the distance at the start."""
+    problem = make(id, dim=2, drift="none", offset=0.2, scale=1.5, distance=1.2, rotate=True)
+    regrets = []
+    for horizon in HORIZONS:
+        plan = plan_for(problem, horizon, 1.2 if known else None)
+        regret = run(problem, plan.method(), rounds=horizon, trials=LANES, seed=SEED).regret()[:, -1]
+        for tight in (False, True):
+            assert upper(regret) < plan.bound(variation=problem.variation, distance=1.2, tight=tight).total
+        regrets.append(regret.mean())
+    assert exponent(HORIZONS, regrets) < promise + 0.05
+
+
+@pytest.mark.parametrize("id", ["absolute-v1", "maximum-v1", "logcosh-v1"])
+@pytest.mark.parametrize("dim", [1, 8, 30])
+def test_convex_bounds_in_other_dimensions(id, dim):
+    problem = make(id, dim=dim, drift="none", offset=0.3, scale=0.7)
+    for horizon in (200, 2000):
+        more = {"exponent": 1.0} if id == "absolute-v1" else {}  # Remark 3.3: for L₀ < 1
+        plan = plan_for(problem, horizon, 1.0, **more)
+        record = run(problem, plan.method(), rounds=horizon, trials=LANES, seed=SEED)
+        assert upper(record.regret()[:, -1]) < plan.bound(variation=problem.variation, tight=True).total
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.3])
+def test_an_optimum_that_moves_and_noise(noise):
+    """Jumps of 0.05 every 50 rounds: the best fixed point is no farther than the start plus the way that it went.
+
+    With noise, V_{f,ξ} takes the place of V_f (Section 5).
+    """
+    setting = "stochastic" if noise else "deterministic"
+    for horizon in (200, 600):
+        problem = make("logcosh-v1", dim=4, drift="jumps", every=50, speed=0.001, offset=0.05, noise=noise)
+        way = 1.0 + 0.05 * horizon / 50
+        plan = plan_for(problem, horizon, way, setting=setting)
+        record = run(problem, plan.method(), rounds=horizon, trials=24, seed=SEED, static=True, evidence=True)
+        assert upper(record.regret("static")[:, -1]) < plan.bound(variation=problem.variation, tight=True).total
+        seen = theory.measure(record)
+        assert seen.variation.low <= problem.variation
+        assert seen.lipschitz.low <= problem.lipschitz
+        assert seen.smoothness.low <= problem.smoothness
+
+
+@pytest.mark.parametrize(
+    ("kind", "offset"), [("lipschitz", 0.0), ("lipschitz", 0.05), ("smooth", 0.0), ("smooth", 0.05)]
+)
+def test_nonconvex_slopes_stay_below_the_bound_and_grow_as_promised(kind, offset):
+    """On an egg box ∇f_δ = exp(−δ²/2w²)·∇f exactly; the level is a martingale, so that W_T = 0 and W̃_T = T·offset²."""
+    sums = []
+    for horizon in HORIZONS:
+        problem = make("sines-v1", dim=2, drift="none", offset=offset, scale=1.3, distance=1.5)
+        some = {"dim": 2, "horizon": horizon, "lipschitz": 1.3}
+        if kind == "smooth":
+            plan = theory.nonconvex_smooth(**some, smoothness=problem.smoothness)
+        else:
+            plan = theory.nonconvex_lipschitz(**some, accuracy=1.5)
+        record = run(problem, plan.method(), rounds=horizon, trials=LANES, seed=SEED, gradients=True)
+        lowered = math.exp(-(plan.radius**2) / 2)
+        squares = record.regret("gradient")[:, -1] * (lowered**2 if kind == "lipschitz" else 1.0)
+        gap = lowered * record.cost[:, 0].mean()
+        assert upper(squares) < plan.bound(gap=gap, squared=horizon * offset**2, tight=True).total
+        sums.append(squares.mean())
+    if kind == "smooth" and offset:  # W̃_T grows like T: the theorem promises nothing
+        assert "promises nothing" in " ".join(plan.assumptions)
+    else:
+        assert exponent(HORIZONS, sums) < 1 / 2 + 0.05
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fenced(Absolute):
+    """The same function, which must not be measured outside a ball that is not about its optimum."""
+
+    @property
+    def domain(self):
+        return tt.Ball(1.5, centre=np.full(self.dim, 0.3))
+
+    def start(self, seed, trials, first=0):
+        return np.tile(self.domain.centre, (trials, 1))
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+def test_feasible_queries_stay_below_their_bound_and_inside(dim):
+    regrets = []
+    for horizon in HORIZONS:
+        problem = Fenced(dim=dim, drift="none", offset=0.2)
+        plan = theory.convex_lipschitz_feasible(
+            dim=dim, horizon=horizon, lipschitz=1.0, inner_radius=1.5, outer_radius=1.5
+        )
+        record = run(problem, plan.method(), rounds=horizon, trials=LANES, seed=SEED)
+        assert upper(record.regret()[:, -1]) < plan.bound(variation=0.2, tight=True).total
+        regrets.append(record.regret()[:, -1].mean())
+    assert exponent(HORIZONS, regrets) < 3 / 4 + 0.05
+    tuner = tt.Tuner(problem.start(0, 1)[0], plan.method(), domain=problem.domain, seed=SEED)
+    world = problem.world(SEED, 1)
+    for t in range(500):
+        trial = tuner.ask()
+        assert problem.domain.contains(trial.x, tolerance=0.0)
+        tuner.tell(trial, float(world.measure(t, trial.x[None, None])[0, 0]))
+
+
+@pytest.mark.parametrize("id", ["absolute-v1", "logcosh-v1"])
+@pytest.mark.parametrize(("boldness", "offset", "slack"), [(1.0, 0.2, 400.0), (8.0, 0.2, 400.0), (1.0, 20.0, 3.0)])
+def test_the_second_moment_along_the_run(id, boldness, offset, slack):
+    """E‖ĝ_t‖² ≤ α·E‖ĝ_{t−1}‖² + D in every round, and below the closed form; also at 8 times the step, while α < 1.
+
+    16(d+4)² is far above what a smooth slope gives; where drift dominates, the bound is within a factor of 3.
+    """
+    problem = make(id, dim=5, drift="walk", speed=0.1, offset=offset, scale=2.0)
+    plan = plan_for(problem, 300, 1.0)
+    method = tt.Method(estimator=tt.Residual(), directions=tt.Gaussian(), radius=plan.radius, step=boldness * plan.step)
+    record = run(problem, method, rounds=300, trials=256, seed=SEED, evidence=True)
+    some = {"dim": 5, "lipschitz": 2.0, "radius": plan.radius}
+    alpha = theory.contraction(**some, step=boldness * plan.step)
+    assert alpha < 1
+    added = theory.perturbation(**some, variation=problem.variation)
+    moment = record.evidence["moment"].mean(0)
+    assert moment[0] == 0  # the first measurement only anchors
+    assert (moment[1:] <= alpha * moment[:-1] + added).all()
+    limit = theory.second_moment(**some, step=boldness * plan.step, variation=problem.variation)
+    assert moment.max() < limit < slack * moment[1:].mean()
+    assert theory.diagnose(record)["second moment"].verdict == "holds"
+
+
+def test_an_opponent_who_does_not_see_the_direction_is_covered():
+    """Appendix I with f_t chosen before u_t is drawn."""
+    regrets = []
+    for horizon in HORIZONS:
+        problem = make("adversary-v1", dim=2, order="before", power=0.5)
+        plan = plan_for(problem, horizon, 1.0, setting="adversarial")
+        record = run(problem, plan.method(), rounds=horizon, trials=LANES, seed=SEED, evidence=True)
+        assert upper(record.regret()[:, -1]) < plan.bound(variation=0.5, tight=True).total
+        regrets.append(record.regret()[:, -1].mean())
+        bias = record.evidence["lean"][:, 1:].mean(1)
+        assert abs(bias.mean()) < 4 * bias.std() / math.sqrt(LANES)
+    assert exponent(HORIZONS, regrets) < 2 / 3 + 0.05
+
+
+def test_an_opponent_who_sees_the_direction_is_not():
+    """… and after: the bias is −√(2/π)·V_f/δ along the slope, the regret outgrows T, and the diagnosis says why."""
+    regrets = []
+    for horizon in HORIZONS:
+        problem = make("adversary-v1", dim=2, order="after", power=0.5)
+        plan = plan_for(problem, horizon, 1.0, setting="adversarial")
+        record = run(problem, plan.method(), rounds=horizon, trials=LANES, seed=SEED, evidence=True)
+        expected = -math.sqrt(2 / math.pi) * 0.5 / plan.radius
+        assert record.evidence["lean"][:, 1:].mean() == pytest.approx(expected, rel=0.1)
+        regrets.append(record.regret()[:, -1].mean())
+    assert exponent(HORIZONS, regrets) > 1.0
+    assert theory.diagnose(record)["unbiased"].verdict == "fails"
