@@ -269,7 +269,7 @@ LEFT: dict[str, Callable[[Any, Problem], None]] = {
     "absolute-v1": landscape(),
     "logcosh-v1": landscape(),
     "maximum-v1": landscape(rotate=True),
-    "sines-v1": landscape(),
+    "sines-v1": landscape(width=0.15),
     "rosenbrock-v1": landscape(),
     "peaks-v1": peaks,
     "pricing-v1": prices,

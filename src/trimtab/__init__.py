@@ -6,7 +6,7 @@
 >>> tuner.tell(trial, 3.4)
 """
 
-from trimtab import checks, theory
+from trimtab import checks, lab, problems, theory
 from trimtab.core import Setup, State, ask, init, tell
 from trimtab.directions import Gaussian, Paired, Rademacher, Sphere
 from trimtab.domains import Ball, Box, Domain, Everywhere, Halfspace, Intersection, Polytope, Product, Simplex
@@ -50,9 +50,11 @@ __all__ = [
     "checks",
     "high_pass",
     "init",
+    "lab",
     "methods",
     "modified_two_point",
     "one_point",
+    "problems",
     "residual",
     "tell",
     "theory",
