@@ -15,7 +15,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import trimtab
 from trimtab.lab.record import Record
 
 Cell = dict[str, Any]
@@ -27,7 +26,7 @@ BACKENDS = {"loky": "joblib", "dask": "dask[distributed]", "ray": "ray"}
 @cache
 def code_version() -> str:
     """A hash of the package's source: results of other code are not mistaken for this one's."""
-    root = Path(trimtab.__file__).parent
+    root = Path(__file__).parents[1]
     digest = hashlib.sha256()
     for file in sorted(root.rglob("*.py")):
         digest.update(str(file.relative_to(root)).encode())

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from trimtab.problems.base import Array, Problem, number, register
-from trimtab.problems.moving import Drift, Lipschitz, Moving, MovingWorld
+from trimtab.problems.moving import Drift, Lipschitz, Moving, MovingWorld, SmoothLipschitz
 
 
 @register("quadratic-v1")
@@ -121,7 +121,7 @@ class Absolute(Lipschitz):
 
 @register("logcosh-v1")
 @dataclass(frozen=True, kw_only=True)
-class LogCosh(Lipschitz):
+class LogCosh(SmoothLipschitz):
     """f_t(x) = (L₀·w/√d)·Σ_j log cosh(z_j/w) + b_t, z = R(x − c_t): L₀-Lipschitz, and smooth with L₁ = L₀/(w√d).
 
     A parabola near the optimum, a cone (|z_j| − w·log 2) far from it; w is the `width` of the round part.
@@ -132,16 +132,6 @@ class LogCosh(Lipschitz):
     """
 
     id = "logcosh-v1"
-
-    width: float = 0.5
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        number("width", self.width, above=True)
-
-    @property
-    def smoothness(self) -> float:
-        return self.scale / (self.width * math.sqrt(self.dim))
 
     def height(self, z: Array) -> Array:
         a = np.abs(z / self.width)

@@ -9,7 +9,7 @@ import numpy as np
 
 from trimtab.domains import Box, Domain
 from trimtab.problems.base import ONCE, Array, Path, Problem, World, number, reflect, register, whole
-from trimtab.problems.moving import Lipschitz, Moving
+from trimtab.problems.moving import Moving, SmoothLipschitz
 
 
 @register("rosenbrock-v1")
@@ -55,7 +55,7 @@ class Rosenbrock(Moving):
 
 @register("sines-v1")
 @dataclass(frozen=True, kw_only=True)
-class Sines(Lipschitz):
+class Sines(SmoothLipschitz):
     """f_t(x) = (L₀·w/√d)·Σ_j (1 − cos(z_j/w)) + b_t, z = R(x − c_t): an egg box, bounded, L₁ = L₀/(w√d).
 
     All hollows are equally deep; the optimiser given is the one near which it starts. Smoothing by N(0, δ²I) only
@@ -69,14 +69,6 @@ class Sines(Lipschitz):
     id = "sines-v1"
 
     width: float = 1.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        number("width", self.width, above=True)
-
-    @property
-    def smoothness(self) -> float:
-        return self.scale / (self.width * math.sqrt(self.dim))
 
     def height(self, z: Array) -> Array:
         terms = 2.0 * np.sin(0.5 * z / self.width) ** 2

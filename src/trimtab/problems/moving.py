@@ -94,6 +94,21 @@ class Lipschitz(Moving):
         return self.scale
 
 
+@dataclass(frozen=True, kw_only=True)
+class SmoothLipschitz(Lipschitz):
+    """… and smooth, h(z) = (L₀·w/√d)·Σ_j k(z_j/w) with |k′|, |k″| ≤ 1: L₁ = L₀/(w√d), w the `width`."""
+
+    width: float = 0.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        number("width", self.width, above=True)
+
+    @property
+    def smoothness(self) -> float:
+        return self.scale / (self.width * math.sqrt(self.dim))
+
+
 class MovingWorld(World):
     """A realisation of a `Moving` problem: c_t, b_t and R of each trial."""
 
