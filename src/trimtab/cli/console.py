@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Annotated
 
@@ -53,18 +53,26 @@ def _program(
 
 
 @contextmanager
-def progress_bar(names: list[str], *, show: bool) -> Iterator[Report | None]:
-    """One bar for the whole work, with the time that is left."""
+def whole_bar(title: str, *, show: bool) -> Iterator[Callable[[str, float], None] | None]:
+    """One bar for the whole work, with the time that is left: report(what, share of the whole)."""
     if not show:
         yield None
         return
     columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()
     with Progress(*columns, console=err, transient=True) as bar:
-        task = bar.add_task("comparing", total=len(names))
-        shares = [0.0] * len(names)
+        task = bar.add_task(title, total=1.0)
+        yield lambda what, share: bar.update(task, completed=share, description=what)
+
+
+@contextmanager
+def progress_bar(names: list[str], *, show: bool) -> Iterator[Report | None]:
+    """The same for pieces of equal size: report(n, share of piece n)."""
+    shares = [0.0] * len(names)
+    with whole_bar("comparing", show=show) as whole:
 
         def report(n: int, share: float) -> None:
             shares[n] = share
-            bar.update(task, completed=sum(shares), description=f"{names[n]}")
+            if whole:
+                whole(names[n], sum(shares) / len(names))
 
-        yield report
+        yield report if whole else None

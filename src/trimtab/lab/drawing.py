@@ -25,6 +25,7 @@ COLOURS = {
 }
 OTHERS = ("#000000", "#F0E442", "#882255", "#44AA99")
 DASHES = {"still": ":", "two-point": "--", "two-point-forward": "--"}
+COMMON = "-common"  # a method whose two queries meet the same noise: its own colour, dash-dotted
 
 
 def draw_comparison(comparison: Comparison, folder: str | Path) -> list[Path]:
@@ -42,7 +43,7 @@ def draw_comparison(comparison: Comparison, folder: str | Path) -> list[Path]:
             band(axis, np.arange(1, values.shape[1] + 1), values, records[name], name)
         axis.set(xlabel="round", ylabel=f"{label}, median and quartiles", yscale=_scale(curves))
         axis.legend(frameon=False)
-        files += _save(figure, folder / ("regret" if of == "centre" else "incurred"))
+        files += save(figure, folder / ("regret" if of == "centre" else "incurred"))
     if any(r.variance_rounds.size for name, r in records.items() if name != "still"):
         figure, axis = _figure(comparison, "Variance of the gradient estimate (trace), at each method's own iterate")
         for name, record in records.items():
@@ -50,19 +51,25 @@ def draw_comparison(comparison: Comparison, folder: str | Path) -> list[Path]:
                 band(axis, record.variance_rounds, record.variance, record, name)
         axis.set(xlabel="round", ylabel="variance, median and quartiles", yscale="log")
         axis.legend(frameon=False)
-        files += _save(figure, folder / "variance")
+        files += save(figure, folder / "variance")
     return files
 
 
 def band(axis: Any, x: NDArray[Any], values: Array, record: Record, name: str) -> None:
     """Median line and quartile band over trials; where they are infinite, the line ends."""
     low, middle, high = (np.where(np.isfinite(q), q, np.nan) for q in quantiles(values))
-    colour = COLOURS.get(name) or OTHERS[sum(map(ord, name)) % len(OTHERS)]
+    colour = colour_of(name)
     out = int(record.diverged.sum())
     label = f"{name}: {out} of {record.trials} diverged" if out else name
-    axis.plot(x, middle, DASHES.get(name, "-"), color=colour, lw=1.8, label=label)
+    dash = "-." if name.endswith(COMMON) else DASHES.get(name, "-")
+    axis.plot(x, middle, dash, color=colour, lw=1.8, label=label)
     top = np.where(np.isnan(high) & ~np.isnan(middle), np.nanmax([*high, *middle, 0.0]) * 10, high)
     axis.fill_between(x, low, top, color=colour, alpha=0.18, lw=0)
+
+
+def colour_of(name: str) -> str:
+    """The colour of a method, in every picture the same."""
+    return COLOURS.get(name.removesuffix(COMMON)) or OTHERS[sum(map(ord, name)) % len(OTHERS)]
 
 
 def _running_mean(record: Record, of: str) -> Array:
@@ -78,20 +85,28 @@ def _scale(curves: dict[str, Array]) -> str:
 
 
 def _figure(comparison: Comparison, title: str) -> tuple[Any, Any]:
+    figure, (axis,) = panels(1, (7, 4.4))
+    any_record = next(iter(comparison.records.values()))
+    axis.set_title(f"{title}\n{comparison.problem.id}, {any_record.trials} trials", fontsize=11)
+    return figure, axis
+
+
+def panels(columns: int, size: tuple[float, float], rows: int = 1, **options: Any) -> tuple[Any, list[Any]]:
+    """A figure and its axes, row by row."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise ImportError('pictures need matplotlib: pip install "trimtab[lab]"') from error
-    figure = Figure(figsize=(7, 4.4), layout="constrained")
-    axis = figure.add_subplot()
-    any_record = next(iter(comparison.records.values()))
-    axis.set_title(f"{title}\n{comparison.problem.id}, {any_record.trials} trials", fontsize=11)
-    axis.grid(alpha=0.25)
-    axis.spines[["top", "right"]].set_visible(False)
-    return figure, axis
+    figure = Figure(figsize=size, layout="constrained")
+    axes = list(figure.subplots(rows, columns, squeeze=False, **options).ravel())
+    for axis in axes:
+        axis.grid(alpha=0.25)
+        axis.spines[["top", "right"]].set_visible(False)
+    return figure, axes
 
 
-def _save(figure: Any, path: Path) -> list[Path]:
+def save(figure: Any, path: Path) -> list[Path]:
+    """The figure as .svg and .png."""
     files = [path.with_suffix(suffix) for suffix in (".svg", ".png")]
     for file in files:
         figure.savefig(file, dpi=150)

@@ -91,6 +91,14 @@ class Record:
         """Which trials diverged: `(trials,)`."""
         return self.diverged_at >= 0
 
+    def select(self, trials: slice) -> Record:
+        """Some of the trials."""
+        arrays = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("about", "evidence")}
+        parts = {name: values if name == "variance_rounds" else values[trials] for name, values in arrays.items()}
+        return Record(
+            **parts, evidence={name: values[trials] for name, values in self.evidence.items()}, about=self.about
+        )
+
     def regret(self, kind: str = "dynamic", of: str = "centre") -> Array:
         """Accumulated regret, `(trials, rounds)`.
 

@@ -57,6 +57,7 @@ def simulate(
     static: bool = False,
     evidence: bool = False,
     variance_at: Sequence[int] = (),
+    variance_of: slice = slice(None),
     resamples: int = 64,
     progress: Progress | None = None,
 ) -> dict[str, Record]:
@@ -67,6 +68,7 @@ def simulate(
     gradients: record ‖∇f_t(x_t)‖². static: find the best fixed point in hindsight, for the static regret.
     evidence: record what the assumptions of the theory speak of (`trimtab.lab.evidence`; about three times the work).
     variance_at: rounds at which each estimator is resampled, at its own iterate and at one common to all methods.
+    variance_of: the coordinates that count in it.
     progress: called with the share that is done.
     """
     arguments = dict(locals())
@@ -103,7 +105,8 @@ def simulate(
                 book.enter("distance", t, np.sqrt(np.square(centres - best[:, None]).sum(-1)))
             if t in variance_at and t > 0:
                 common = x0 if best is None else best
-                found = np.concatenate([r.variances(world, t, common, seed, first, resamples) for r in runners], axis=2)
+                how = (t, common, seed, first, resamples, variance_of)
+                found = np.concatenate([r.variances(world, *how) for r in runners], axis=2)
                 found[0][book.diverged] = np.inf
                 book.variances.append((t, np.where(np.isnan(found), np.inf, found)))
             if witness:
@@ -200,7 +203,7 @@ class _Runner:
         self.before = self.state
         self.state = core.tell(self.setup, self.state, lanes if lanes.shape[1] > 1 else lanes[:, 0])
 
-    def variances(self, world: World, t: int, common: Array, seed: int, first: int, resamples: int) -> Array:
+    def variances(self, world: World, t: int, common: Array, seed: int, first: int, resamples: int, of: slice) -> Array:
         """Trace of the covariance of ĝ_t over fresh directions (of this round and of the anchor's) and noise.
 
         `(2, trials, members)`: at each method's own iterates, and at the common one.
@@ -227,7 +230,7 @@ class _Runner:
                 state = State(t, np.repeat(later, resamples, axis=0), memory, (), self._last(t - 1), 0, ())
                 values = self._resampled(world, setup, state, resamples)
                 estimates = core.estimate(setup, state, values).reshape(trials, resamples, dim)
-                found[which, :, k] = estimates.var(axis=1, ddof=1).sum(-1)
+                found[which, :, k] = estimates[:, :, of].var(axis=1, ddof=1).sum(-1)
         return found
 
     def _last(self, t: int) -> Any:

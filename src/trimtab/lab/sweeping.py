@@ -45,27 +45,29 @@ def _plainly(value: Any) -> Any:
 
 
 def sweep(
-    compute: Callable[..., Record],
+    compute: Callable[..., Any],
     cells: Sequence[Cell],
     *,
     jobs: int = 1,
     backend: str = "loky",
     folder: str | Path | None = None,
     report: Report | None = None,
-) -> list[Record | None]:
+    load: Callable[[Path], Any] = Record.load,
+) -> list[Any]:
     """compute(cell) for every cell; None for those that an interruption (Ctrl-C) left undone.
 
     folder: where finished cells are kept; None keeps nothing. report(n, share): cell n is done to this share.
+    load: reads what the `save(path)` of a result wrote.
     """
     if backend not in BACKENDS:
         raise ValueError(f"backend={backend!r} is unknown: choose from {', '.join(BACKENDS)}")
-    results: list[Record | None] = [_kept(cell, folder) for cell in cells]
+    results = [_kept(cell, folder, load) for cell in cells]
     missing = [n for n, result in enumerate(results) if result is None]
     for n, result in enumerate(results):
         if result is not None and report:
             report(n, 1.0)
 
-    def done(n: int, record: Record) -> None:
+    def done(n: int, record: Any) -> None:
         results[n] = record
         if folder is not None:
             record.save(Path(folder) / "cells" / key(cells[n]))
@@ -88,20 +90,20 @@ def _share(report: Report, n: int) -> Callable[[float], None]:
     return lambda share: report(n, min(share, 0.999))
 
 
-def _kept(cell: Cell, folder: str | Path | None) -> Record | None:
+def _kept(cell: Cell, folder: str | Path | None, load: Callable[[Path], Any]) -> Any:
     if folder is None:
         return None
     try:
-        return Record.load(Path(folder) / "cells" / key(cell))
+        return load(Path(folder) / "cells" / key(cell))
     except (OSError, ValueError, TypeError, KeyError):  # not there, or half written: compute it
         return None
 
 
-def _numbered(compute: Callable[..., Record], n: int, cell: Cell) -> tuple[int, Record]:
+def _numbered(compute: Callable[..., Any], n: int, cell: Cell) -> tuple[int, Any]:
     return n, compute(cell)
 
 
-def _spread(compute: Callable[..., Record], cells: Sequence[Cell], missing: list[int], jobs: int, backend: str) -> Any:
+def _spread(compute: Callable[..., Any], cells: Sequence[Cell], missing: list[int], jobs: int, backend: str) -> Any:
     """Pairs (n, record), as they are finished."""
     try:
         from joblib import Parallel, delayed, parallel_config

@@ -1,0 +1,63 @@
+"""`trimtab paper`: both experiments of the paper, its figures, and a verdict on each claim."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from trimtab.cli.console import app, err, out, whole_bar
+from trimtab.paper import reproduce
+from trimtab.storage import cache_folder
+
+COLOURS = {"holds": "blue", "partly": "yellow", "fails": "red"}
+
+
+@app.command("paper", epilog="Example: trimtab paper --quick")
+def reproduce_paper(
+    folder: Annotated[Path, typer.Option("--out", help="Where to write.")] = Path("out/paper"),
+    quick: Annotated[bool, typer.Option("--quick", help="A first look, under a minute.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="The long runs: allocation with 10 000 rounds.")] = False,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Processes (default: all cores).")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same numbers.")] = 0,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Compute again what is finished already.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the claims as JSON, and nothing else.")] = False,
+) -> None:
+    """Reproduce the paper: experiments, figures, and an honest verdict on each of its claims.
+
+    Writes report.html (open it in a browser; it needs nothing else), results.json and the figures. Takes a few minutes;
+    what is finished is kept, and a second run, or one after Ctrl-C, goes on from there.
+    """
+    if quick and full:
+        raise ValueError("--quick and --full contradict each other: choose one")
+    mode = "quick" if quick else "full" if full else "default"
+    with whole_bar("reproducing", show=not as_json or err.is_terminal) as report:
+        found = reproduce(
+            folder,
+            mode=mode,
+            seed=seed,
+            jobs=jobs or os.cpu_count(),
+            cache=None if fresh else cache_folder(),
+            report=report,
+        )
+    if found.results is None:
+        err.print(
+            f"interrupted: {found.done} of {found.of} pieces are finished; the same command goes on with the rest"
+        )
+        raise typer.Exit(130)
+    if as_json:
+        print(json.dumps(found.results["claims"], indent=1, ensure_ascii=False))
+        return
+    table = Table(title=f"The paper's claims ({mode}, seed {seed})", title_justify="left")
+    for column in ("claim", "where", "verdict"):
+        table.add_column(column)
+    for claim in found.results["claims"]:
+        verdict = claim["verdict"]
+        table.add_row(escape(claim["claim"]), escape(claim["where"]), f"[{COLOURS[verdict]}]{verdict}[/]")
+    out.print(table)
+    out.print(f"Open {escape(str(folder / 'report.html'))}; the numbers are in results.json.", soft_wrap=True)

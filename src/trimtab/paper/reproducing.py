@@ -1,0 +1,82 @@
+"""All of it, from nothing to a page: compute the cells, judge the claims, draw the figures, write the report."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from trimtab.lab import Record
+from trimtab.lab.sweeping import sweep
+from trimtab.paper.cells import cells, compute, load
+from trimtab.paper.claims import claims
+from trimtab.paper.experiments import MODES, experiments
+from trimtab.paper.figures import draw
+from trimtab.paper.report import write_report
+from trimtab.paper.results import gather
+from trimtab.storage import write_atomically
+
+Report = Callable[[str, float], None]
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """What came of it; without results if it was interrupted."""
+
+    folder: Path
+    done: int
+    of: int
+    results: dict[str, Any] | None = None
+
+
+def reproduce(
+    folder: str | Path,
+    *,
+    mode: str = "default",
+    seed: int = 0,
+    jobs: int | None = None,
+    cache: str | Path | None = None,
+    report: Report | None = None,
+) -> Reproduction:
+    """Both experiments, the four figures and more, and a verdict on each claim, in `folder`.
+
+    mode: "quick", "default" or "full". jobs: processes (all cores). cache: where finished cells are kept.
+    report: called with the name of what was finished last, and the share of the whole that is done.
+    """
+    if mode not in MODES:
+        raise ValueError(f"mode={mode!r} is unknown: choose from {', '.join(MODES)}")
+    jobs = jobs or os.cpu_count() or 1
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    chosen = MODES[mode]
+    planned = experiments(chosen)
+    work = cells(chosen, planned, seed)
+    names, weights = list(work), [cell["weight"] for cell in work.values()]
+    shares = [0.0] * len(names)
+
+    def progress(n: int, share: float) -> None:
+        shares[n] = share
+        if report:
+            report(names[n], sum(s * w for s, w in zip(shares, weights, strict=True)) / sum(weights))
+
+    found = sweep(compute, list(work.values()), jobs=jobs, folder=cache, report=progress, load=load)
+    finished = {name: result for name, result in zip(names, found, strict=True) if result is not None}
+    if len(finished) < len(names):
+        return Reproduction(folder, len(finished), len(names))
+    records: dict[str, dict[str, Record]] = {
+        e.id: {name: finished[f"{e.id}/{name}"] for name in e.methods} for e in planned.values()
+    }
+    tables = {name: result.data for name, result in finished.items() if not isinstance(result, Record)}
+    results = gather(chosen, seed, planned, records, tables)
+    results["claims"] = claims(results)
+    if report:
+        report("drawing", 1.0)
+    figures = draw(folder, seed, planned, records, tables)
+    results["figures"] = {name: [file.name for file in files] for name, files in figures.items()}
+    text = json.dumps(results, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    write_atomically(folder / "results.json", text.encode())
+    write_report(folder, results, figures)
+    return Reproduction(folder, len(names), len(names), results)
