@@ -6,13 +6,13 @@ BIN := .venv/bin
 .DEFAULT_GOAL := help
 
 help:
-	@echo "make run    run the README's example; it draws out/tracking.png"
+	@echo "make run    reproduce the paper: out/paper/report.html, in a few minutes"
 	@echo "make test   lint, types, import layers, tests"
 	@echo "make long   a million hostile queries for the domains with a solver, too (minutes)"
 	@echo "make bench  the benchmarks, as ratios within one run"
 
 run: .venv/dev
-	$(BIN)/python examples/tracking.py --out out/tracking.png
+	$(BIN)/trimtab paper --out out/paper
 
 test: lint types imports tests
 

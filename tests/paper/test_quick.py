@@ -1,0 +1,108 @@
+"""`trimtab paper --quick`, end to end through a real shell: files, schema, links, and a second run."""
+
+import base64
+import json
+import os
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from html.parser import HTMLParser
+from importlib.resources import files
+from pathlib import Path
+
+import jsonschema
+
+from trimtab.lab.sweeping import sweep
+from trimtab.paper import MODES, experiments
+from trimtab.paper.cells import cells, compute, load
+
+PROGRAM = Path(sys.executable).with_name("trimtab")
+
+
+class Page(HTMLParser):
+    """The ids, links and pictures of a page."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.ids, self.links, self.pictures, self.others = set(), [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        found = dict(attributes)
+        self.ids.add(found.get("id"))
+        if tag == "a":
+            self.links.append(found["href"])
+        elif tag == "img":
+            self.pictures.append(found)
+        elif tag in ("script", "link", "iframe"):
+            self.others.append(tag)
+
+
+def test_the_quick_mode_end_to_end(tmp_path):
+    environment = {**os.environ, "TRIMTAB_CACHE": str(tmp_path / "cache"), "COLUMNS": "120"}
+
+    def paper(*words):
+        return subprocess.run(
+            [PROGRAM, "paper", "--quick", *words], cwd=tmp_path, env=environment, capture_output=True, text=True,
+            timeout=600,
+        )  # fmt: skip
+
+    done = paper()
+    assert done.returncode == 0, done.stderr
+    assert "report.html" in done.stdout
+    folder = tmp_path / "out" / "paper"
+    results = json.loads((folder / "results.json").read_text())
+    schema = json.loads((files("trimtab.paper") / "results.schema.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(results, schema)
+    assert "cost_over_zeta" in results["experiments"]["allocation"]["methods"]["residual"]
+    for names in results["figures"].values():
+        for name in names:
+            assert (folder / name).stat().st_size > 5000
+    for name in ("figure-1a", "figure-1b", "figure-2a", "figure-2b", "incurred", "sensitivity", "limits", "toy"):
+        assert [Path(f).suffix for f in results["figures"][name]] == [".svg", ".png"]
+
+    text = (folder / "report.html").read_text()
+    page = Page(text)
+    assert page.others == []  # nothing is loaded from elsewhere
+    assert len(page.pictures) == len(results["figures"])
+    for picture in page.pictures:
+        kind, _, data = picture["src"].partition(",")
+        assert kind == "data:image/svg+xml;base64"
+        assert ElementTree.fromstring(base64.b64decode(data)).tag.endswith("svg")
+        assert len(picture["alt"]) > 20
+    for link in page.links:
+        assert link == "https://arxiv.org/abs/2010.07378" or link.removeprefix("#") in page.ids
+    for claim in results["claims"]:
+        assert claim["verdict"] in text
+    assert "url(http" not in text
+    assert text.count("http") == text.count("https://arxiv.org")
+    assert str(tmp_path) not in text
+
+    again = paper("--json")  # from the cells that are finished
+    assert json.loads(again.stdout) == results["claims"]
+    assert json.loads((folder / "results.json").read_text()) == results
+    kept = len(list((tmp_path / "cache" / "cells").glob("*")))
+    assert kept >= len(cells(MODES["quick"], experiments(MODES["quick"]), 0))
+
+
+def test_numbers_do_not_depend_on_the_number_of_processes():
+    work = cells(MODES["quick"], experiments(MODES["quick"]), 3)
+    some = [work[name] for name in ("lqr-r1/residual", "lqr-r3-sigma-0.1/two-point-common", "lemmas", "feasible")]
+    one, two = (sweep(compute, some, jobs=jobs, load=load) for jobs in (1, 2))
+    for a, b in zip(one, two, strict=True):
+        if hasattr(a, "data"):
+            assert a.data == b.data
+        else:
+            assert a.about == b.about
+            assert (a.cost == b.cost).all()
+            assert (a.variance == b.variance).all()
+
+
+def test_contradicting_words_are_one_clear_line(tmp_path):
+    done = subprocess.run(
+        [PROGRAM, "paper", "--quick", "--full"], cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 2
+    assert "--quick and --full contradict each other: choose one" in done.stderr
+    assert not list(tmp_path.iterdir())
