@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help run test lint types imports tests long bench constraints clean
+.PHONY: help run test lint types imports tests long bench peers constraints clean
 .DEFAULT_GOAL := help
 
 help:
@@ -10,6 +10,7 @@ help:
 	@echo "make test   lint, types, import layers, tests"
 	@echo "make long   a million hostile queries for the domains with a solver, too (minutes)"
 	@echo "make bench  the benchmarks, as ratios within one run"
+	@echo "make peers  other optimisers on drifting problems (installs them, with PyTorch; an hour)"
 
 run: .venv/dev
 	$(BIN)/trimtab paper --out out/paper
@@ -36,7 +37,10 @@ bench: .venv/bench
 	$(BIN)/python benchmarks/overhead.py
 	$(BIN)/python benchmarks/lab.py
 
-.venv/dev .venv/bench: .venv/%: pyproject.toml constraints.txt
+peers: .venv/peers
+	$(BIN)/python benchmarks/peers.py
+
+.venv/dev .venv/bench .venv/peers: .venv/%: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "trimtab needs Python >= 3.11, and $(PYTHON) is older: make PYTHON=python3.12 ..."; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -44,8 +48,8 @@ bench: .venv/bench
 	@touch $@
 
 # After an upgrade that the tests approve of: names and versions only.
-constraints: .venv/dev .venv/bench
-	$(BIN)/python -m pip freeze --exclude-editable | sed 's/ @ .*//' > constraints.txt
+constraints: .venv/dev .venv/bench .venv/peers
+	$(BIN)/python -m pip freeze --exclude-editable | sed 's/ @ .*//; s/+cpu//' > constraints.txt
 
 clean:
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis out dist
