@@ -1,0 +1,13 @@
+"""Studies that tune a real system for weeks and survive anything: `Study`, and the loop behind `trimtab tune`.
+
+>>> from trimtab.live import Knob
+>>> Knob(name="batch", low=1, high=512, start=32, type="integer", scale="log").unit
+''
+"""
+
+from trimtab.live.diagnostics import Diagnostics, Finding
+from trimtab.live.knobs import Knob, Knobs
+from trimtab.live.store import Event, Store, StoreError
+from trimtab.live.study import Study, Trial
+
+__all__ = ["Diagnostics", "Event", "Finding", "Knob", "Knobs", "Store", "StoreError", "Study", "Trial"]
