@@ -5,9 +5,27 @@
 ''
 """
 
+from trimtab.live.config import Config, Guard, read_config
 from trimtab.live.diagnostics import Diagnostics, Finding
 from trimtab.live.knobs import Knob, Knobs
+from trimtab.live.runner import Report, Runner, Stopped
 from trimtab.live.store import Event, Store, StoreError
 from trimtab.live.study import Study, Trial
 
-__all__ = ["Diagnostics", "Event", "Finding", "Knob", "Knobs", "Store", "StoreError", "Study", "Trial"]
+__all__ = [
+    "Config",
+    "Diagnostics",
+    "Event",
+    "Finding",
+    "Guard",
+    "Knob",
+    "Knobs",
+    "Report",
+    "Runner",
+    "Stopped",
+    "Store",
+    "StoreError",
+    "Study",
+    "Trial",
+    "read_config",
+]

@@ -15,7 +15,7 @@ import socket
 import time
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 from urllib.parse import quote
@@ -77,6 +77,10 @@ class StoreError(OSError):
     """The store cannot be read or written; the message says why and what to do. Nothing was changed."""
 
 
+class NoStore(StoreError):
+    """There is no store at that place yet."""
+
+
 class Event(NamedTuple):
     """What happened: one line of a study's history."""
 
@@ -117,6 +121,7 @@ class Store:
     def __init__(self, where: str | os.PathLike[str], *, create: bool = True) -> None:
         self.url = _url(where)
         self._lock_file: IO[str] | None = None
+        self._held: int | None = None
         self.lite = self.url.get_backend_name() == "sqlite"
         self.where = self.url.render_as_string(hide_password=True)
         if self.lite:
@@ -132,6 +137,10 @@ class Store:
 
     def close(self) -> None:
         """Let go of the database and of the study that was held."""
+        if self._held is not None:
+            with suppress(StoreError), self._transaction() as db:  # only a courtesy: the lock is what counts
+                db.execute(sa.update(_studies).where(_studies.c.id == self._held).values(holder=None))
+            self._held = None
         self._db.close()
         self._engine.dispose()
         if self._lock_file is not None:
@@ -250,6 +259,7 @@ class Store:
         me = f"{getpass.getuser()}@{socket.gethostname()}, process {os.getpid()}, since {time.strftime('%F %T')}"
         with self._transaction() as db:
             db.execute(sa.update(_studies).where(_studies.c.id == study.id).values(holder=me))
+        self._held = study.id
 
     def _lock(self, study: Saved) -> bool:
         if not self.lite:
@@ -275,7 +285,7 @@ class Store:
             raise ValueError(f"{self.where} is no file: a study that has to survive needs one, for example trimtab.db")
         if not path.exists() or path.stat().st_size == 0:
             if not create:
-                raise StoreError(f"there is no store {path}: give its place with --store, or start a study first")
+                raise NoStore(f"there is no store {path}: give its place with --store, or start a study first")
             if not path.parent.is_dir():
                 raise StoreError(f"{path.parent} is not a folder: make it first, or choose another store")
             return
@@ -300,7 +310,7 @@ class Store:
             version = self._db.scalar(sa.select(_meta.c.version)) or 0
             self._refuse_newer(version)
         elif not create:
-            raise StoreError(f"there are no studies in {self.where}: give the place of the store with --store")
+            raise NoStore(f"there are no studies in {self.where}: give the place of the store with --store")
         else:
             version = 0
         self._db.commit()

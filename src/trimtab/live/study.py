@@ -16,7 +16,7 @@ from trimtab import core, storage
 from trimtab.core import Setup, State
 from trimtab.live.diagnostics import Diagnostics, Finding
 from trimtab.live.knobs import Knob, Knobs, Setting, rounding
-from trimtab.live.store import Event, Saved, Store
+from trimtab.live.store import Event, NoStore, Saved, Store
 from trimtab.methods import Method
 from trimtab.tuner import Trial as Point
 from trimtab.tuner import Tuner
@@ -114,6 +114,18 @@ class Study:
             store.close()
             raise
 
+    @staticmethod
+    def exists(where: str | os.PathLike[str], name: str) -> bool:
+        """Whether there is a study of that name; makes nothing."""
+        try:
+            store = Store(where, create=False)
+        except NoStore:
+            return False
+        try:
+            return store.find(name) is not None
+        finally:
+            store.close()
+
     def __enter__(self) -> Study:
         return self
 
@@ -134,6 +146,11 @@ class Study:
     def centre(self) -> Setting:
         """The operating point now: the nearest setting the system can take."""
         return self.knobs.setting(self.setup.outward(self.state.centre))
+
+    @property
+    def start(self) -> Setting:
+        """Where the system was when the study began."""
+        return self.knobs.setting(self.knobs.start)
 
     def ask(self) -> Trial:
         """The next trial; the same one until it is told or skipped."""
@@ -158,12 +175,11 @@ class Study:
         """There is no value: the round passes and nothing moves. The note says why."""
         self.tell(trial, None, note)
 
-    def held(self, value: float | None, note: str | None = None) -> None:
-        """A measurement at the centre instead of a probe: recorded, but nothing is learnt; ends a row of failures."""
+    def held(self, setting: Setting, value: float | None, note: str | None = None) -> None:
+        """A measurement at rest instead of a probe: recorded, but nothing is learnt; ends a row of failures."""
         with self._lock:
             diagnostics = self.diagnostics.missed() if value is None else replace(self.diagnostics, failures=0)
-            query = list(self.centre.values())
-            self._record("hold", self.state, diagnostics, self.round, value, query, note)
+            self._record("hold", self.state, diagnostics, self.round, value, list(setting.values()), note)
 
     def undo(self, round: int) -> None:
         """Back to the state in which `round` was the next one; recorded, and itself to be undone."""
@@ -177,12 +193,12 @@ class Study:
             state = storage.state_from_json(self.setup, event.state)
             self._record("undo", state, Diagnostics(), round, note=f"from round {self.round}")
 
-    def reset(self) -> None:
+    def reset(self, failures: int = 0) -> None:
         """Back to where the system was at first, with nothing learnt; the round numbers go on."""
         with self._lock:
             fresh = core.init(self.setup, self.knobs.start)
             state = fresh._replace(round=self.round, skipped=self.state.skipped)
-            self._record("reset", state, Diagnostics(), self.round, note="to start")
+            self._record("reset", state, Diagnostics(failures=failures), self.round, note="to start")
 
     def events(self, after: int = -1) -> Iterator[Event]:
         """The history, oldest first; thinned where it is old."""
