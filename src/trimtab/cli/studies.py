@@ -159,7 +159,7 @@ def _write_csv(study: Study, events: list[Event]) -> None:
     write(["seq", "time", "round", "kind", "value", *names, *(f"centre_{name}" for name in names), "undo", "note"])
     for event in events:
         when = time.strftime("%Y-%m-%dT%H:%M:%S%z", time.localtime(event.time))
-        query: list[Any] = list(event.query or [""] * len(names))
+        query: list[Any] = [""] * len(names) if event.query is None else [*event.query]
         reach = "" if event.state is None else event.round + (event.kind in ("tell", "skip"))
         write([event.seq, when, event.round, event.kind, event.value, *query, *event.centre, reach, event.note])
 

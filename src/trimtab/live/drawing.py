@@ -78,11 +78,11 @@ def _draw_moves(axis: Any, events: list[Event], knobs: tuple[Knob, ...]) -> None
     x = np.array([e.seq for e in events])
     steps = np.maximum(np.diff(x), 1)  # where events were thinned, a move is the mean of several
     axis.vlines(x[1:], 0, np.linalg.norm(np.diff(centres, axis=0), axis=1) / steps * 100, color=BLUE, lw=0.6)
-    axis.set(ylabel="move (% of range)")
+    axis.set(ylabel="move (%)")
     axis.set_ylim(bottom=0)
 
 
-def _smooth(y: np.ndarray[Any, Any], window: float = 20.0) -> np.ndarray[Any, Any]:
+def _smooth(y: np.ndarray[Any, Any], window: float = 10.0) -> np.ndarray[Any, Any]:
     smooth, mean = np.empty_like(y), math.nan
     for k, value in enumerate(y):
         mean = value if k == 0 else mean + (value - mean) * max(1 / (k + 1), 1 / window)

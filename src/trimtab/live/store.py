@@ -123,7 +123,7 @@ class Store:
         self._lock_file: IO[str] | None = None
         self._held: int | None = None
         self.lite = self.url.get_backend_name() == "sqlite"
-        self.where = self.url.render_as_string(hide_password=True)
+        self.where = (self.url.database or str(where)) if self.lite else self.url.render_as_string(hide_password=True)
         if self.lite:
             self._check_file(create)
         self._engine = _engine(self.url, self.lite)

@@ -42,8 +42,6 @@ class Study:
     """
 
     def __init__(self, store: Store, saved: Saved, *, keep: int = KEEP, held: bool = True) -> None:
-        if isinstance(keep, bool) or not isinstance(keep, int) or keep < 1000:
-            raise ValueError(f"keep={keep!r} is too few: give a whole number of rounds, at least 1000")
         if held:
             store.hold(saved)
             saved = store.load(saved.name)
@@ -88,6 +86,8 @@ class Study:
         """
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", name):
             raise ValueError(f"name={name!r} is no name for a study: use letters, digits, - and _, at most 64")
+        if isinstance(keep, bool) or not isinstance(keep, int) or keep < 1000:
+            raise ValueError(f"keep={keep!r} is too few: give a whole number of rounds, at least 1000")
         wanted = None if knobs is None else Knobs.of(knobs)
         store = Store(where, create=wanted is not None)
         try:
