@@ -13,7 +13,6 @@ import json
 import os
 import socket
 import time
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -263,8 +262,8 @@ class Store:
 
     def _lock(self, study: Saved) -> bool:
         if not self.lite:
-            key = zlib.crc32(study.name.encode())
-            taken = bool(self._db.scalar(sa.text("SELECT pg_try_advisory_lock(7461, :key - 2147483648)"), {"key": key}))
+            lock = sa.text("SELECT pg_try_advisory_lock(7461, CAST(:id AS integer))")
+            taken = bool(self._db.scalar(lock, {"id": study.id}))
             self._db.commit()
             return taken
         import fcntl
