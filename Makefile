@@ -35,6 +35,7 @@ long: .venv/dev
 bench: .venv/bench
 	$(BIN)/python benchmarks/overhead.py
 	$(BIN)/python benchmarks/lab.py
+	$(BIN)/python benchmarks/live.py
 
 .venv/dev .venv/bench: .venv/%: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -220,12 +220,10 @@ def test_old_history_is_thinned_by_the_rule(tmp_path):
         assert all(seq in events for seq in range(1601, 2602))
         old = sorted(seq for seq in events if seq <= 1600)
         assert old == sorted({0, 702, *range(10, 1601, 10)})
-        assert all(events[seq].state is not None for seq in range(1601, 2602))
-        assert [seq for seq in old if events[seq].state] == sorted({0, 702, *range(100, 1601, 100)})
         study.undo(1199)  # the event 1200 told round 1198
         assert study.round == 1199
-        with pytest.raises(ValueError, match="is not kept"):
-            study.undo(1150)
+        with pytest.raises(ValueError, match="the state before round 1155 is not kept"):
+            study.undo(1155)
         study.undo(2600)
         assert tt.storage.state_to_json(study.state) == tt.storage.state_to_json(state)
 

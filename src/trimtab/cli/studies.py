@@ -150,18 +150,18 @@ def _flat(study: Study, event: Event) -> dict[str, Any]:
     names = [knob.name for knob in study.knobs.all]
     query = None if event.query is None else dict(zip(names, event.query, strict=True))
     centre = dict(zip(names, event.centre, strict=True))
-    return {**event._asdict(), "query": query, "centre": centre, "state": event.state is not None}
+    told = {key: getattr(event, key) for key in ("seq", "time", "round", "kind", "value", "note")}
+    return {**told, "query": query, "centre": centre}
 
 
 def _write_csv(study: Study, events: list[Event]) -> None:
     names = [knob.name for knob in study.knobs.all]
     write = csv.writer(sys.stdout, lineterminator="\n").writerow
-    write(["seq", "time", "round", "kind", "value", *names, *(f"centre_{name}" for name in names), "undo", "note"])
+    write(["seq", "time", "round", "kind", "value", *names, *(f"centre_{name}" for name in names), "note"])
     for event in events:
         when = time.strftime("%Y-%m-%dT%H:%M:%S%z", time.localtime(event.time))
         query: list[Any] = [""] * len(names) if event.query is None else [*event.query]
-        reach = "" if event.state is None else event.round + (event.kind in ("tell", "skip"))
-        write([event.seq, when, event.round, event.kind, event.value, *query, *event.centre, reach, event.note])
+        write([event.seq, when, event.round, event.kind, event.value, *query, *event.centre, event.note])
 
 
 def _print_study(study: Study, events: list[Event]) -> None:

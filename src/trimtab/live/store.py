@@ -28,8 +28,7 @@ VERSION = 1
 MIGRATIONS: dict[int, tuple[str, ...]] = {}
 """version → the statements that lead to it from the one before."""
 PATIENCE = 10.0  # seconds to wait for a locked database
-RECENT = 1000  # events that keep the state they led to
-EVERY = 100  # before those, every so manieth does; also how often the store is thinned
+EVERY = 100  # how often, in events, the history is thinned
 ROUTINE = ("tell", "skip", "hold")
 """The kinds of events that are thinned; the others (start, undo, reset, setup, import) are kept."""
 
@@ -61,7 +60,7 @@ _events = sa.Table(
     sa.Column("centre", sa.Text, nullable=False),
     sa.Column("time", sa.Double, nullable=False),
     sa.Column("note", sa.Text),
-    sa.Column("state", sa.Text),
+    sa.Column("state", sa.Text, nullable=False),
     sqlite_with_rowid=False,  # one tree, in the order of the rounds
 )
 _update = (
@@ -95,8 +94,8 @@ class Event(NamedTuple):
     """The operating point afterwards, in the units of the knobs."""
     time: float
     note: str | None
-    state: str | None
-    """The tuner's state afterwards; older events have lost theirs."""
+    state: str
+    """The tuner's state afterwards, to go back to."""
 
 
 class Saved(NamedTuple):
@@ -226,18 +225,11 @@ class Store:
             for row in db.execute(chosen.order_by(_events.c.seq)):
                 yield _event(row)
 
-    def last(self, study: Saved, kind: str) -> Event | None:
-        """The newest event of a kind."""
-        chosen = sa.select(*_events.c[1:]).where(_events.c.study == study.id, _events.c.kind == kind)
-        with self._transaction() as db:
-            row = db.execute(chosen.order_by(_events.c.seq.desc()).limit(1)).first()
-        return None if row is None else _event(row)
-
     def before_round(self, study: Saved, round: int) -> Event | None:
-        """The newest event after which `round` was the next one, if its state is still kept."""
+        """The newest event after which `round` was the next one, if it is still kept."""
         routine = _events.c.kind.in_(ROUTINE[:2])
         led = sa.or_(sa.and_(routine, _events.c.round == round - 1), sa.and_(~routine, _events.c.round == round))
-        chosen = sa.select(*_events.c[1:]).where(_events.c.study == study.id, _events.c.state.is_not(None), led)
+        chosen = sa.select(*_events.c[1:]).where(_events.c.study == study.id, led)
         with self._transaction() as db:
             row = db.execute(chosen.order_by(_events.c.seq.desc()).limit(1)).first()
         return None if row is None else _event(row)
@@ -390,8 +382,6 @@ def _durable_server(connection: Any, _: Any) -> None:
 def _thin(db: sa.Connection, study: int, seq: int, keep: int) -> None:
     """Of the events older than `keep` every 10th stays, older than 10·keep every 100th, and so on; see docs/live.md."""
     routine = sa.and_(_events.c.study == study, _events.c.kind.in_(ROUTINE))
-    passing = _events.c.seq.between(seq - RECENT - EVERY + 1, seq - RECENT)
-    db.execute(sa.update(_events).where(routine, passing, _events.c.seq % EVERY != 0).values(state=None))
     age, every = keep, 10
     while age <= seq:
         passing = _events.c.seq.between(seq - age - EVERY + 1, seq - age)

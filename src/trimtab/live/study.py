@@ -185,10 +185,10 @@ class Study:
         """Back to the state in which `round` was the next one; recorded, and itself to be undone."""
         with self._lock:
             event = self._store.before_round(self._saved, round)
-            if event is None or event.state is None:
+            if event is None:
                 raise ValueError(
-                    f"the state before round {round} is not kept: the last 1000 rounds are, and every 100th before,"
-                    f" of {self.round} so far; see trimtab show {self.name} --csv"
+                    f"the state before round {round} is not kept: of {self.round} rounds so far the last {self._keep}"
+                    f" are, and every 10th, 100th, … before; trimtab show {self.name} --csv lists them"
                 )
             state = storage.state_from_json(self.setup, event.state)
             self._record("undo", state, Diagnostics(), round, note=f"from round {self.round}")
