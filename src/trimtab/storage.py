@@ -153,6 +153,8 @@ def _pack(value: Any, arrays: dict[str, Any] | None) -> Any:
             name = f"array{len(arrays)}"
             arrays[name] = value
             return {"array": name}
+        if value.dtype.kind == "f" and np.isfinite(value).all():
+            return value.tolist()
         return [_pack(v, arrays) for v in value]
     if isinstance(value, np.generic | np.ndarray):
         value = value.item()

@@ -154,6 +154,8 @@ def test_a_server_that_goes_away_and_comes_back(server):
         with pytest.raises(StoreError, match="nothing"):
             run(study, 1)
         assert study.state is state
+        with pytest.raises(StoreError, match=r"the connection to .* was lost: open the study again"):
+            run(study, 1)  # the lock went with the connection
     with Study.open(url, "restart") as study:
         assert study.round == 5
         run(study, 5)

@@ -8,7 +8,6 @@ both of which end with their process, so that nothing has to be tidied up after 
 
 from __future__ import annotations
 
-import getpass
 import json
 import os
 import socket
@@ -120,6 +119,7 @@ class Store:
         self.url = _url(where)
         self._lock_file: IO[str] | None = None
         self._held: int | None = None
+        self._lost = False
         self.lite = self.url.get_backend_name() == "sqlite"
         self.where = (self.url.database or str(where)) if self.lite else self.url.render_as_string(hide_password=True)
         if self.lite:
@@ -135,10 +135,10 @@ class Store:
 
     def close(self) -> None:
         """Let go of the database and of the study that was held."""
-        if self._held is not None:
+        if self._held is not None and not self._lost:
             with suppress(StoreError), self._transaction() as db:  # only a courtesy: the lock is what counts
                 db.execute(sa.update(_studies).where(_studies.c.id == self._held).values(holder=None))
-            self._held = None
+        self._held = None
         self._db.close()
         self._engine.dispose()
         if self._lock_file is not None:
@@ -199,6 +199,8 @@ class Store:
 
     def record(self, study: Saved, event: Event, diagnostics: str, keep: int, setup: Any = None) -> None:
         """Append the event, replace the state; on the disk when this returns. Older events are thinned by the way."""
+        if self._lost:
+            raise StoreError(f"the connection to {self.where} was lost: open the study again, nothing is lost")
         with self._transaction() as db:
             done = db.execute(
                 _update,
@@ -247,7 +249,8 @@ class Store:
         if not free:
             holder = self.load(study.name).holder or "another process"
             raise StoreError(f"study {study.name!r} is held by {holder}: stop that first, or use another name")
-        me = f"{getpass.getuser()}@{socket.gethostname()}, process {os.getpid()}, since {time.strftime('%F %T')}"
+        user, since = os.environ.get("USER", os.getuid()), time.strftime("%F %T")
+        me = f"{user}@{socket.gethostname()}, process {os.getpid()}, since {since}"
         with self._transaction() as db:
             db.execute(sa.update(_studies).where(_studies.c.id == study.id).values(holder=me))
         self._held = study.id
@@ -308,9 +311,8 @@ class Store:
         if version == VERSION:
             return
         with self._db.begin():
-            # Writing or locking first, so that two that make the tables at once take turns.
-            first = "PRAGMA application_id=1953656173" if self.lite else "SELECT pg_advisory_xact_lock(7461, 0)"
-            self._db.exec_driver_sql(first)
+            # Python's sqlite3 begins no transaction before DDL. And two that make the tables at once take turns.
+            self._db.exec_driver_sql("BEGIN IMMEDIATE" if self.lite else "SELECT pg_advisory_xact_lock(7461, 0)")
             if not sa.inspect(self._db).has_table(_meta.name):
                 _schema.create_all(self._db)
                 self._db.execute(sa.insert(_meta), {"version": VERSION})
@@ -333,6 +335,7 @@ class Store:
         except sa.exc.DBAPIError as error:
             if error.connection_invalidated:
                 self._db.rollback()
+                self._lost = self._held is not None  # and the lock with it: it must not write on a new connection
             reason = str(error.orig).strip().splitlines()[0] if str(error.orig).strip() else type(error.orig).__name__
             raise StoreError(f"{self.where}: {reason}: {_remedy(reason)}") from None
 
@@ -364,12 +367,10 @@ def _engine(url: sa.URL, writable: bool) -> sa.Engine:
     engine = sa.create_engine(url, connect_args=patience)
     if writable:
         sa.event.listen(engine, "connect", _durable_file)
-        sa.event.listen(engine, "begin", lambda db: db.exec_driver_sql("BEGIN"))  # Python's own come too late
     return engine
 
 
 def _durable_file(connection: Any, _: Any) -> None:
-    connection.isolation_level = None
     connection.execute("PRAGMA journal_mode=WAL")
     connection.execute("PRAGMA synchronous=FULL")
 
@@ -410,6 +411,7 @@ def _remedy(reason: str) -> str:
         "locked": "another program has the database locked for long: end it, or wait, and start again",
         "not a database": "this file is something else, or damaged: choose another store, or restore it from a copy",
         "malformed": "the file is damaged: restore it from a copy",
+        "nique": "another process made this study at the same moment: start again",
         "onnection": "is the server running, and the address right? Start again when it is back, nothing is lost",
     }.items():
         if sign in reason:

@@ -311,7 +311,7 @@ class Study:
         """Everything that changes goes through here: first the disk, then the memory."""
         if not self._held:
             raise ValueError(f"study {self.name!r} was opened to look at: use Study.open to change it")
-        centre = self.knobs.values(self.setup.outward(state.centre))
+        centre = self.knobs.values(state.centre.tolist())  # with bounds of 0 and 1, scaled coordinates are shares
         event = Event(self.seq + 1, round, kind, value, query, centre, time.time(), note, storage.state_to_json(state))
         self._store.record(self._saved, event, json.dumps(diagnostics.to_dict()), self._keep, setup)
         self.state, self.diagnostics, self.seq, self._open = state, diagnostics, event.seq, None
