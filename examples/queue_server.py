@@ -3,7 +3,7 @@
     python examples/queue_server.py --out out/queue_server.png
 
 starts a small HTTP server, and `trimtab tune` sets its two knobs. The server collects requests into batches and hands
-each to a backend, which takes 5 ms a batch and 0.5 ms a request (a wait: it stands for a database). Small batches
+each to a backend, which takes 10 ms a batch and 0.5 ms a request (a wait: it stands for a database). Small batches
 choke under a high load, large ones let requests wait for company under a low one, and every worker has its price.
 One round is half a second of real requests, sent at random times at the rate of that round; the value is their
 mean latency in ms plus 2 for each worker. Afterwards the same rounds are measured with the knobs left where they were.
@@ -56,7 +56,7 @@ class Server:
             asyncio.get_running_loop().create_task(self.work(jobs))
 
     async def work(self, jobs):
-        await asyncio.sleep(0.005 + 0.0005 * len(jobs))
+        await asyncio.sleep(0.010 + 0.0005 * len(jobs))
         for job in jobs:
             job.set_result(None)
         self.busy -= 1
@@ -173,12 +173,12 @@ def draw(events, still, out):
     axes[0].set(
         ylabel="requests/s", title="A real server under a changing load, tuned by trimtab from one number a round"
     )
-    kernel = np.ones(9) / 9
     for values, colour, label in ((still, "0.5", "knobs left alone"), (value, "#0072B2", "trimtab")):
         axes[1].plot(x, values, ".", ms=3, color=colour, alpha=0.5)
-        axes[1].plot(x[4:-4], np.convolve(values, kernel, "valid"), color=colour, lw=1.8, label=label)
+        middle = np.median(np.lib.stride_tricks.sliding_window_view(values, 9), axis=1)
+        axes[1].plot(x[4:-4], middle, color=colour, lw=1.8, label=f"{label} (median of 9)")
     axes[1].set(ylabel="latency (ms) + 2 a worker", ylim=(0, 1.15 * np.quantile(np.concatenate([still, value]), 0.98)))
-    axes[1].legend(frameon=False, ncols=2)
+    axes[1].legend(loc="center right")
     for axis, (name, limits) in zip(axes[2:], {"batch": (1, 64), "workers": (1, 16)}.items(), strict=True):
         axis.plot(x, [event["query"][name] for event in events], ".", ms=3, color="0.5", alpha=0.6)
         axis.plot(x, [event["centre"][name] for event in events], color="#0072B2")

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trimtab.live.knobs import Knob
 from trimtab.live.store import Event
 from trimtab.live.study import Study
+
+Array = NDArray[np.float64]
 
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "0.55"
 
@@ -82,9 +84,10 @@ def _draw_moves(axis: Any, events: list[Event], knobs: tuple[Knob, ...]) -> None
     axis.set_ylim(bottom=0)
 
 
-def _smooth(y: np.ndarray[Any, Any], window: float = 10.0) -> np.ndarray[Any, Any]:
-    smooth, mean = np.empty_like(y), math.nan
-    for k, value in enumerate(y):
-        mean = value if k == 0 else mean + (value - mean) * max(1 / (k + 1), 1 / window)
-        smooth[k] = mean
-    return smooth
+def _smooth(y: Array) -> Array:
+    """The mean of the neighbours in time; shorter at the ends."""
+    width = max(len(y) // 60, 2)
+    sums = np.concatenate([[0.0], np.cumsum(y)])
+    k = np.arange(len(y))
+    low, high = np.maximum(k - width, 0), np.minimum(k + width + 1, len(y))
+    return np.asarray((sums[high] - sums[low]) / (high - low))
