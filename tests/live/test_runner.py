@@ -174,17 +174,20 @@ def test_approval_waits_for_a_person(config):
     study = config("echo", "1", more="[guard]\napproval = true\n")
     with study.open() as opened:
         runner, seen = Runner(study, opened), []
-        thread = threading.Thread(target=lambda: seen.extend(runner.rounds(2)))
+        thread = threading.Thread(target=lambda: [seen.append(report) for report in runner.rounds(2)])
         thread.start()
-        time.sleep(0.5)
+        while not seen:
+            time.sleep(0.05)
         assert opened.round == 0
         for approve in (True, False):
             with Study.look(study.where, "a") as other:
                 proposed, round = other.decide(approve=approve), opened.round
-            while opened.round == round:
+            while opened.round == round or (approve and len(seen) < 3):
                 time.sleep(0.05)
             assert proposed.id == round
         thread.join()
+        with Study.look(study.where, "a") as other, pytest.raises(ValueError, match="proposes nothing now"):
+            other.decide(approve=True)
     assert [report.kind for report in seen] == ["note", "tell", "note", "skip"]
     assert seen[0].setting == seen[1].setting
     assert seen[-1].note == "rejected"

@@ -96,8 +96,9 @@ class Config:
     folder: Path = Path()
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str):
-            raise ValueError(f"name={self.name!r} is no text: write it in quotes")
+        for name in ("name", "store"):
+            if not isinstance(getattr(self, name), str):
+                raise ValueError(f"{name}={getattr(self, name)!r} is no text: write it in quotes")
         _choice("goal", self.goal, "minimise", "maximise")
         _choice("method", self.method, *(name for name in methods if "two-point" not in name))
         if self.value is not None and not (isinstance(self.value, str) and self.value):

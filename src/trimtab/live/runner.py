@@ -53,10 +53,11 @@ class Runner:
             if done and self.stop.wait(self.config.pause):
                 break
             yield from self._wait_for_quiet_hours()
-            approved = True if self._failing else (yield from self._wait_for_approval())
+            held, setting = self._plan()
+            approved = yield from self._wait_for_approval(setting)
             if self.stop.is_set():
                 break
-            report = self._held_round() if self._failing else self._round() if approved else self._rejected()
+            report = self._round(held, setting, approved)
             done += 1
             yield report
             if report.value is not None and (why := self.config.guard.beyond(report.value)):
@@ -64,31 +65,26 @@ class Runner:
                 raise Stopped(f"{why}: the run has ended; look at the system, then start again")
         self._leave()
 
-    @property
-    def _failing(self) -> bool:
-        most = self.config.guard.failures
-        return most is not None and self.study.diagnostics.failures >= most
-
-    def _round(self) -> Report:
-        trial = self.study.ask()
-        value, note = self.measure(trial.knobs, trial.id)
-        self.study.tell(trial, value, note)
-        return Report("skip" if value is None else "tell", trial.id, trial.knobs, value, note)
-
-    def _rejected(self) -> Report:
-        trial = self.study.ask()
-        self.study.skip(trial, "rejected")
-        return Report("skip", trial.id, trial.knobs, None, "rejected")
-
-    def _held_round(self) -> Report:
-        """Too many failures in a row: no probes, until a measurement at the centre (or at the start) succeeds."""
+    def _plan(self) -> tuple[bool, Setting]:
+        """What to set next: a probe; or after too many failures in a row, to hold still until one succeeds."""
         guard, study = self.config.guard, self.study
-        if guard.on_failures == "start" and study.diagnostics.failures == guard.failures:
-            study.reset(failures=guard.failures)
-        setting = study.start if guard.on_failures == "start" else study.centre
-        value, note = self.measure(setting, study.round)
-        study.held(setting, value, note)
-        return Report("hold", study.round, setting, value, note)
+        failures = study.diagnostics.failures
+        if guard.failures is None or failures < guard.failures:
+            return False, study.ask().knobs
+        if guard.on_failures == "hold":
+            return True, study.centre
+        if failures == guard.failures:
+            study.reset(failures=failures)
+        return True, study.start
+
+    def _round(self, held: bool, setting: Setting, approved: bool) -> Report:
+        study, round = self.study, self.study.round
+        value, note = self.measure(setting, round) if approved else (None, "rejected")
+        if held:
+            study.held(setting, value, note)
+        else:
+            study.tell(round, value, note)
+        return Report("hold" if held else "skip" if value is None else "tell", round, setting, value, note)
 
     def _wait_for_quiet_hours(self) -> Iterator[Report]:
         said = False
@@ -99,16 +95,16 @@ class Runner:
             if self.stop.wait(POLL):
                 return
 
-    def _wait_for_approval(self) -> Generator[Report, None, bool]:
+    def _wait_for_approval(self, setting: Setting) -> Generator[Report, None, bool]:
         """Whether the round may be run: at once, unless a person has to say so."""
         if not self.config.guard.approval:
             return True
         said = False
         while (decision := self.study.decision()) is None:
             if not said:
-                trial = self.study.ask()
+                self.study.propose(setting)
                 how = f"proposed: waiting for trimtab approve {self.study.name}"
-                yield Report("note", trial.id, trial.knobs, None, how)
+                yield Report("note", self.study.round, setting, None, how)
             said = True
             if self.stop.wait(POLL):
                 return False

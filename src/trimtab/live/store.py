@@ -42,8 +42,8 @@ _studies = sa.Table(
     sa.Column("state", sa.Text, nullable=False),
     sa.Column("diagnostics", sa.Text, nullable=False),
     sa.Column("seq", sa.BigInteger, nullable=False),
-    sa.Column("approved", sa.BigInteger),
-    sa.Column("rejected", sa.BigInteger),
+    sa.Column("proposal", sa.Text),
+    sa.Column("decision", sa.Text),
     sa.Column("holder", sa.Text),
     sa.Column("created", sa.Float, nullable=False),
 )
@@ -106,8 +106,10 @@ class Saved(NamedTuple):
     state: str
     diagnostics: dict[str, Any]
     seq: int
-    approved: int | None
-    rejected: int | None
+    proposal: str | None
+    """What waits for a person's approval: JSON of [seq, round, setting]."""
+    decision: str | None
+    """The person's word on it: JSON of [seq, yes or no]."""
     holder: str | None
     created: float
 
@@ -236,11 +238,10 @@ class Store:
             row = db.execute(chosen.order_by(_events.c.seq.desc()).limit(1)).first()
         return None if row is None else _event(row)
 
-    def decide(self, study: Saved, *, approve: bool) -> None:
-        """A person's word on the round that is proposed."""
-        column = "approved" if approve else "rejected"
+    def note(self, study: Saved, **columns: str) -> None:
+        """Write down a proposal, or the decision on it, beside the state."""
         with self._transaction() as db:
-            db.execute(sa.update(_studies).where(_studies.c.id == study.id).values({column: study.seq}))
+            db.execute(sa.update(_studies).where(_studies.c.id == study.id).values(columns))
 
     def hold(self, study: Saved) -> None:
         """Become the only one who writes this study, or say who is."""

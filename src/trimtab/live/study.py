@@ -164,8 +164,7 @@ class Study:
         """The measured value; None or NaN if there is none. On the disk when this returns."""
         with self._lock:
             asked = self.ask()
-            id = trial.id if isinstance(trial, Trial | Point) else trial
-            state = core.tell(self.setup, self.state, value, id)
+            state = core.tell(self.setup, self.state, value, trial.id if isinstance(trial, Trial | Point) else trial)
             number = None if value is None or math.isnan(value) else float(value)
             diagnostics = self.diagnostics.missed() if number is None else self._measured(number, state)
             kind = "skip" if number is None else "tell"
@@ -205,17 +204,29 @@ class Study:
         with self._lock:
             yield from list(self._store.events(self._saved, after))
 
-    def decision(self) -> bool | None:
-        """Whether a person approved the trial that is open, or rejected it, or neither."""
+    def propose(self, setting: Setting) -> None:
+        """Say what would be set next, for a person to decide on."""
         with self._lock:
-            saved = self._store.load(self.name)
-        return True if saved.approved == self.seq else False if saved.rejected == self.seq else None
+            self._store.note(self._saved, proposal=json.dumps([self.seq, self.round, setting]))
+
+    def decision(self) -> bool | None:
+        """Whether a person approved what is proposed, or rejected it, or has not decided yet."""
+        with self._lock:
+            seq, word = json.loads(self._store.load(self.name).decision or "[null, null]")
+        return bool(word) if seq == self.seq else None
 
     def decide(self, *, approve: bool) -> Trial:
-        """A person's word on the trial that is open; whoever runs the study is waiting for it."""
+        """A person's word on what is proposed; whoever runs the study waits for it."""
         with self._lock:
-            self._store.decide(self._saved, approve=approve)
-            return self.ask()
+            saved = self._store.load(self.name)
+            seq, round, setting = json.loads(saved.proposal or "[null, null, null]")
+            if seq != saved.seq:
+                raise ValueError(
+                    f"study {self.name!r} proposes nothing now: it does while trimtab tune runs it,"
+                    " with approval = true under [guard]"
+                )
+            self._store.note(saved, decision=json.dumps([seq, approve]))
+            return Trial(round, setting)
 
     def findings(self) -> dict[str, Finding]:
         """The diagnostics, with advice where it is wanted."""
