@@ -55,6 +55,13 @@ def test_something_else_is_refused(tmp_path):
     refused(file, "not a database: this file is something else, or damaged")
 
 
+def test_the_database_of_another_program_is_refused(tmp_path):
+    with sqlite3.connect(tmp_path / "other.db") as db:
+        db.execute("CREATE TABLE customers (name TEXT)")
+    db.close()
+    refused(tmp_path / "other.db", "is the database of something else: choose another file")
+
+
 def test_a_damaged_store_is_refused(file):
     data = bytearray(file.read_bytes())
     data[4096 + 8 : 4096 + 3000] = os.urandom(2992)

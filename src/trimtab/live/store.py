@@ -128,11 +128,11 @@ class Store:
             self._check_file(create)
         self._engine = _engine(self.url, self.lite)
         with self._clearly():
+            self._db = self._engine.connect()
             try:
-                self._db = self._engine.connect()
                 self._set_up(create)
             except BaseException:
-                self._engine.dispose()
+                self.close()
                 raise
 
     def close(self) -> None:
@@ -290,8 +290,11 @@ class Store:
                 whole = db.exec_driver_sql("PRAGMA quick_check(1)").scalar()
                 if whole != "ok":
                     raise StoreError(f"{path} is damaged ({whole}): restore it from a copy")
-                if sa.inspect(db).has_table(_meta.name):
+                tables = sa.inspect(db).get_table_names()
+                if _meta.name in tables:
                     self._refuse_newer(db.scalar(sa.select(_meta.c.version)))
+                elif tables:
+                    raise StoreError(f"{path} is the database of something else: choose another file for the store")
         finally:
             engine.dispose()
 
@@ -301,27 +304,28 @@ class Store:
 
     def _set_up(self, create: bool) -> None:
         """Make the tables, or bring them up to date, all in one transaction."""
-        if sa.inspect(self._db).has_table(_meta.name):
-            version = self._db.scalar(sa.select(_meta.c.version)) or 0
-            self._refuse_newer(version)
-        elif not create:
+        version = self._version()
+        if version == 0 and not create:
             raise NoStore(f"there are no studies in {self.where}: give the place of the store with --store")
-        else:
-            version = 0
+        self._refuse_newer(version)
         self._db.commit()
         if version == VERSION:
             return
         with self._db.begin():
             # Python's sqlite3 begins no transaction before DDL. And two that make the tables at once take turns.
             self._db.exec_driver_sql("BEGIN IMMEDIATE" if self.lite else "SELECT pg_advisory_xact_lock(7461, 0)")
-            if not sa.inspect(self._db).has_table(_meta.name):
+            version = self._version()
+            if version == 0:
                 _schema.create_all(self._db)
                 self._db.execute(sa.insert(_meta), {"version": VERSION})
-                return
-            for number in range(version + 1, VERSION + 1):
+            for number in range(version + 1, VERSION + 1) if version else ():
                 for statement in MIGRATIONS[number]:
                     self._db.exec_driver_sql(statement)
-            self._db.execute(sa.update(_meta).values(version=VERSION))
+                self._db.execute(sa.update(_meta).values(version=number))
+
+    def _version(self) -> int:
+        """Of the tables that are there; 0 if there are none."""
+        return (self._db.scalar(sa.select(_meta.c.version)) or 0) if sa.inspect(self._db).has_table(_meta.name) else 0
 
     @contextmanager
     def _transaction(self) -> Iterator[sa.Connection]:
