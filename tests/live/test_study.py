@@ -10,6 +10,7 @@ import pytest
 import trimtab as tt
 from trimtab.live import StoreError, Study
 from trimtab.live import store as storing
+from trimtab.live.drawing import draw_study
 
 KNOBS = [
     {"name": "gain", "low": 0.0, "high": 10.0, "start": 2.0},
@@ -238,3 +239,15 @@ def test_clock_going_backwards(tmp_path, monkeypatch):
         assert [event.seq for event in study.events()] == list(range(21))
         study.undo(7)
         assert study.round == 7
+
+
+def test_pictures_of_short_and_eventful_studies(tmp_path):
+    with Study.open(tmp_path / "t.db", "a", KNOBS, seed=1) as study:
+        for name in ("empty.png", "skips.svg", "all.png"):
+            draw_study(study, tmp_path / name)
+            assert (tmp_path / name).stat().st_size > 5000
+            study.skip(study.ask(), "no answer")
+            run(study, 1)
+            study.reset()
+        with pytest.raises(ValueError, match="cannot be drawn"):
+            draw_study(study, tmp_path / "a.xyz")

@@ -21,6 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from trimtab.core import LARGEST
+
 Array = NDArray[np.float64]
 
 WINDOW = 100
@@ -48,6 +50,8 @@ class Diagnostics:
     """The last values, for the lags."""
     near: float = 0.0
     far: float = 0.0
+    early: float = 0.0
+    """The mean of the first values."""
     slow: float = 0.0
     fast: float = 0.0
     moved: float = 0.0
@@ -65,6 +69,7 @@ class Diagnostics:
     def after(self, value: float, move: Array, cap: float, sides: Array) -> Diagnostics:
         """After a value and the move it led to; `sides` is +1 or −1 for a knob at its high or low limit, else 0."""
         told = self.told + 1
+        value = min(max(value, -LARGEST), LARGEST)  # whose squares are finite
         weight, short = max(1 / told, 1 / WINDOW), max(1 / told, 1 / SHORT)
         square = float(move @ move)
         old = self.values
@@ -80,6 +85,7 @@ class Diagnostics:
             values=(*old[-LAG + 1 :], value),
             near=near,
             far=far,
+            early=_mean(self.early, value, 1 / told) if told <= SHORT else self.early,
             slow=_mean(self.slow, value, weight),
             fast=_mean(self.fast, value, short),
             moved=_mean(self.moved, square, weight),
@@ -137,9 +143,9 @@ class Diagnostics:
             ),
             "signal": self._finding(
                 self.signal,
-                self.signal < 0.005,
-                "Moves have no common direction: fine at the optimum, else noise hides the probes; raise radius,"
-                " or measure longer.",
+                self.signal < 0.005 and abs(self.slow - self.early) <= contrast,
+                "Moves have no common direction and the value is where it began: unless that was the optimum, noise"
+                " hides the probes; raise radius, or measure longer.",
             ),
             "capped": self._finding(
                 self.capped,
