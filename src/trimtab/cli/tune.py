@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import time
 from collections import deque
@@ -77,7 +78,7 @@ def _run(config: Config, study: Study, rounds: int | None, *, live: bool) -> Non
     runner = Runner(config, study)
     began = study.round
     seen: deque[float] = deque(maxlen=60)
-    with stops_on_signals(runner.stop, lambda text: err.print(text, highlight=False)):
+    with stops_on_signals(runner.stop, lambda text: os.write(2, f"{text}\n".encode())):  # safe in a signal handler
         try:
             with Live(console=out, auto_refresh=False) if live else nullcontext() as display:
                 for report in runner.rounds(rounds):

@@ -159,7 +159,7 @@ def _end(child: subprocess.Popen[str]) -> None:
 
 
 @contextlib.contextmanager
-def stops_on_signals(stop: threading.Event, say: Callable[[str], None]) -> Iterator[None]:
+def stops_on_signals(stop: threading.Event, say: Callable[[str], Any]) -> Iterator[None]:
     """The first SIGINT or SIGTERM finishes the round that runs; the second ends it at once: it is asked again."""
 
     def handle(number: int, _: Any) -> None:
