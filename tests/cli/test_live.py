@@ -126,7 +126,7 @@ def test_the_display(tmp_path):
     shown = shell(tmp_path, f"command -v script > /dev/null || exit 0; {line}")
     if not shown:
         pytest.skip("no script(1) here to make a terminal with")
-    for word in ("trend", "valve", "●", "signal", "failures in a row"):
+    for word in ("trend", "valve", "●", "signal", "moves", "failures in a row"):
         assert word in shown
 
 

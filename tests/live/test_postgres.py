@@ -172,3 +172,14 @@ def test_a_newer_store_is_refused(url):
         store._db.exec_driver_sql("UPDATE trimtab_meta SET version = 1")
         store._db.commit()
         store.close()
+
+
+def test_the_program(url, tmp_path):
+    study = 'name = "shell"\nstore = "{}"\ncommand = ["echo", "{{x}}"]\n[knobs.x]\nlow = 0\nhigh = 1\nstart = 0.5\n'
+    (tmp_path / "study.toml").write_text(study.format(url))
+    program = Path(sys.executable).with_name("trimtab")
+    for words in (["tune", "study.toml", "--rounds", "5"], ["show", "shell", "--store", url, "--csv"]):
+        done = subprocess.run([program, *words], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.count("tell") == 5
+    assert [file.name for file in tmp_path.iterdir()] == ["study.toml"]

@@ -142,6 +142,8 @@ def test_export_and_import(tmp_path):
     assert [e._replace(seq=0) for e in mine] == [e._replace(seq=0) for e in moved if e.kind != "import"]
     with pytest.raises(ValueError, match="import it --as another name"):
         Study.adopt(tmp_path / "u.db", text)
+    with pytest.raises(ValueError, match="no name for a study"):
+        Study.adopt(tmp_path / "u.db", text, "../b")
     for broken in ("", "{}", "[]", text.replace('"centre"', '"center"'), text.replace("trimtab.study", "other")):
         with pytest.raises(ValueError, match="not an exported study"):
             Study.adopt(tmp_path / "v.db", broken)

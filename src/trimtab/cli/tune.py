@@ -137,10 +137,11 @@ def _display(study: Study, report: Report, seen: deque[float]) -> Any:
         table.add_row(knob.name, _value(knob, centre), Text(low, "dim"), bar(knob.share(centre)), Text(high, "dim"))
     found = study.findings()
     figures = "  ".join(f"{name} {finding.value:.3g}" for name, finding in found.items())
+    moves = f"moves {100 * running.moved**0.5:.2g} % of the ranges"
     counts = f"skipped {running.skipped}  failures in a row {running.failures}  rounds at a limit {running.at_edge}"
     advice = [Text(finding.advice, "yellow") for finding in found.values() if finding.advice]
     note = [Text(f"{report.kind}: {report.note}", "red")] if report.note else []
-    return Group(head, table, Text(figures, "dim"), Text(counts, "dim"), *advice, *note)
+    return Group(head, table, Text(figures, "dim"), Text(f"{moves}  {counts}", "dim"), *advice, *note)
 
 
 def spark(values: Any) -> str:

@@ -348,7 +348,7 @@ class Store:
 def _url(where: str | os.PathLike[str]) -> sa.URL:
     text = os.fspath(where)
     if "://" not in text:
-        return sa.URL.create("sqlite", database=os.path.abspath(text))
+        return sa.URL.create("sqlite", database=os.path.realpath(text))  # one lock, whatever the way to the file
     try:
         url = sa.make_url(text)
     except sa.exc.ArgumentError:

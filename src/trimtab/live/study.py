@@ -84,8 +84,7 @@ class Study:
         1
         >>> folder.cleanup()
         """
-        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", name):
-            raise ValueError(f"name={name!r} is no name for a study: use letters, digits, - and _, at most 64")
+        _check_name(name)
         if isinstance(keep, bool) or not isinstance(keep, int) or keep < 1000:
             raise ValueError(f"keep={keep!r} is too few: give a whole number of rounds, at least 1000")
         wanted = None if knobs is None else Knobs.of(knobs)
@@ -289,6 +288,7 @@ class Study:
             centre = Knobs.of(found.setup["knobs"]).values(setup.outward(state.centre))
         except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
             raise ValueError(f"this is not an exported study, or is damaged ({error}): export it again") from None
+        _check_name(found.name)
         came = Event(found.seq + 1, state.round, "import", None, None, centre, time.time(), None, found.state)
         store = Store(where)
         try:
@@ -333,6 +333,12 @@ class Study:
         document = _document(self.knobs, self.setup, self.state)
         note = f"max_move={method.max_move}"
         self._record("setup", self.state, self.diagnostics, self.round, note=note, setup=document)
+
+
+def _check_name(name: str) -> None:
+    """It becomes part of the name of a file."""
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", name):
+        raise ValueError(f"name={name!r} is no name for a study: use letters, digits, - and _, at most 64")
 
 
 def _create(
