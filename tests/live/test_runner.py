@@ -43,6 +43,14 @@ def config(tmp_path):
     return write
 
 
+def until(true, seconds=60):
+    """Wait for something; not for ever."""
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "it never came"
+        time.sleep(0.02)
+
+
 def run(config, rounds):
     """The reports of so many rounds, and the kinds of all events."""
     with config.open() as study:
@@ -178,14 +186,12 @@ def test_approval_waits_for_a_person(config):
         runner, seen = Runner(study, opened), []
         thread = threading.Thread(target=lambda: [seen.append(report) for report in runner.rounds(2)])
         thread.start()
-        while not seen:
-            time.sleep(0.05)
+        until(lambda: seen)
         assert opened.round == 0
         for approve in (True, False):
             with Study.look(study.where, "a") as other:
                 proposed, round = other.decide(approve=approve), opened.round
-            while opened.round == round or (approve and len(seen) < 3):
-                time.sleep(0.05)
+            until(lambda: opened.round > round and (len(seen) >= 3 or not approve))  # noqa: B023
             assert proposed.id == round
         thread.join()
         with Study.look(study.where, "a") as other, pytest.raises(ValueError, match="proposes nothing now"):
@@ -241,8 +247,7 @@ def test_signals_finish_the_round(config, tmp_path, sign):
     config("sh", "-c", "echo began >> began; sleep 0.3; echo {x}")
     program = [os.path.join(os.path.dirname(sys.executable), "trimtab"), "tune", "study.toml"]
     with subprocess.Popen(program, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
-        while not (tmp_path / "began").exists():
-            time.sleep(0.02)
+        until((tmp_path / "began").exists)
         running.send_signal(sign)
         out, err = running.communicate(timeout=20)
     assert running.returncode == 0
@@ -256,8 +261,7 @@ def test_a_second_signal_ends_at_once(config, tmp_path):
     config("sh", "-c", "echo began >> began; sleep 15; echo {x}")
     program = [os.path.join(os.path.dirname(sys.executable), "trimtab"), "tune", "study.toml"]
     with subprocess.Popen(program, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
-        while not (tmp_path / "began").exists():
-            time.sleep(0.02)
+        until((tmp_path / "began").exists)
         running.send_signal(signal.SIGINT)
         time.sleep(0.2)
         running.send_signal(signal.SIGINT)

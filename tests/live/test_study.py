@@ -149,6 +149,19 @@ def test_export_and_import(tmp_path):
             Study.adopt(tmp_path / "v.db", broken)
 
 
+def test_export_while_someone_runs_it(tmp_path):
+    with Study.open(tmp_path / "t.db", "a", KNOBS, seed=1) as study:
+        run(study, 10)
+        with Study.look(tmp_path / "t.db", "a") as other:
+            run(study, 10)
+            Study.adopt(tmp_path / "u.db", other.export())
+    with Study.open(tmp_path / "u.db", "a") as moved:
+        assert moved.round == 10
+        run(moved, 10)
+    mine, theirs = path(tmp_path / "t.db"), path(tmp_path / "u.db")
+    assert [e._replace(seq=0) for e in mine] == [e._replace(seq=0) for e in theirs if e.kind != "import"]
+
+
 def test_another_setup_is_refused(tmp_path):
     method = tt.auto(radius=0.05)
     Study.open(tmp_path / "t.db", "a", KNOBS, method, seed=1, maximise=False).close()
@@ -162,6 +175,9 @@ def test_another_setup_is_refused(tmp_path):
             Study.open(tmp_path / "t.db", "a", **{"knobs": KNOBS, **options})
     tighter = dataclasses.replace(method, max_move=0.1)
     with Study.open(tmp_path / "t.db", "a", KNOBS, tighter) as study:
+        assert study.setup.method == tighter
+        Study.adopt(tmp_path / "u.db", study.export())
+    with Study.open(tmp_path / "u.db", "a") as study:
         assert study.setup.method == tighter
     with Study.open(tmp_path / "t.db", "a") as study:
         assert study.setup.method == tighter

@@ -249,7 +249,7 @@ class Study:
         }
 
     def export(self) -> str:
-        """The whole study as one JSON text, for `adopt` elsewhere."""
+        """The whole study as it was when it was opened, or told last, as one JSON text; for `adopt` elsewhere."""
         with self._lock:
             document = {
                 "format": FILE_FORMAT,
@@ -259,7 +259,7 @@ class Study:
                 "setup": self._saved.setup,
                 "state": storage.state_to_json(self.state),
                 "diagnostics": self.diagnostics.to_dict(),
-                "events": [event._asdict() for event in self.events()],
+                "events": [event._asdict() for event in self.events() if event.seq <= self.seq],
             }
             return json.dumps(document)
 
@@ -272,16 +272,16 @@ class Study:
                 raise ValueError(f"it says {document['format']!r}, version {document['version']!r}")
             events = [Event(**event) for event in document["events"]]
             found = Saved(
-                0,
-                name or document["name"],
-                document["setup"],
-                document["state"],
-                document["diagnostics"],
-                events[-1].seq,
-                None,
-                None,
-                None,
-                document["created"],
+                id=0,
+                name=name or document["name"],
+                setup=document["setup"],
+                state=document["state"],
+                diagnostics=document["diagnostics"],
+                seq=events[-1].seq,
+                proposal=None,
+                decision=None,
+                holder=None,
+                created=document["created"],
             )
             setup, state = _revive(found)
             Diagnostics.from_dict(found.diagnostics)
@@ -333,6 +333,7 @@ class Study:
         document = _document(self.knobs, self.setup, self.state)
         note = f"max_move={method.max_move}"
         self._record("setup", self.state, self.diagnostics, self.round, note=note, setup=document)
+        self._saved = self._saved._replace(setup=document)
 
 
 def _check_name(name: str) -> None:
