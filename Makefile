@@ -36,6 +36,7 @@ long: .venv/dev
 bench: .venv/bench
 	$(BIN)/python benchmarks/overhead.py
 	$(BIN)/python benchmarks/lab.py
+	$(BIN)/python benchmarks/live.py
 
 peers: .venv/peers
 	$(BIN)/python benchmarks/peers.py

@@ -6,6 +6,9 @@
 >>> tuner.tell(trial, 3.4)
 """
 
+import importlib
+from typing import Any
+
 from trimtab import checks, lab, problems, theory
 from trimtab.core import Setup, State, ask, init, tell
 from trimtab.directions import Gaussian, Paired, Rademacher, Sphere
@@ -16,6 +19,14 @@ from trimtab.steps import Constant, Normalised, Power, Schedule
 from trimtab.tuner import Trial, Tuner
 
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    """`tt.live` needs an extra, so it is imported when it is first used."""
+    if name == "live":
+        return importlib.import_module("trimtab.live")
+    raise AttributeError(f"module 'trimtab' has no attribute {name!r}")
+
 
 __all__ = [
     "Ball",

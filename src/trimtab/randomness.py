@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-DIRECTIONS, DRIFT, NOISE = 0, 1, 2
+DIRECTIONS, DRIFT, NOISE, ROUNDING = 0, 1, 2, 3
 """Purposes: numbers for different purposes are independent even under one seed."""
 
 

@@ -56,6 +56,19 @@ def from_json(text: str, *, method: Method | None = None) -> tuple[Setup, State]
     return _read(document, {}, method)
 
 
+def state_to_json(state: State) -> str:
+    """The state alone, on one line: for whoever keeps the setup elsewhere and writes often."""
+    return json.dumps({name: _pack(value, None) for name, value in state._asdict().items()}, allow_nan=False)
+
+
+def state_from_json(setup: Setup, text: str) -> State:
+    """What `state_to_json` wrote."""
+    try:
+        return _state(setup, json.loads(text), {})
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+        raise ValueError(f"the saved state is damaged ({error}): restore it from a copy") from None
+
+
 def save(path: str | os.PathLike[str], setup: Setup, state: State) -> None:
     """Write one file: JSON if its name says so, else an archive."""
     if Path(path).suffix == ".json":
@@ -140,6 +153,8 @@ def _pack(value: Any, arrays: dict[str, Any] | None) -> Any:
             name = f"array{len(arrays)}"
             arrays[name] = value
             return {"array": name}
+        if value.dtype.kind == "f" and np.isfinite(value).all():
+            return value.tolist()
         return [_pack(v, arrays) for v in value]
     if isinstance(value, np.generic | np.ndarray):
         value = value.item()

@@ -13,7 +13,7 @@ try:
     from rich.markup import escape
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 except ImportError as error:
-    raise ImportError('the program trimtab needs: pip install "trimtab[cli,lab]"') from error
+    raise ImportError('the program trimtab needs: pip install "trimtab[cli,lab,live]"') from error
 
 from trimtab import __version__
 from trimtab.lab.sweeping import Report

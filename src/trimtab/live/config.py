@@ -1,0 +1,229 @@
+"""study.toml: what to tune, how to measure, and the guard rails. docs/live.md explains it field by field."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import os
+import re
+import shutil
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from trimtab.live.knobs import Knobs, Setting
+from trimtab.live.study import KEEP, Study
+from trimtab.methods import Method, methods
+from trimtab.tuner import SHARE
+
+LONGEST = 10**9  # seconds
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guard:
+    """The rails: what the tuner may not do, and what happens when things go wrong."""
+
+    largest_move: float | None = None
+    failures: int | None = None
+    on_failures: str = "hold"
+    stop_above: float | None = None
+    stop_below: float | None = None
+    quiet_hours: list[str] = field(default_factory=list)
+    approval: bool = False
+    dry_run: bool = False
+    leave_at: str = "query"
+
+    def __post_init__(self) -> None:
+        if self.largest_move is not None:
+            _number("guard.largest_move", self.largest_move, 0, 1, "a share of the ranges, for example 0.02")
+        if self.failures is not None and (type(self.failures) is not int or self.failures < 1):
+            raise ValueError(
+                f"guard.failures={self.failures!r} is no number of rounds: give a whole number, at least 1"
+            )
+        _choice("guard.on_failures", self.on_failures, "hold", "start")
+        _choice("guard.leave_at", self.leave_at, "query", "centre", "start")
+        for name in ("stop_above", "stop_below"):
+            if getattr(self, name) is not None:
+                _number(f"guard.{name}", getattr(self, name), -math.inf, math.inf, "a value of the measurement")
+        for name in ("approval", "dry_run"):
+            if not isinstance(getattr(self, name), bool):
+                raise ValueError(f"guard.{name}={getattr(self, name)!r} is neither true nor false")
+        if not isinstance(self.quiet_hours, list):
+            raise ValueError(f'guard.quiet_hours={self.quiet_hours!r} is no list: write ["22:00-06:00"]')
+        for span in self.quiet_hours:
+            _span(span)
+
+    def quiet(self, now: datetime.time) -> bool:
+        """Whether no round may start at this time of the day.
+
+        >>> Guard(quiet_hours=["22:00-06:00"]).quiet(datetime.time(23, 30))
+        True
+        """
+        for begin, end in map(_span, self.quiet_hours):
+            if (begin <= now < end) if begin <= end else (now >= begin or now < end):
+                return True
+        return False
+
+    def beyond(self, value: float) -> str | None:
+        """Why this value ends the run, if it does."""
+        if self.stop_above is not None and value > self.stop_above:
+            return f"the value {value:g} is above guard.stop_above={self.stop_above:g}"
+        if self.stop_below is not None and value < self.stop_below:
+            return f"the value {value:g} is below guard.stop_below={self.stop_below:g}"
+        return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """A study.toml that was read and found right."""
+
+    name: str
+    command: list[str]
+    knobs: Knobs
+    goal: str = "minimise"
+    value: str | None = None
+    pause: float = 0.0
+    timeout: float = 60.0
+    method: str = "auto"
+    radius: float = SHARE
+    step: float | None = None
+    seed: int | None = None
+    store: str = "trimtab.db"
+    keep: int = KEEP
+    guard: Guard = field(default_factory=Guard)
+    folder: Path = Path()
+
+    def __post_init__(self) -> None:
+        for name in ("name", "store"):
+            if not isinstance(getattr(self, name), str):
+                raise ValueError(f"{name}={getattr(self, name)!r} is no text: write it in quotes")
+        _choice("goal", self.goal, "minimise", "maximise")
+        _choice("method", self.method, *(name for name in methods if "two-point" not in name))
+        if self.value is not None and not (isinstance(self.value, str) and self.value):
+            raise ValueError(f'value={self.value!r} is no JSON key: write it in quotes, for example "latency.p99"')
+        _number("pause", self.pause, 0, LONGEST, "seconds", zero=True)
+        _number("timeout", self.timeout, 0, LONGEST, "seconds")
+        _number("radius", self.radius, 0, 0.5, "a share of each range, for example 0.05")
+        if self.method == "auto" and self.step is not None:
+            raise ValueError('step is for the other methods: remove it, or choose method = "residual"')
+        if self.method != "auto" and self.step is None:
+            raise ValueError(f'method = "{self.method}" needs a step, for example step = 0.003; "auto" needs none')
+        if self.step is not None:
+            _number("step", self.step, 0, math.inf, "a step size")
+        self._check_command()
+
+    def _check_command(self) -> None:
+        command = self.command
+        if not (isinstance(command, list) and command and all(isinstance(word, str) for word in command)):
+            raise ValueError(f'command={command!r} is no list of words: write ["./measure", "--batch={{batch}}"]')
+        names = {knob.name for knob in self.knobs.all}
+        for word in command:
+            for name in re.findall(r"\{([A-Za-z_]\w*)\}", word):
+                if name not in names:
+                    raise ValueError(f"command has {{{name}}}, and there is no such knob: choose from {_list(names)}")
+
+    def check_program(self) -> None:
+        """Refuse to start with a program that is not there."""
+        program = self.command[0]
+        path = program if os.sep not in program else str(self.folder / program)
+        if shutil.which(path) is None:
+            raise ValueError(
+                f"command[0]={program!r} is no program that can be run: give its path, or make it executable"
+            )
+
+    def build_method(self) -> Method:
+        """The method, with the largest move per round as its cap."""
+        options = {"radius": self.radius} if self.step is None else {"radius": self.radius, "step": self.step}
+        method = methods[self.method](**options)
+        if self.guard.largest_move is None:
+            return method
+        cap = self.guard.largest_move / (self.radius * math.sqrt(len(self.knobs.all)))
+        return replace(method, max_move=cap if method.max_move is None else min(cap, method.max_move))
+
+    @property
+    def where(self) -> str:
+        """The store: a URL, or a file beside the study.toml."""
+        return self.store if "://" in self.store else str(self.folder / self.store)
+
+    def open(self) -> Study:
+        """The study, made if there is none yet."""
+        return Study.open(
+            self.where,
+            self.name,
+            self.knobs.all,
+            self.build_method(),
+            maximise=self.goal == "maximise",
+            seed=self.seed,
+            keep=self.keep,
+        )
+
+    def words(self, setting: Setting) -> list[str]:
+        """The command with the knobs filled in."""
+        words = self.command
+        for name, value in setting.items():
+            words = [word.replace(f"{{{name}}}", repr(value)) for word in words]
+        return words
+
+
+def read_config(path: str | os.PathLike[str]) -> Config:
+    """The study.toml at a path."""
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ValueError(f"there is no {path}: `trimtab init` writes an example") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} cannot be read: {error}") from None
+    try:
+        return _config(tomllib.loads(text), path.resolve().parent)
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"{path} is no TOML: {error}") from None
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def _config(given: Mapping[str, Any], folder: Path) -> Config:
+    known = {f.name for f in fields(Config)} - {"folder"}
+    _known("", given, known)
+    for name in ("name", "command", "knobs"):
+        if name not in given:
+            raise ValueError(f"{name} is missing: every study needs name, command and knobs")
+    knobs = given["knobs"]
+    if not (isinstance(knobs, dict) and all(isinstance(knob, dict) for knob in knobs.values())):
+        raise ValueError("knobs are tables, one for each: write [knobs.batch] with low, high and start")
+    guard = given.get("guard", {})
+    _known("guard.", guard, {f.name for f in fields(Guard)})
+    read = Knobs.of({"name": name, **knob} for name, knob in knobs.items())
+    return Config(**{**given, "knobs": read, "guard": Guard(**guard), "folder": folder})
+
+
+def _known(prefix: str, given: Mapping[str, Any], known: set[str]) -> None:
+    for name in given:
+        if name not in known:
+            raise ValueError(f"{prefix}{name} is no field of a study: choose from {_list(known)}")
+
+
+def _list(names: set[str]) -> str:
+    return ", ".join(sorted(names))
+
+
+def _number(name: str, number: Any, low: float, high: float, what: str, zero: bool = False) -> None:
+    good = isinstance(number, int | float) and not isinstance(number, bool) and math.isfinite(number)
+    if not good or not (low < number <= high or (zero and number == 0)):
+        limits = "" if math.isinf(low) else f", above {low:g}" if math.isinf(high) else f", {low:g} to {high:g}"
+        raise ValueError(f"{name}={number!r} is out of range: give {what}{limits}")
+
+
+def _choice(name: str, word: Any, *choices: str) -> None:
+    if word not in choices:
+        raise ValueError(f"{name}={word!r} is unknown: choose {' or '.join(map(repr, choices))}")
+
+
+def _span(text: Any) -> tuple[datetime.time, datetime.time]:
+    try:
+        begin, end = (datetime.time.fromisoformat(part.strip()) for part in text.split("-"))
+        return begin, end
+    except (ValueError, AttributeError):
+        raise ValueError(f'guard.quiet_hours: {text!r} is no span of the day: write "22:00-06:00"') from None

@@ -1,0 +1,93 @@
+"""The picture of a study: the value, every knob in its range, the moves, and the rounds that brought no value."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trimtab.live.knobs import Knob
+from trimtab.live.store import Event
+from trimtab.live.study import Study
+
+Array = NDArray[np.float64]
+
+BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "0.55"
+
+
+def draw_study(study: Study, path: str | Path) -> None:
+    """Write the picture; the ending of the name says which kind."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError('pictures need matplotlib: pip install "trimtab[lab]"') from error
+    events = list(study.events())
+    knobs = study.knobs.all
+    figure = Figure(figsize=(9, 2.2 + 1.5 * (len(knobs) + 1)), layout="constrained")
+    axes = figure.subplots(len(knobs) + 2, 1, sharex=True, height_ratios=[1.6, *[1.0] * len(knobs), 0.7])
+    _draw_values(axes[0], events, study)
+    for k, knob in enumerate(knobs):
+        _draw_knob(axes[k + 1], events, k, knob)
+    _draw_moves(axes[-1], events, knobs)
+    for axis in axes:
+        axis.grid(alpha=0.25)
+        axis.spines[["top", "right"]].set_visible(False)
+        for event in events:
+            if event.kind in ("undo", "reset", "import", "setup"):
+                axis.axvline(event.seq, color=GREY, ls="--", lw=1)
+                if axis is axes[0]:
+                    axis.annotate(
+                        event.kind, (event.seq, 1), xycoords=("data", "axes fraction"), fontsize=8, color=GREY
+                    )
+    axes[-1].set_xlabel("rounds run")
+    try:
+        figure.savefig(path, dpi=130)
+    except ValueError as error:
+        raise ValueError(f"{path} cannot be drawn: {error}") from None
+
+
+def _draw_values(axis: Any, events: list[Event], study: Study) -> None:
+    told = [(e.seq, e.value) for e in events if e.value is not None]
+    missed = [e.seq for e in events if e.kind in ("skip", "hold") and e.value is None]
+    if told:
+        x, y = np.array(told).T
+        axis.plot(x, y, ".", ms=2.5, color=GREY, alpha=0.6, label="measured")
+        axis.plot(x, _smooth(y), color=BLUE, lw=1.6, label="running mean")
+    if missed:
+        at = axis.get_xaxis_transform()
+        axis.plot(missed, [0.02] * len(missed), "|", color=ORANGE, ms=9, transform=at, label="no value")
+    if told or missed:
+        axis.legend(frameon=False, ncols=3, fontsize=8, loc="upper right")
+    goal = "maximise" if study.setup.maximise else "minimise"
+    axis.set(ylabel=f"value ({goal})", title=f"{study.name}: {study.round} rounds")
+
+
+def _draw_knob(axis: Any, events: list[Event], k: int, knob: Knob) -> None:
+    asked = [(e.seq, e.query[k]) for e in events if e.query is not None]
+    if asked:
+        axis.plot(*np.array(asked).T, ".", ms=2, color=GREY, alpha=0.4)
+    axis.plot([e.seq for e in events], [e.centre[k] for e in events], color=BLUE, lw=1.6)
+    span = 0.02 * (knob.high - knob.low)
+    limits = (knob.low, knob.high) if knob.scale == "log" else (knob.low - span, knob.high + span)
+    unit = f" ({knob.unit})" if knob.unit else ""
+    axis.set(ylabel=f"{knob.name}{unit}", ylim=limits, yscale=knob.scale)
+
+
+def _draw_moves(axis: Any, events: list[Event], knobs: tuple[Knob, ...]) -> None:
+    centres = np.array([[knob.share(v) for knob, v in zip(knobs, e.centre, strict=True)] for e in events])
+    x = np.array([e.seq for e in events])
+    steps = np.maximum(np.diff(x), 1)  # where events were thinned, a move is the mean of several
+    axis.vlines(x[1:], 0, np.linalg.norm(np.diff(centres, axis=0), axis=1) / steps * 100, color=BLUE, lw=0.6)
+    axis.set(ylabel="move (%)")
+    axis.set_ylim(bottom=0)
+
+
+def _smooth(y: Array) -> Array:
+    """The mean of the neighbours in time; shorter at the ends."""
+    width = max(len(y) // 60, 2)
+    sums = np.concatenate([[0.0], np.cumsum(y)])
+    k = np.arange(len(y))
+    low, high = np.maximum(k - width, 0), np.minimum(k + width + 1, len(y))
+    return np.asarray((sums[high] - sums[low]) / (high - low))

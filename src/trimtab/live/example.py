@@ -1,0 +1,66 @@
+"""What `trimtab init` writes: a commented study.toml, and the simulator it runs against."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+TEXT = """\
+# A study: what to tune, how to measure it, and what must not happen. Run it with: trimtab tune {file}
+# Every field is explained in docs/live.md; those that are commented out show their defaults, or an example.
+
+name = "demo"                  # under which it is stored, shown and continued
+goal = "minimise"              # or "maximise"
+
+# Run once per round. Knobs are filled in as {{valve}}, and are there as KNOB_VALVE, KNOB_PUMP in the environment.
+# The value is the last number it prints. This one is a simulated pump: put your own program here.
+command = [{python}, {simulator}]
+# value = "latency.p99"        # take this key of the last line of JSON it prints, instead of the last number
+timeout = 10                   # seconds; a round that takes longer, or fails, moves nothing
+pause = 0                      # seconds between rounds: how long the system needs to settle
+
+# method = "auto"              # needs no step size
+# radius = 0.05                # how far a probe goes, as a share of each range
+# seed = 1                     # of the probes; by default a fresh one, stored with the study
+# store = "trimtab.db"         # beside this file; or "postgresql://user@host/database"
+# keep = 10000                 # rounds whose history is kept in full; older ones are thinned
+
+[knobs.valve]
+low = 0
+high = 100
+start = 20                     # where the system is now
+unit = "%"
+
+[knobs.pump]
+type = "integer"               # or "float"
+scale = "log"                  # or "linear"
+low = 100
+high = 3000
+start = 250
+unit = "rpm"
+
+[guard]
+# largest_move = 0.02          # of the operating point per round, as a share of the ranges
+failures = 5                   # after so many failed rounds in a row, stop probing until one succeeds ...
+on_failures = "hold"           # ... at the operating point, or at the "start"
+stop_above = 100               # a value beyond ends the run; there is stop_below, too
+# quiet_hours = ["22:00-06:00"]  # no rounds at these times of the day
+# approval = true              # propose each setting, and wait for: trimtab approve demo
+# dry_run = true               # print the commands and run none
+# leave_at = "centre"          # when the run ends, set the system to its "centre" or "start"
+"""
+
+
+def write_example(path: Path) -> list[Path]:
+    """study.toml at a path and simulator.py beside it; files that are there already are not touched."""
+    simulator = path.with_name("simulator.py")
+    for file in (path, simulator):
+        if file.exists():
+            raise ValueError(f"{file} is there already: move it away, or name another file")
+    if not path.parent.is_dir():
+        raise ValueError(f"{path.parent} is not a folder: make it first")
+    words = {"python": json.dumps(sys.executable), "simulator": json.dumps(simulator.name)}
+    simulator.write_text(Path(__file__).with_name("simulator.py").read_text(encoding="utf-8"), encoding="utf-8")
+    path.write_text(TEXT.format(file=path.name, **words), encoding="utf-8")
+    return [path, simulator]

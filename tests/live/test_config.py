@@ -1,0 +1,110 @@
+import math
+from pathlib import Path
+
+import pytest
+
+from trimtab.live import read_config
+from trimtab.live.config import Config, Guard
+from trimtab.live.example import write_example
+
+GOOD = """
+name = "a"
+command = ["echo", "{x}"]
+[knobs.x]
+low = 0
+high = 10
+start = 5
+"""
+
+
+def read(tmp_path, text):
+    file = tmp_path / "study.toml"
+    file.write_text(text)
+    return read_config(file)
+
+
+def test_the_smallest_study(tmp_path):
+    config = read(tmp_path, GOOD)
+    assert config.where == str(tmp_path / "trimtab.db")
+    assert config.words({"x": 0.25}) == ["echo", "0.25"]
+    assert config.build_method().radius == 0.05
+
+
+def test_the_example_is_right_and_names_every_field(tmp_path):
+    file, simulator = write_example(tmp_path / "study.toml")
+    config = read_config(file)
+    config.check_program()
+    assert simulator.exists()
+    text = file.read_text()
+    documented = (Path(__file__).parents[2] / "docs" / "live.md").read_text()
+    names = {*Config.__dataclass_fields__} - {"folder", "knobs", "guard", "step"} | {*Guard.__dataclass_fields__}
+    for name in names:
+        assert f"{name} = " in text or name == "stop_below"
+        assert f"`{name}`" in documented
+    uncommented = "\n".join(line.removeprefix("# ") if " = " in line else line for line in text.splitlines())
+    assert read(tmp_path, uncommented).guard.approval  # the commented-out fields are right, too
+    with pytest.raises(ValueError, match="is there already"):
+        write_example(file)
+
+
+def test_the_largest_move_is_the_cap_of_the_method(tmp_path):
+    config = read(tmp_path, GOOD + "[guard]\nlargest_move = 0.01\n")
+    assert config.build_method().max_move == pytest.approx(0.2)  # 0.01 of the range, in probes of 0.05
+    assert read(tmp_path, GOOD + "[guard]\nlargest_move = 1\n").build_method().max_move == 0.5  # auto's own
+    method = read(tmp_path, 'method = "residual"\nstep = 0.01\n' + GOOD + "[guard]\nlargest_move = 1\n").build_method()
+    assert method.max_move == pytest.approx(20)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (("name", "nom"), "nom is no field of a study: choose from command, goal, "),
+        (('name = "a"', ""), "name is missing"),
+        (('"a"', "3"), "name=3 is no text"),
+        (('["echo", "{x}"]', '"echo {x}"'), "is no list of words"),
+        (("{x}", "{y}"), "command has {y}, and there is no such knob: choose from x"),
+        (("[knobs.x]", "pause = -1\n[knobs.x]"), "pause=-1 is out of range: give seconds, 0 to "),
+        (("[knobs.x]", "timeout = 0\n[knobs.x]"), "timeout=0 is out of range"),
+        (("[knobs.x]", 'goal = "min"\n[knobs.x]'), "goal='min' is unknown: choose 'minimise' or 'maximise'"),
+        (("[knobs.x]", 'method = "two-point"\n[knobs.x]'), "method='two-point' is unknown: choose "),
+        (("[knobs.x]", 'method = "residual"\n[knobs.x]'), "needs a step, for example"),
+        (("[knobs.x]", "step = 0.1\n[knobs.x]"), "step is for the other methods"),
+        (("[knobs.x]", "radius = 0.7\n[knobs.x]"), "radius=0.7 is out of range"),
+        (("[knobs.x]", "value = 3\n[knobs.x]"), "value=3 is no JSON key"),
+        (("[knobs.x]", "[knobs]"), "knobs are tables, one for each: write"),
+        (("start = 5", "start = 50"), "start=50 is outside 0 to 10"),
+        (("start = 5", "start = 5\n[guard]\nfailures = 0"), "guard.failures=0 is no number of rounds"),
+        (("start = 5", "start = 5\n[guard]\nlargest_move = 2"), "guard.largest_move=2 is out of range"),
+        (("start = 5", 'start = 5\n[guard]\nquiet_hours = ["10-25"]'), "is no span of the day"),
+        (("start = 5", 'start = 5\n[guard]\napproval = "yes"'), "is neither true nor false"),
+        (("start = 5", "start = 5\n[guard]\nlimit = 3"), "guard.limit is no field of a study"),
+        (("start = 5", 'start = 5\n[guard]\non_failures = "stop"'), "choose 'hold' or 'start'"),
+        (("low = 0", "low = "), "is no TOML"),
+    ],
+)
+def test_what_is_wrong_is_said_with_the_remedy(tmp_path, change, reason):
+    with pytest.raises(ValueError) as error:  # noqa: PT011
+        read(tmp_path, GOOD.replace(*change))
+    assert reason in str(error.value)
+    assert str(error.value).startswith(str(tmp_path / "study.toml"))
+
+
+def test_files_and_programs_that_are_not_there(tmp_path):
+    with pytest.raises(ValueError, match="`trimtab init` writes an example"):
+        read_config(tmp_path / "no.toml")
+    with pytest.raises(ValueError, match="is no program that can be run"):
+        read(tmp_path, GOOD.replace('"echo"', '"./measure"')).check_program()
+    (tmp_path / "measure").write_text("#!/bin/sh\necho 1\n")
+    (tmp_path / "measure").chmod(0o755)
+    read(tmp_path, GOOD.replace('"echo"', '"./measure"')).check_program()
+
+
+def test_the_simulator_drifts_and_has_its_best_inside():
+    from trimtab.live.simulator import best, cost
+
+    for round in range(0, 3000, 50):
+        valve, pump = best(round)
+        assert 0 < valve < 100
+        assert 100 < pump < 3000
+        assert cost(round, valve, pump) < min(cost(round, valve + 5, pump), cost(round, valve, pump * 1.2))
+    assert math.dist(best(0), best(700)) > 50

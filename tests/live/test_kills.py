@@ -1,0 +1,84 @@
+"""kill -9 at random moments: the path is that of an undisturbed run, bit by bit, and nothing acknowledged is lost."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from trimtab.live import Runner, Study, read_config
+
+KILLING = Path(__file__).with_name("killing.py")
+PROGRAM = Path(sys.executable).with_name("trimtab")
+STUDY = """
+name = "killed"
+command = ["sh", "-c", "echo $((KNOB_N * KNOB_N / 9 + TRIMTAB_ROUND % 7)).{share}"]
+seed = 5
+[knobs.n]
+type = "integer"
+low = 1
+high = 900
+start = 400
+[knobs.share]
+type = "integer"
+low = 10
+high = 90
+start = 80
+"""
+
+
+def history(folder, store="trimtab.db"):
+    with Study.look(folder / store, "killed") as study:
+        return [event._replace(time=0.0) for event in study.events()]
+
+
+def undisturbed(folder, rounds):
+    config = read_config(folder / "study.toml")
+    config.__dict__["store"] = "other.db"
+    with config.open() as study:
+        for _ in Runner(config, study).rounds(rounds):
+            pass
+    return history(folder, "other.db")
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_hundred_kills_leave_no_trace(tmp_path, seed):
+    (tmp_path / "study.toml").write_text(STUDY)
+    done = subprocess.run(
+        [sys.executable, KILLING, tmp_path, "100", str(seed)], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "errors.txt").exists(), (tmp_path / "errors.txt").read_text()
+    found = json.loads(done.stdout)
+    assert sum(found["kills"].values()) == 100
+    assert min(found["kills"].values()) > 15  # in each of: asking, the command, the commit
+    killed = history(tmp_path)
+    assert killed == undisturbed(tmp_path, found["rounds"])
+    stored = {event.round: event.value for event in killed if event.kind == "tell"}
+    acknowledged = [json.loads(line) for line in (tmp_path / "acks.txt").read_text().splitlines()]
+    assert len(acknowledged) > 50
+    assert all(stored[round] == value for round, value in acknowledged)
+
+
+def test_the_program_is_killed_and_goes_on(tmp_path):
+    (tmp_path / "study.toml").write_text(STUDY)
+    chance, printed = random.Random(3), []
+    for _ in range(5):
+        with subprocess.Popen(
+            [PROGRAM, "tune", "study.toml"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as running:
+            printed += [running.stdout.readline() for _ in range(chance.randint(1, 5))]
+            time.sleep(chance.random() * 0.02)
+            os.kill(running.pid, signal.SIGKILL)
+            printed += running.stdout.readlines()
+    killed = history(tmp_path)
+    assert killed == undisturbed(tmp_path, killed[-1].round + 1)
+    stored = {event.round: f"{event.value:.6g}" for event in killed if event.kind == "tell"}
+    whole = [line.split() for line in printed if line.endswith("\n")]
+    assert whole
+    assert all(stored[int(words[2])] == words[4] for words in whole)

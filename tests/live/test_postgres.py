@@ -1,0 +1,185 @@
+"""The same guarantees in PostgreSQL, with a server that the tests start themselves."""
+
+import glob
+import math
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from trimtab.live import Store, StoreError, Study
+
+pytest.importorskip("psycopg", reason='no psycopg: pip install "trimtab[postgres]"')
+
+KNOBS = [
+    {"name": "gain", "low": 0.0, "high": 10.0, "start": 2.0},
+    {"name": "size", "low": 1, "high": 256, "start": 8, "type": "integer", "scale": "log"},
+]
+
+
+def binaries():
+    for folder in [
+        os.path.dirname(shutil.which("pg_ctl") or ""),
+        *sorted(glob.glob("/usr/lib/postgresql/*/bin"))[::-1],
+    ]:
+        if folder and os.path.exists(os.path.join(folder, "initdb")):
+            return folder
+    pytest.skip("no PostgreSQL server here: initdb and pg_ctl are neither on the PATH nor in /usr/lib/postgresql")
+
+
+@pytest.fixture(scope="module")
+def server():
+    """A server on a socket in a folder of its own; root runs it as another user, because it refuses to be root."""
+    programs, folder = binaries(), Path(tempfile.mkdtemp(prefix="trimtab-pg-"))
+    user = None
+    if os.geteuid() == 0:
+        user = "nobody"
+        shutil.chown(folder, user)
+
+    def call(program, *words):
+        command = [os.path.join(programs, program), *map(str, words)]
+        with open(folder / "said", "ab") as said:  # no pipe: the server would keep it open
+            done = subprocess.run(command, user=user, cwd="/", stdout=said, stderr=said, timeout=60)
+        assert done.returncode == 0, (folder / "said").read_text()
+
+    data = folder / "data"
+    call("initdb", "-D", data, "-U", "me", "-A", "trust", "--no-sync")
+    options = f"-k {folder} -c listen_addresses='' -c max_connections=20"
+    call("pg_ctl", "-D", data, "-w", "-o", options, "-l", folder / "log", "start")
+    try:
+        yield f"postgresql://me@/postgres?host={folder}", lambda *words: call("pg_ctl", "-D", data, "-w", *words)
+    finally:
+        call("pg_ctl", "-D", data, "-m", "immediate", "stop")
+        shutil.rmtree(folder)
+
+
+@pytest.fixture
+def url(server):
+    return server[0]
+
+
+def run(study, rounds):
+    for _ in range(rounds):
+        trial = study.ask()
+        study.tell(trial, (trial.knobs["gain"] - 6) ** 2 + math.log(trial.knobs["size"] / 64) ** 2)
+
+
+def path(where, name):
+    with Study.look(where, name) as study:
+        return [event._replace(time=0.0) for event in study.events()]
+
+
+def test_the_same_path_as_in_sqlite(url, tmp_path):
+    for where in (url, tmp_path / "t.db"):
+        for _ in range(4):
+            with Study.open(where, "same", KNOBS, seed=1) as study:
+                run(study, 30)
+        with Study.open(where, "same") as study:
+            study.undo(70)
+            study.reset()
+            run(study, 10)
+    assert path(url, "same") == path(tmp_path / "t.db", "same")
+
+
+def test_a_study_moves_between_stores(url, tmp_path):
+    with Study.open(tmp_path / "t.db", "moves", KNOBS, seed=1) as study:
+        run(study, 20)
+        Study.adopt(url, study.export())
+    with Study.open(url, "moves") as study:
+        assert study.round == 20
+        Study.adopt(tmp_path / "u.db", study.export())
+        run(study, 5)
+        ahead = study.centre
+    with Study.open(tmp_path / "u.db", "moves") as study:
+        run(study, 5)
+        assert study.centre == ahead
+
+
+WORK = """
+import sys
+from trimtab.live import Study
+with Study.open(sys.argv[1], "killed") as study:
+    while True:
+        trial = study.ask()
+        value = (trial.knobs["gain"] - 6) ** 2 + trial.knobs["size"] % 7
+        study.tell(trial, value)
+        print(trial.id, repr(value), flush=True)
+"""
+
+
+def test_kills_and_the_second_writer(url, tmp_path):
+    acknowledged = []
+    for where in (url, tmp_path / "t.db"):
+        Study.open(where, "killed", KNOBS, seed=3).close()
+    for rounds in (3, 17, 40):
+        with subprocess.Popen([sys.executable, "-c", WORK, url], stdout=subprocess.PIPE, text=True) as worker:
+            acknowledged += [worker.stdout.readline() for _ in range(rounds)]
+            with pytest.raises(StoreError, match=f"'killed' is held by .*, process {worker.pid}, since"):
+                Study.open(url, "killed")
+            worker.send_signal(signal.SIGKILL)
+            acknowledged += [line for line in worker.stdout.readlines() if line.endswith("\n")]
+        assert _free(url)
+    killed = path(url, "killed")
+    with Study.open(tmp_path / "t.db", "killed") as study:
+        for _ in range(killed[-1].round + 1):
+            trial = study.ask()
+            study.tell(trial, (trial.knobs["gain"] - 6) ** 2 + trial.knobs["size"] % 7)
+    assert killed == path(tmp_path / "t.db", "killed")
+    stored = {event.round: event.value for event in killed}
+    assert all(stored[int(line.split()[0])] == float(line.split()[1]) for line in acknowledged)
+
+
+def _free(url):
+    """The server notices a killed client within moments."""
+    for _ in range(200):
+        try:
+            Study.open(url, "killed").close()
+            return True
+        except StoreError:
+            signal.sigtimedwait([], 0.02)
+    return False
+
+
+def test_a_server_that_goes_away_and_comes_back(server):
+    url, control = server
+    with Study.open(url, "restart", KNOBS, seed=1) as study:
+        run(study, 5)
+        control("-m", "immediate", "restart")  # as after a crash
+        state = study.state
+        with pytest.raises(StoreError, match="nothing"):
+            run(study, 1)
+        assert study.state is state
+        with pytest.raises(StoreError, match=r"the connection to .* was lost: open the study again"):
+            run(study, 1)  # the lock went with the connection
+    with Study.open(url, "restart") as study:
+        assert study.round == 5
+        run(study, 5)
+
+
+def test_a_newer_store_is_refused(url):
+    store = Store(url)
+    store._db.exec_driver_sql("UPDATE trimtab_meta SET version = 99")
+    store._db.commit()
+    try:
+        with pytest.raises(StoreError, match="has version 99 and this trimtab knows 1"):
+            Study.open(url, "newer", KNOBS)
+    finally:
+        store._db.exec_driver_sql("UPDATE trimtab_meta SET version = 1")
+        store._db.commit()
+        store.close()
+
+
+def test_the_program(url, tmp_path):
+    study = 'name = "shell"\nstore = "{}"\ncommand = ["echo", "{{x}}"]\n[knobs.x]\nlow = 0\nhigh = 1\nstart = 0.5\n'
+    (tmp_path / "study.toml").write_text(study.format(url))
+    program = Path(sys.executable).with_name("trimtab")
+    for words in (["tune", "study.toml", "--rounds", "5"], ["show", "shell", "--store", url, "--csv"]):
+        done = subprocess.run([program, *words], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.count("tell") == 5
+    assert [file.name for file in tmp_path.iterdir()] == ["study.toml"]

@@ -1,0 +1,272 @@
+"""Commands that fail, hang, print nonsense; guard rails; signals. With real processes."""
+
+import datetime
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+
+import pytest
+
+from trimtab.live import Guard, Runner, Stopped, Study, read_config
+from trimtab.live.runner import dry_run, read_value
+
+STUDY = """
+name = "a"
+command = {command}
+seed = 1
+timeout = 20
+[knobs.x]
+low = 0
+high = 10
+start = 5
+[knobs.n]
+type = "integer"
+low = 1
+high = 9
+start = 5
+"""
+
+
+@pytest.fixture
+def config(tmp_path):
+    def write(*command, more=""):
+        file = tmp_path / "study.toml"
+        file.write_text(STUDY.format(command=json.dumps(command)) + more)
+        return read_config(file)
+
+    return write
+
+
+def until(true, seconds=60):
+    """Wait for something; not for ever."""
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "it never came"
+        time.sleep(0.02)
+
+
+def run(config, rounds):
+    """The reports of so many rounds, and the kinds of all events."""
+    with config.open() as study:
+        reports = list(Runner(config, study).rounds(rounds))
+        return reports, [event.kind for event in study.events()]
+
+
+@pytest.mark.parametrize(
+    ("script", "value", "note"),
+    [
+        ("echo 12.5", 12.5, None),
+        ("echo 1; echo 2", 2.0, None),
+        ("echo 3 4", 4.0, None),
+        ("echo $KNOB_N $TRIMTAB_ROUND", 0.0, None),
+        ("echo 'rate=7.5e-1,'", 0.75, None),
+        ("echo p99 is good", None, "no number in the output: 'p99 is good'"),
+        ("true", None, "no number in the output: ''"),
+        ("head -c 3000 /dev/urandom | tr -d 0-9", None, "no number in the output"),
+        ("echo 1; echo nan", None, "the value is nan"),
+        ("echo -inf", None, "the value is -inf"),
+        ("echo 3; echo broken >&2; exit 4", None, "exit status 4: broken"),
+        ("echo 3; kill -9 $$", None, "exit status -9: it printed no error"),
+        ("echo 3; sleep 60", None, "no answer within 0.5 s"),
+        ("trap '' TERM; echo 3; sleep 60 & wait; sleep 60", None, "no answer within 0.5 s"),
+    ],
+)
+def test_what_a_command_may_do(config, script, value, note, monkeypatch):
+    monkeypatch.setattr("trimtab.live.runner.GRACE", 0.2)
+    study = config("sh", "-c", script)
+    hangs = note is not None and note.startswith("no answer")
+    (report,), kinds = run(replace(study, timeout=0.5) if hangs else study, 1)
+    assert report.value == value
+    assert report.note == note or (note and report.note.startswith(note))
+    assert kinds == ["start", "skip" if value is None else "tell"]
+
+
+def test_a_hanging_command_leaves_no_process_behind(config, tmp_path):
+    run(replace(config("sh", "-c", "sleep 61.5 & echo $! > child; wait"), timeout=2), 1)
+    child = int((tmp_path / "child").read_text())
+    for _ in range(50):
+        try:
+            os.kill(child, 0)
+        except ProcessLookupError:
+            return
+        state = subprocess.run(["ps", "-o", "stat=", "-p", str(child)], capture_output=True, text=True).stdout
+        if not state.strip() or state.startswith("Z"):
+            return
+        time.sleep(0.05)
+    raise AssertionError("it still runs")
+
+
+def test_knobs_reach_the_command(config):
+    script = 'test "$1" = "$KNOB_X" && test "$2" = "$KNOB_N" && echo $KNOB_N'
+    reports, _ = run(config("sh", "-c", script, "-", "{x}", "{n}"), 20)
+    assert [report.value for report in reports] == [report.setting["n"] for report in reports]
+    assert {type(report.setting["n"]) for report in reports} == {int}
+
+
+def test_json_values():
+    assert read_value('log line 3\n{"a": {"b": 4.5}}\nbye 7', "a.b") == (4.5, None)
+    assert read_value('{\n "a": 2\n}', "a") == (2.0, None)
+    for out in ("", "7", '{"a": null}', '{"a": true}', '{"b": 1}', '{"a": {"a": 1}}'):
+        assert read_value(out, "a")[0] is None
+    assert read_value('{"a": NaN}', "a") == (None, "the value is nan")
+
+
+def test_failures_hold_at_the_centre_until_one_succeeds(config):
+    script = "test -e good && echo 1"
+    more = "[guard]\nfailures = 3\n"
+    study = config("sh", "-c", script, more=more)
+    reports, _ = run(study, 5)
+    assert [report.kind for report in reports] == ["skip", "skip", "skip", "hold", "hold"]
+    assert reports[3].setting == {"x": 5.0, "n": 5}
+    (study.folder / "good").touch()
+    reports, kinds = run(study, 3)  # also after a restart
+    assert [report.kind for report in reports] == ["hold", "tell", "tell"]
+    assert kinds.count("hold") == 3
+
+
+def test_failures_return_to_the_start(config):
+    more = '[guard]\nfailures = 2\non_failures = "start"\n'
+    study = config("sh", "-c", 'test $TRIMTAB_ROUND -lt 30 && echo "{x}"', more=more)
+    reports, kinds = run(study, 34)
+    assert reports[29].setting["x"] < 4
+    assert [report.kind for report in reports[30:]] == ["skip", "skip", "hold", "hold"]
+    assert reports[-1].setting == {"x": 5.0, "n": 5}
+    assert kinds[-3:] == ["reset", "hold", "hold"]
+
+
+def test_stop_beyond_a_limit(config):
+    study = config("sh", "-c", "echo $TRIMTAB_ROUND", more='[guard]\nstop_above = 3\nleave_at = "start"\n')
+    with study.open() as opened:
+        with pytest.raises(Stopped, match=r"the value 4 is above guard\.stop_above=3"):
+            list(Runner(study, opened).rounds())
+        assert opened.round == 5  # the value that ended it was told
+    assert Guard(stop_below=0.5).beyond(0.4) is not None
+
+
+def test_leave_at_sets_the_system_at_the_end(config, tmp_path):
+    study = config("sh", "-c", "echo $KNOB_N >> set; echo {x}", more='[guard]\nleave_at = "centre"\n')
+    run(study, 30)
+    with Study.look(study.where, "a") as opened:
+        assert (tmp_path / "set").read_text().split()[-1] == str(opened.centre["n"])
+        assert opened.round == 30
+
+
+def test_the_largest_move(config):
+    more = "[guard]\nlargest_move = 0.01\n"
+    study = config("sh", "-c", "echo $(( KNOB_N * (TRIMTAB_ROUND % 5) ))", more=more)
+    run(study, 60)
+    with Study.look(study.where, "a") as opened:
+        centres = [event.centre for event in opened.events()]
+    moves = [((a[0] - b[0]) / 10) ** 2 + ((a[1] - b[1]) / 8) ** 2 for a, b in itertools.pairwise(centres)]
+    assert 0.005 < max(moves) ** 0.5 <= 0.01 + 1e-12
+
+
+def test_quiet_hours(config):
+    guard = Guard(quiet_hours=["22:00-06:00", "12:00-13:00"])
+    quiet = [hour for hour in range(24) if guard.quiet(datetime.time(hour, 30))]
+    assert quiet == [0, 1, 2, 3, 4, 5, 12, 22, 23]
+    study = config("echo", "1", more='[guard]\nquiet_hours = ["00:00-23:59:59.999999"]\n')
+    with study.open() as opened:
+        runner = Runner(study, opened)
+        threading.Timer(0.3, runner.stop.set).start()
+        reports = list(runner.rounds(3))
+        assert [report.note for report in reports] == ["quiet hours: waiting"]
+        assert opened.round == 0
+
+
+def test_approval_waits_for_a_person(config):
+    study = config("echo", "1", more="[guard]\napproval = true\n")
+    with study.open() as opened:
+        runner, seen = Runner(study, opened), []
+        thread = threading.Thread(target=lambda: [seen.append(report) for report in runner.rounds(2)])
+        thread.start()
+        until(lambda: seen)
+        assert opened.round == 0
+        for approve in (True, False):
+            with Study.look(study.where, "a") as other:
+                proposed, round = other.decide(approve=approve), opened.round
+            until(lambda: opened.round > round and (len(seen) >= 3 or not approve))  # noqa: B023
+            assert proposed.id == round
+        thread.join()
+        with Study.look(study.where, "a") as other, pytest.raises(ValueError, match="proposes nothing now"):
+            other.decide(approve=True)
+    assert [report.kind for report in seen] == ["note", "tell", "note", "skip"]
+    assert seen[0].setting == seen[1].setting
+    assert seen[-1].note == "rejected"
+
+
+def test_dry_run_runs_and_keeps_nothing(config, tmp_path):
+    study = config("sh", "-c", "touch ran; echo {x}")
+    before = list(dry_run(study, 3))
+    assert not (tmp_path / "trimtab.db").exists()
+    reports, _ = run(study, 3)
+    assert before[0][1] == study.words(reports[0].setting)
+    (tmp_path / "ran").unlink()
+    assert [round for round, _ in dry_run(study, 2)] == [3, 4]
+    assert not (tmp_path / "ran").exists()
+    with Study.look(study.where, "a") as opened:
+        assert opened.round == 3
+
+
+def test_a_pause_is_not_measured_by_the_wall_clock(config, monkeypatch):
+    clock = iter(range(10**9, 0, -3600))
+    monkeypatch.setattr(time, "time", lambda: float(next(clock)))
+    study = replace(config("echo", "1"), pause=0.2)
+    began = time.monotonic()
+    reports, _ = run(study, 3)
+    assert len(reports) == 3
+    assert 0.4 <= time.monotonic() - began < 5
+
+
+BACKWARDS = """
+import itertools, runpy, sys, time
+clock = itertools.count(2_000_000_000, -86400)
+time.time = lambda: float(next(clock))
+sys.argv = ["trimtab", "tune", "study.toml", "--rounds", "4"]
+from trimtab.cli import main
+main()
+"""
+
+
+def test_the_program_with_a_clock_that_goes_backwards(config, tmp_path):
+    config("echo", "{x}")
+    done = subprocess.run([sys.executable, "-c", BACKWARDS], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    with Study.look(tmp_path / "trimtab.db", "a") as study:
+        assert [event.round for event in study.events()] == [0, *range(4)]
+
+
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
+def test_signals_finish_the_round(config, tmp_path, sign):
+    config("sh", "-c", "echo began >> began; sleep 0.3; echo {x}")
+    program = [os.path.join(os.path.dirname(sys.executable), "trimtab"), "tune", "study.toml"]
+    with subprocess.Popen(program, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        until((tmp_path / "began").exists)
+        running.send_signal(sign)
+        out, err = running.communicate(timeout=20)
+    assert running.returncode == 0
+    assert f"{sign.name}: finishing this round" in err
+    assert out.count("tell") == 1
+    with Study.look(tmp_path / "trimtab.db", "a") as study:
+        assert study.round == 1
+
+
+def test_a_second_signal_ends_at_once(config, tmp_path):
+    config("sh", "-c", "echo began >> began; sleep 15; echo {x}")
+    program = [os.path.join(os.path.dirname(sys.executable), "trimtab"), "tune", "study.toml"]
+    with subprocess.Popen(program, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        until((tmp_path / "began").exists)
+        running.send_signal(signal.SIGINT)
+        time.sleep(0.2)
+        running.send_signal(signal.SIGINT)
+        _, err = running.communicate(timeout=10)
+    assert running.returncode == 130
+    assert "ended within round 0: it is asked again" in err
+    with Study.look(tmp_path / "trimtab.db", "a") as study:
+        assert study.round == 0

@@ -1,0 +1,220 @@
+"""Files that are full, locked, damaged, newer, in a folder that cannot be written: clear errors, and nothing lost."""
+
+import os
+import pwd
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from trimtab.live import Store, StoreError, Study
+from trimtab.live import store as storing
+
+KNOBS = [{"name": "x", "low": 0.0, "high": 1.0, "start": 0.5}]
+
+
+@pytest.fixture
+def file(tmp_path):
+    with Study.open(tmp_path / "t.db", "a", KNOBS, seed=1) as study:
+        for value in range(5):
+            study.tell(study.ask(), float(value))
+    return tmp_path / "t.db"
+
+
+def refused(file, reason):
+    """It says why, and does not touch a byte."""
+    before = file.read_bytes()
+    for call in (lambda: Study.open(file, "a"), lambda: Study.open(file, "b", KNOBS), lambda: Study.look(file, "a")):
+        with pytest.raises(StoreError, match=reason):
+            call()
+    assert file.read_bytes() == before
+
+
+def test_writes_are_durable(file):
+    with Study.open(file, "a") as study:
+        db = study._store._db
+        assert db.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+        assert db.exec_driver_sql("PRAGMA synchronous").scalar() == 2  # FULL
+        db.commit()
+
+
+def test_a_newer_store_is_refused(file):
+    with sqlite3.connect(file) as db:
+        db.execute("UPDATE trimtab_meta SET version = 99")
+    db.close()
+    refused(file, "has version 99 and this trimtab knows 1: upgrade trimtab")
+
+
+def test_something_else_is_refused(tmp_path):
+    file = tmp_path / "notes.db"
+    file.write_bytes(b"dear diary, " * 1000)
+    refused(file, "not a database: this file is something else, or damaged")
+
+
+def test_the_database_of_another_program_is_refused(tmp_path):
+    with sqlite3.connect(tmp_path / "other.db") as db:
+        db.execute("CREATE TABLE customers (name TEXT)")
+    db.close()
+    refused(tmp_path / "other.db", "is the database of something else: choose another file")
+
+
+def test_a_damaged_store_is_refused(file):
+    data = bytearray(file.read_bytes())
+    data[4096 + 8 : 4096 + 3000] = os.urandom(2992)
+    file.write_bytes(data)
+    refused(file, "damaged")
+
+
+def test_a_torn_store_is_refused(file):
+    file.write_bytes(file.read_bytes()[: 3 * 4096 + 100])
+    refused(file, "damaged")
+
+
+def test_a_damaged_state_is_refused(file):
+    with sqlite3.connect(file) as db:
+        db.execute("UPDATE trimtab_studies SET state = substr(state, 1, 40)")
+    db.close()
+    before = file.read_bytes()
+    with pytest.raises(ValueError, match="the saved state is damaged"):
+        Study.open(file, "a")
+    assert file.read_bytes() == before
+
+
+def test_a_migration_is_all_or_nothing(file, monkeypatch):
+    monkeypatch.setattr(storing, "VERSION", 2)
+    good = "ALTER TABLE trimtab_studies ADD COLUMN owner TEXT"
+    monkeypatch.setattr(storing, "MIGRATIONS", {2: (good, "ALTER TABLE missing ADD COLUMN x TEXT")})
+    with pytest.raises(StoreError, match="no such table"):
+        Study.open(file, "a")
+    with sqlite3.connect(file) as db:
+        assert "owner" not in {row[1] for row in db.execute("PRAGMA table_info(trimtab_studies)")}
+        assert db.execute("SELECT version FROM trimtab_meta").fetchall() == [(1,)]
+    db.close()
+    monkeypatch.setattr(storing, "MIGRATIONS", {2: (good,)})
+    store = Store(file)
+    assert store.names() == ["a"]
+    store.close()
+    with sqlite3.connect(file) as db:
+        assert "owner" in {row[1] for row in db.execute("PRAGMA table_info(trimtab_studies)")}
+        assert db.execute("SELECT version FROM trimtab_meta").fetchall() == [(2,)]
+    db.close()
+
+
+def test_a_locked_database_loses_nothing(file):
+    with Study.open(f"sqlite:///{file}?timeout=0.1", "a") as study:
+        trial, state = study.ask(), study.state
+        other = sqlite3.connect(file, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreError, match="database is locked: another program"):
+            study.tell(trial, 7.0)
+        assert study.state is state
+        other.execute("ROLLBACK")
+        other.close()
+        study.tell(trial, 7.0)
+    with Study.look(file, "a") as study:
+        assert [event.value for event in study.events()][-1] == 7.0
+
+
+def fill(study):
+    for told in range(1000):
+        try:
+            study.tell(study.ask(), 1.0)
+        except StoreError as error:
+            return told, str(error)
+    raise AssertionError("it was never full")
+
+
+def test_a_full_database_loses_nothing(file):
+    with Study.open(file, "a") as study:
+        db = study._store._db
+        db.exec_driver_sql(f"PRAGMA max_page_count={db.exec_driver_sql('PRAGMA page_count').scalar()}")
+        db.commit()
+        told, why = fill(study)
+        assert "is full: free some space and start again" in why
+        assert study.round == 5 + told
+        trial = study.ask()
+        db.exec_driver_sql("PRAGMA max_page_count=100000")
+        db.commit()
+        study.tell(trial, 2.0)  # there is space again
+    with Study.open(file, "a") as study:
+        assert study.round == 6 + told
+        assert len(list(study.events())) == 7 + told
+
+
+FILL = """
+import resource, signal, sys
+from trimtab.live import Study, StoreError
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+study = Study.open(sys.argv[1], "a")
+resource.setrlimit(resource.RLIMIT_FSIZE, (150_000, 150_000))
+try:
+    while True:
+        study.tell(study.ask(), 1.0)
+        print(study.round, flush=True)
+except StoreError as error:
+    print(error, file=sys.stderr)
+"""
+
+
+def test_a_disk_that_takes_no_more_loses_nothing(file):
+    """The operating system refuses to let the files grow; what was acknowledged is there afterwards."""
+    done = subprocess.run([sys.executable, "-c", FILL, file], capture_output=True, text=True, timeout=60)
+    assert "nothing that was acknowledged is lost" in done.stderr, done.stderr
+    acknowledged = int(done.stdout.split()[-1])
+    with Study.open(file, "a") as study:
+        assert study.round == acknowledged > 5
+        study.tell(study.ask(), 1.0)
+
+
+def test_a_folder_that_cannot_be_written():
+    """As another user, because root may write everywhere."""
+    code = f"import sys; from trimtab.live import Study; Study.open(sys.argv[1], 'a', {KNOBS})"
+    folder = Path(tempfile.mkdtemp(prefix="trimtab-test-"))
+    user = None
+    try:
+        if os.geteuid() == 0:
+            user = pwd.getpwnam("nobody").pw_name
+        folder.chmod(0o555)
+        done = subprocess.run(
+            [sys.executable, "-c", code, folder / "t.db"],
+            capture_output=True,
+            text=True,
+            user=user,
+            cwd="/",
+            timeout=60,
+        )
+        if "Permission denied" in done.stderr and "t.db" not in done.stderr:
+            pytest.skip("this Python cannot be run by another user")
+        assert "unable to open database file: give read and write permission on the file and its folder" in done.stderr
+        assert list(folder.iterdir()) == []
+    finally:
+        shutil.rmtree(folder)
+
+
+def test_places_that_cannot_be_stores(tmp_path):
+    for where, error, reason in [
+        (tmp_path / "no" / "t.db", StoreError, "is not a folder: make it first"),
+        ("sqlite://", ValueError, "a study that has to survive needs one"),
+        ("mysql://me@host/db", ValueError, "use sqlite or postgresql"),
+        ("://", ValueError, "cannot be read"),
+    ]:
+        with pytest.raises(error, match=reason):
+            Study.open(where, "a", KNOBS)
+    with pytest.raises(StoreError, match="there is no store"):
+        Study.look(tmp_path / "t.db", "a")
+    assert not (tmp_path / "t.db").exists()
+    odd = tmp_path / "a b#c?%20.db"
+    Study.open(odd, "a", KNOBS).close()
+    Study.open(odd, "a").close()
+    assert odd.exists()
+
+
+def test_passwords_are_not_shown():
+    with pytest.raises(StoreError) as error:
+        Study.open("postgresql://me:secret@127.0.0.1:1/db?connect_timeout=1", "a", KNOBS)
+    assert "secret" not in str(error.value)
+    assert "is the server running" in str(error.value)

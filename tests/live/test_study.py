@@ -1,0 +1,271 @@
+import dataclasses
+import json
+import math
+import multiprocessing
+import threading
+
+import numpy as np
+import pytest
+
+import trimtab as tt
+from trimtab.live import StoreError, Study
+from trimtab.live import store as storing
+from trimtab.live.drawing import draw_study
+
+KNOBS = [
+    {"name": "gain", "low": 0.0, "high": 10.0, "start": 2.0},
+    {"name": "size", "low": 1, "high": 256, "start": 8, "type": "integer", "scale": "log"},
+]
+
+
+def cost(knobs):
+    return (knobs["gain"] - 6) ** 2 + math.log(knobs["size"] / 64) ** 2
+
+
+def run(study, rounds):
+    for _ in range(rounds):
+        trial = study.ask()
+        study.tell(trial, cost(trial.knobs))
+
+
+def path(where, name="a"):
+    with Study.look(where, name) as study:
+        return [event._replace(time=0.0) for event in study.events()]
+
+
+def test_it_tunes_and_goes_on_where_it_was(tmp_path):
+    with Study.open(tmp_path / "one.db", "a", KNOBS, seed=1) as study:
+        run(study, 300)
+        assert abs(study.centre["gain"] - 6) < 1
+        assert 32 < study.centre["size"] < 128
+    for _ in range(10):
+        with Study.open(tmp_path / "two.db", "a", KNOBS, seed=1) as study:
+            study.ask()  # asked and not told: asked again the next time
+            run(study, 30)
+    assert path(tmp_path / "one.db") == path(tmp_path / "two.db")
+
+
+def test_it_is_the_tuner_with_names(tmp_path):
+    tuner = tt.Tuner([0.2], bounds=[(0, 1)], seed=4)
+    with tt.live.Study.open(
+        tmp_path / "t.db", "a", [{"name": "x", "low": 0, "high": 1, "start": 0.2}], seed=4
+    ) as study:
+        for value in [3.0, 1.0, None, math.nan, -2.0, 5.0, np.float32(1.5), 2]:
+            assert list(study.ask().knobs.values()) == tuner.ask().x.tolist()
+            study.tell(study.ask(), value)
+            tuner.tell(tuner.ask(), value)
+        assert study.round == 8
+        assert [event.kind for event in study.events()] == ["start", *["tell"] * 2, *["skip"] * 2, *["tell"] * 4]
+
+
+def test_wrong_tells_change_nothing(tmp_path):
+    with Study.open(tmp_path / "t.db", "a", KNOBS, seed=1) as study:
+        run(study, 3)
+        before = study.state
+        for trial, value, error in [
+            (3, math.inf, ValueError),
+            (3, "x", TypeError),
+            (2, 1.0, ValueError),
+            (9, 1.0, ValueError),
+        ]:
+            with pytest.raises(error):
+                study.tell(trial, value)
+        assert study.state is before
+        assert study.seq == 3
+
+
+def test_several_threads(tmp_path):
+    """All ask and tell at once: every round is told exactly once, and the others are refused."""
+    refused = []
+    with Study.open(tmp_path / "t.db", "a", KNOBS, seed=1) as study:
+
+        def work():
+            for _ in range(50):
+                trial = study.ask()
+                try:
+                    study.tell(trial, cost(trial.knobs))
+                except ValueError as error:
+                    refused.append(str(error))
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        rounds = study.round
+    assert rounds + len(refused) == 200
+    with Study.open(tmp_path / "u.db", "a", KNOBS, seed=1) as study:
+        run(study, rounds)
+    assert path(tmp_path / "t.db") == path(tmp_path / "u.db")
+
+
+def test_undo_is_exact_and_recorded(tmp_path):
+    with Study.open(tmp_path / "t.db", "a", KNOBS, seed=1) as study:
+        run(study, 20)
+        there, query = study.state, study.ask()
+        run(study, 20)
+        study.undo(20)
+        assert study.round == 20
+        assert json.loads(tt.storage.state_to_json(study.state)) == json.loads(tt.storage.state_to_json(there))
+        assert study.ask() == query
+        run(study, 5)
+        study.undo(0)
+        assert study.centre == study.start
+        study.undo(25)  # an undo can be undone
+        assert study.round == 25
+        assert [e.kind for e in study.events() if e.kind not in ("tell", "skip")] == ["start", "undo", "undo", "undo"]
+        with pytest.raises(ValueError, match="the state before round 99 is not kept"):
+            study.undo(99)
+
+
+def test_reset(tmp_path):
+    with Study.open(tmp_path / "t.db", "a", KNOBS, seed=1) as study:
+        run(study, 40)
+        study.reset()
+        assert study.centre == study.start == {"gain": 2.0, "size": 8}
+        assert study.round == 40
+        run(study, 2)
+    assert path(tmp_path / "t.db")[41].kind == "reset"
+
+
+def test_export_and_import(tmp_path):
+    with Study.open(tmp_path / "t.db", "a", KNOBS, seed=1) as study:
+        run(study, 30)
+        text = study.export()
+    assert Study.adopt(tmp_path / "u.db", text) == "a"
+    assert Study.adopt(tmp_path / "u.db", text, "b") == "b"
+    for where, name in ((tmp_path / "t.db", "a"), (tmp_path / "u.db", "b")):
+        with Study.open(where, name) as study:
+            run(study, 10)
+    mine, moved = path(tmp_path / "t.db"), path(tmp_path / "u.db", "b")
+    assert moved[31].kind == "import"
+    assert [e._replace(seq=0) for e in mine] == [e._replace(seq=0) for e in moved if e.kind != "import"]
+    with pytest.raises(ValueError, match="import it --as another name"):
+        Study.adopt(tmp_path / "u.db", text)
+    with pytest.raises(ValueError, match="no name for a study"):
+        Study.adopt(tmp_path / "u.db", text, "../b")
+    for broken in ("", "{}", "[]", text.replace('"centre"', '"center"'), text.replace("trimtab.study", "other")):
+        with pytest.raises(ValueError, match="not an exported study"):
+            Study.adopt(tmp_path / "v.db", broken)
+
+
+def test_export_while_someone_runs_it(tmp_path):
+    with Study.open(tmp_path / "t.db", "a", KNOBS, seed=1) as study:
+        run(study, 10)
+        with Study.look(tmp_path / "t.db", "a") as other:
+            run(study, 10)
+            Study.adopt(tmp_path / "u.db", other.export())
+    with Study.open(tmp_path / "u.db", "a") as moved:
+        assert moved.round == 10
+        run(moved, 10)
+    mine, theirs = path(tmp_path / "t.db"), path(tmp_path / "u.db")
+    assert [e._replace(seq=0) for e in mine] == [e._replace(seq=0) for e in theirs if e.kind != "import"]
+
+
+def test_another_setup_is_refused(tmp_path):
+    method = tt.auto(radius=0.05)
+    Study.open(tmp_path / "t.db", "a", KNOBS, method, seed=1, maximise=False).close()
+    for options, what in [
+        ({"knobs": KNOBS[:1]}, "its knobs"),
+        ({"method": tt.auto(radius=0.1)}, "its method"),
+        ({"maximise": True}, "its goal"),
+        ({"seed": 2}, "its seed"),
+    ]:
+        with pytest.raises(ValueError, match=f"exists with another setup: {what}"):
+            Study.open(tmp_path / "t.db", "a", **{"knobs": KNOBS, **options})
+    tighter = dataclasses.replace(method, max_move=0.1)
+    with Study.open(tmp_path / "t.db", "a", KNOBS, tighter) as study:
+        assert study.setup.method == tighter
+        Study.adopt(tmp_path / "u.db", study.export())
+    with Study.open(tmp_path / "u.db", "a") as study:
+        assert study.setup.method == tighter
+    with Study.open(tmp_path / "t.db", "a") as study:
+        assert study.setup.method == tighter
+        assert [event.kind for event in study.events()] == ["start", "setup"]
+
+
+def test_what_cannot_be_a_study(tmp_path):
+    with pytest.raises(ValueError, match="no name for a study"):
+        Study.open(tmp_path / "t.db", "../a", KNOBS)
+    with pytest.raises(ValueError, match="two-point methods"):
+        Study.open(tmp_path / "t.db", "a", KNOBS, tt.two_point(radius=0.05, step=1e-3))
+    with pytest.raises(ValueError, match="could not be saved"):
+        Study.open(tmp_path / "t.db", "a", KNOBS, tt.residual(radius=0.05, step=lambda t: 1 / (1 + t)))
+    with pytest.raises(ValueError, match="keep=5 is too few"):
+        Study.open(tmp_path / "t.db", "a", KNOBS, keep=5)
+    Study.open(tmp_path / "t.db", "good", KNOBS).close()
+    with pytest.raises(ValueError, match=r"there is no study 'b' in .*: it has good"):
+        Study.open(tmp_path / "t.db", "b")
+    with Study.look(tmp_path / "t.db", "good") as study, pytest.raises(ValueError, match="opened to look at"):
+        study.tell(study.ask(), 1.0)
+
+
+def _hold(where, ready, go):
+    with Study.open(where, "a", KNOBS):
+        ready.set()
+        go.wait(20)
+
+
+def test_the_second_is_refused_and_told_who_holds_it(tmp_path):
+    spawn = multiprocessing.get_context("spawn")
+    ready, go = spawn.Event(), spawn.Event()
+    other = spawn.Process(target=_hold, args=(tmp_path / "t.db", ready, go))
+    other.start()
+    try:
+        assert ready.wait(20)
+        with pytest.raises(StoreError, match=f"'a' is held by .*@.*, process {other.pid}, since"):
+            Study.open(tmp_path / "t.db", "a")
+        with Study.open(tmp_path / "t.db", "b", KNOBS) as study:  # another study in the same store
+            run(study, 3)
+        with Study.look(tmp_path / "t.db", "a") as study:
+            assert study.round == 0
+    finally:
+        other.kill()
+        other.join()
+    with Study.open(tmp_path / "t.db", "a") as study:  # nothing to tidy up after a kill
+        run(study, 1)
+
+
+def test_old_history_is_thinned_by_the_rule(tmp_path):
+    with Study.open(tmp_path / "t.db", "a", [KNOBS[0]], seed=1, keep=1000) as study:
+        study._store._db.connection.execute("PRAGMA synchronous=OFF")  # for speed
+        for t in range(2600):
+            study.tell(t, float(t % 13))
+            if t == 700:
+                study.reset()
+        events = {event.seq: event for event in study.events()}
+        state = study.state
+        assert study.seq == 2601
+        assert all(seq in events for seq in range(1601, 2602))
+        old = sorted(seq for seq in events if seq <= 1600)
+        assert old == sorted({0, 702, *range(10, 1601, 10)})
+        study.undo(1199)  # the event 1200 told round 1198
+        assert study.round == 1199
+        with pytest.raises(ValueError, match="the state before round 1155 is not kept"):
+            study.undo(1155)
+        study.undo(2600)
+        assert tt.storage.state_to_json(study.state) == tt.storage.state_to_json(state)
+
+
+def test_clock_going_backwards(tmp_path, monkeypatch):
+    clock = iter(range(10**6, 0, -1000))
+    monkeypatch.setattr(storing.time, "time", lambda: float(next(clock)))
+    with Study.open(tmp_path / "t.db", "a", KNOBS, seed=1) as study:
+        run(study, 20)
+        times = [event.time for event in study.events()]
+        assert times == sorted(times, reverse=True)
+        assert [event.seq for event in study.events()] == list(range(21))
+        study.undo(7)
+        assert study.round == 7
+
+
+def test_pictures_of_short_and_eventful_studies(tmp_path):
+    with Study.open(tmp_path / "t.db", "a", KNOBS, seed=1) as study:
+        for name in ("empty.png", "all.svg"):
+            draw_study(study, tmp_path / name)
+            assert (tmp_path / name).stat().st_size > 5000
+            study.skip(study.ask(), "no answer")
+            run(study, 1)
+            study.reset()
+        with pytest.raises(ValueError, match="cannot be drawn"):
+            draw_study(study, tmp_path / "a.xyz")
