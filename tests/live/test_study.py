@@ -1,7 +1,8 @@
 import dataclasses
 import json
 import math
-import multiprocessing
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -200,19 +201,17 @@ def test_what_cannot_be_a_study(tmp_path):
         study.tell(study.ask(), 1.0)
 
 
-def _hold(where, ready, go):
-    with Study.open(where, "a", KNOBS):
-        ready.set()
-        go.wait(20)
-
-
 def test_the_second_is_refused_and_told_who_holds_it(tmp_path):
-    spawn = multiprocessing.get_context("spawn")
-    ready, go = spawn.Event(), spawn.Event()
-    other = spawn.Process(target=_hold, args=(tmp_path / "t.db", ready, go))
-    other.start()
+    code = f"""
+import sys, time
+from trimtab.live import Study
+with Study.open(sys.argv[1], "a", {KNOBS}):
+    print("ready", flush=True)
+    time.sleep(60)
+"""
+    other = subprocess.Popen([sys.executable, "-c", code, tmp_path / "t.db"], stdout=subprocess.PIPE, text=True)
     try:
-        assert ready.wait(20)
+        assert other.stdout.readline() == "ready\n"
         with pytest.raises(StoreError, match=f"'a' is held by .*@.*, process {other.pid}, since"):
             Study.open(tmp_path / "t.db", "a")
         with Study.open(tmp_path / "t.db", "b", KNOBS) as study:  # another study in the same store
@@ -221,7 +220,7 @@ def test_the_second_is_refused_and_told_who_holds_it(tmp_path):
             assert study.round == 0
     finally:
         other.kill()
-        other.join()
+        other.communicate()
     with Study.open(tmp_path / "t.db", "a") as study:  # nothing to tidy up after a kill
         run(study, 1)
 
