@@ -203,7 +203,7 @@ def read_value(out: str, key: str | None = None) -> tuple[float | None, str | No
 
 def _number(word: str) -> float | None:
     try:
-        return float(word) if "_" not in word else None
+        return float(word) if word.isascii() and "_" not in word else None  # float() knows digits of all scripts
     except ValueError:
         return None
 
