@@ -23,10 +23,12 @@ from numpy.typing import ArrayLike, NDArray
 from trimtab.directions import Directions, Gaussian, Rademacher, Stream
 from trimtab.domains import Box, Domain, Everywhere
 from trimtab.estimators import Memory, Value
+from trimtab.lanes import choose, dot, larger, root, smaller, times
 from trimtab.methods import Method
 
 Array = NDArray[np.float64]
 
+TINY = 1e-300
 LARGEST = 1e150  # values beyond are taken as this, so that their squares stay finite
 FARTHEST = 1e6  # no move is longer than this many times the domain: beyond, a projection has no digits left
 FARTHEST_FREE = 1e12  # the same, in probe lengths, where the domain is unbounded
@@ -49,6 +51,8 @@ class State(NamedTuple):
     """How many rounds brought no value: a number, or one per lane."""
     pending: tuple[int, ...]
     """Trials handed out ahead and not yet told (with max_pending > 1)."""
+    course: tuple[Array, ...] = ()
+    """The running mean of the moves, for a step that looks at it (`Adaptive`)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +92,8 @@ class Setup:
     """The radius of each query of a round: offset·δ."""
     _gains: tuple[float, float] = field(init=False, repr=False)
     _plain: bool = field(init=False, repr=False)
+    _learns: bool = field(init=False, repr=False)
+    _looks: bool = field(init=False, repr=False)
     _alone: bool = field(init=False, repr=False)
     _solid: bool = field(init=False, repr=False)
     _largest: float = field(init=False, repr=False)
@@ -130,6 +136,8 @@ class Setup:
         self._put("home", self._home(law, radius))
         self._put("probe", radius * math.sqrt(self.dim / law.scale(self.dim)))
         self._put("radii", tuple(offset * radius for offset in self.method.estimator.offsets))
+        self._put("_learns", hasattr(self.method.estimator, "learn"))
+        self._put("_looks", hasattr(self.method.step, "follow"))
         self._put("_alone", law.partner(0) is None)
         self._put("_solid", type(self.domain).flatten is Domain.flatten)
         self._put("_plain", self.lanes is None and len(self.radii) == 1)
@@ -187,6 +195,10 @@ class Setup:
             raise ValueError("margin='scale' needs a bounded domain: use margin='erode'")
         xi = min(length, each * math.sqrt(self.dim)) / inner if inner > 0 else math.inf
         return self.domain.scale(self.dim, xi + 1e-12)  # ξ = δ/r (Lemma H.3)
+
+    def widening(self, state: State) -> Value:
+        """δ_t/δ."""
+        return self.method.step.widening(state.gain) if self._looks else 1.0
 
     def direction(self, trial: int) -> Array:
         """u of a trial, in the plane of the domain."""
@@ -289,8 +301,10 @@ def init(setup: Setup, x0: ArrayLike) -> State:
     zero: Value = 0.0 if setup.lanes is None else np.zeros(setup.lanes)
     skipped = 0 if setup.lanes is None else _frozen(np.zeros(setup.lanes, dtype=np.int64))
     last = -1 if setup.lanes is None else _frozen(np.full(setup.lanes, -1, dtype=np.int64))
-    memory, gain = setup.method.estimator.start(blank), setup.method.step.start(zero)
-    return State(0, _frozen(setup.home.project(z)), memory, gain, last, skipped, ())
+    centre, estimator = _frozen(setup.home.project(z)), setup.method.estimator
+    memory = estimator.start(blank, centre) if setup._learns else estimator.start(blank)
+    course = (_frozen(np.zeros(setup.shape)),) if setup._looks else ()
+    return frozen(State(0, centre, memory, setup.method.step.start(zero), last, skipped, (), course))
 
 
 def ask(setup: Setup, state: State, trial: int | None = None) -> Array:
@@ -299,12 +313,31 @@ def ask(setup: Setup, state: State, trial: int | None = None) -> Array:
     Shape `(d,)` or `(lanes, d)`; methods with two queries give `(2, d)` or `(lanes, 2, d)`.
     """
     u = setup.direction(state.round if trial is None else trial)
-    if len(setup.radii) == 1:
+    if setup._looks:
+        query = _probes(setup, state, u)[0]
+    elif len(setup.radii) == 1:
         query = u * setup.radii[0]
         query += state.centre
     else:
         query = np.stack([state.centre + radius * u for radius in setup.radii], axis=-2)
     return setup.outward(query)
+
+
+def _probes(setup: Setup, state: State, u: Array) -> tuple[Array, Value]:
+    """The queries by a radius that widens, and δ_t/δ: 1 where a wider probe would leave the domain."""
+    wide = setup.widening(state)
+
+    def at(wide: Value) -> Array:
+        queries = [state.centre + times(wide * radius, u) for radius in setup.radii]
+        return queries[0] if len(queries) == 1 else np.stack(queries, axis=-2)
+
+    query = at(wide)
+    if np.any(wide > 1.0) and not isinstance(setup.domain, Everywhere) and setup.method.margin != "none":
+        points = query.reshape(*np.shape(wide), -1, setup.dim)
+        inside = np.all(setup.domain.contains(points.reshape(-1, setup.dim), 0.0).reshape(points.shape[:-1]), axis=-1)
+        wide = choose(inside if setup.lanes else bool(inside), wide, 1.0)
+        query = at(wide)
+    return query, wide
 
 
 def tell(setup: Setup, state: State, values: Any, trial: int | None = None) -> State:
@@ -320,17 +353,27 @@ def tell(setup: Setup, state: State, values: Any, trial: int | None = None) -> S
     y = setup.read(values)
     if y is None:
         skipped = _frozen(state.skipped + 1)
-        return State(round, state.centre, state.memory, state.gain, state.last, skipped, pending)
+        return state._replace(round=round, skipped=skipped, pending=pending)
+    if setup._learns or setup._looks:
+        return _move_by_slope(setup, state, y, trial)._replace(round=round, pending=pending)
     move = _move if setup.lanes is None else _move_lanes
     return State(round, *move(setup, state, y, trial), pending)
 
 
 def estimate(setup: Setup, state: State, values: tuple[Value, ...], trial: int | None = None) -> Array:
-    """ĝ_t = (scale/δ)·a_t·u_t, in scaled coordinates, from the values of a round's queries; NaN without a contrast."""
-    trial = state.round if trial is None else trial
-    contrast, _ = setup.method.estimator.contrast(state.memory, values)
-    factor = np.asarray(setup.gain(trial, state.last) * np.asarray(contrast))
-    return np.asarray(factor[..., None] * setup.direction(trial))
+    """ĝ_t, in scaled coordinates, from the values of a round's queries; NaN without a contrast."""
+    contrast, slope, _, _ = learn(setup, state, values, state.round if trial is None else trial)
+    return np.where(np.isnan(contrast)[..., None], np.nan, slope)
+
+
+def learn(setup: Setup, state: State, values: tuple[Value, ...], trial: int) -> tuple[Value, Array, Memory, Value]:
+    """The contrast, ĝ_t = (scale/δ)·a_t·u_t (or what the estimator makes of its memory), the memory, and δ_t/δ."""
+    u, estimator = setup.direction(trial), setup.method.estimator
+    query, wide = _probes(setup, state, u) if setup._learns or setup._looks else (u, 1.0)
+    if setup._learns:
+        return *estimator.learn(state.memory, values[0], query, wide * setup.probe), wide  # type: ignore[attr-defined]
+    contrast, memory = estimator.contrast(state.memory, values)
+    return contrast, times(setup.gain(trial, state.last) / wide * contrast, u), memory, wide
 
 
 def _where(state: State, trial: int) -> str:
@@ -383,10 +426,50 @@ def _move_lanes(setup: Setup, state: State, y: tuple[Value, ...], trial: int) ->
     return centre, memory, gain, _frozen(last), _frozen(state.skipped + failed)
 
 
+def _move_by_slope(setup: Setup, state: State, y: tuple[Value, ...], trial: int) -> State:
+    """The same, of one system or many, for estimators that learn a slope and steps that look at the moves so far."""
+    method, centre = setup.method, state.centre
+    failed = np.logical_or.reduce([np.isnan(v) for v in y]) if setup.lanes else False
+    contrast, slope, memory, wide = learn(setup, state, y, trial)
+    idle = failed | (contrast != contrast)
+    known, probe = choose(idle, 0.0, contrast), wide * setup.probe
+    if setup._looks:
+        (course,) = state.course
+        along = dot(setup.direction(trial), course) / larger(root(dot(course, course)), TINY)
+        echo = setup.directions.echoes(trial) & (state.last == trial - 1)
+        seen = along * math.sqrt(setup.directions.scale(setup.dim)), echo
+        rate, gain = method.step.rate(state.gain, known, trial, probe, setup.dim, *seen)
+    else:
+        rate, gain = method.step.rate(state.gain, known, trial, probe, setup.dim)
+    move = times(-rate, slope)
+    length = root(dot(move, move))
+    if not np.all(length < math.inf):
+        move = np.clip(np.nan_to_num(move), -LARGEST, LARGEST)
+        length = root(dot(move, move))
+    limit = setup._largest * probe / method.radius
+    if method.max_move is not None:
+        limit = smaller(limit, method.max_move * probe)
+    if np.any(length > limit):
+        move *= times(smaller(limit / larger(length, TINY), 1.0), np.ones(1))
+    move += centre
+    target = setup.home.project(move)
+    if setup.lanes and idle.any():
+        target = np.where(idle[:, None], centre, target)
+        memory, gain = _keep(failed, state.memory, memory), _keep(idle, state.gain, gain)
+    elif idle is True:
+        target, gain = centre, state.gain
+    course = state.course
+    if setup._looks and not np.all(idle):
+        moved = method.step.follow(course[0], target - centre)
+        course = (np.where(idle[:, None], course[0], moved) if setup.lanes and idle.any() else moved,)
+    last = choose(failed, state.last, trial) if setup.lanes else trial
+    return frozen(State(state.round, target, memory, gain, last, state.skipped + failed, (), course))
+
+
 def _keep(mask: NDArray[np.bool_], old: Memory, new: Memory) -> Memory:
     """The old memory in the lanes of the mask."""
     if mask.any():
-        new = tuple(np.where(mask, a, b) for a, b in zip(old, new, strict=True))
+        new = tuple(np.where(mask[:, None] if np.ndim(a) > 1 else mask, a, b) for a, b in zip(old, new, strict=True))
     return tuple(_frozen(a) for a in new)
 
 

@@ -42,19 +42,26 @@ class Directions(Protocol):
         """The round whose u is minus that of this one, if there is one."""
         ...
 
+    def echoes(self, round: int) -> bool:
+        """Whether u is that of the round before, so that what differs in the values is noise and drift alone."""
+        ...
+
     def fill(self, rng: np.random.Generator, out: Array) -> None:
         """Draw independent directions into the rows of `out`, row after row, so that fewer rows are the same ones."""
         ...
 
 
 class _Fresh:
-    """A new independent direction every round."""
+    """A new direction every round."""
 
     def locate(self, round: int) -> tuple[int, float]:
         return round, 1.0
 
     def partner(self, round: int) -> int | None:
         return None
+
+    def echoes(self, round: int) -> bool:
+        return False
 
 
 @dataclass(frozen=True)
@@ -143,8 +150,96 @@ class Paired:
     def partner(self, round: int) -> int | None:
         return round ^ 1
 
+    def echoes(self, round: int) -> bool:
+        return False
+
     def fill(self, rng: np.random.Generator, out: Array) -> None:
         self.base.fill(rng, out)
+
+
+@dataclass(frozen=True)
+class Orthogonal(_Fresh):
+    """Blocks of d directions that are exactly orthogonal: rows of a cosine transform, shuffled, with random signs.
+
+    In the block of d rounds with signs σ ∈ {±1}^d and a permutation π, both from (seed, block), and ε_t = ±1,
+
+        u_j = ε_t·σ_j·√2·cos(π·k(j + ½)/d),   k = π(t mod d),   and u_j = ε_t·σ_j for k = 0.
+
+    Every d rounds look once along each axis of an orthogonal frame, so no two of them tell the same; E[u_t | past] = 0
+    by ε_t, and E[u uᵀ] = I by σ. Memory is O(d), and a row costs one look-up per coordinate in a table of 4d cosines.
+
+    >>> Orthogonal().scale(9), Orthogonal().reach(2)[0]
+    (1.0, 1.0)
+    """
+
+    def scale(self, dim: int) -> float:
+        return 1.0
+
+    def reach(self, dim: int) -> tuple[float, float]:
+        return (math.sqrt(2) * (1 + 1e-12) if dim > 2 else 1.0), math.sqrt(dim)
+
+    def fill(self, rng: np.random.Generator, out: Array) -> None:
+        """What makes a block, of shape (3, d): σ, π and ε."""
+        Rademacher().fill(rng, out)
+        out[1] = rng.permutation(out.shape[1])
+
+
+@dataclass(frozen=True)
+class Echoed:
+    """Another law, where now and then a round repeats the direction of the round before: in the rounds 1, 3, 7, … up to
+    `every`, then once every so many.
+
+    An echo costs a round and tells nothing of the slope, but what differs then is noise and drift alone: with it a
+    step (`Adaptive`) knows how much of the contrast is signal.
+
+    >>> [t for t in range(50) if Echoed(every=16).echoes(t)]
+    [1, 3, 7, 15, 31, 47]
+    """
+
+    base: Gaussian | Sphere | Rademacher | Orthogonal = Orthogonal()
+    every: int = 16
+
+    def __post_init__(self) -> None:
+        if isinstance(self.every, bool) or not isinstance(self.every, int) or self.every < 2:
+            raise ValueError(f"every={self.every!r} must be a whole number, at least 2")
+
+    def scale(self, dim: int) -> float:
+        return self.base.scale(dim)
+
+    def reach(self, dim: int) -> tuple[float, float]:
+        return self.base.reach(dim)
+
+    def locate(self, round: int) -> tuple[int, float]:
+        n = round + 1
+        return round - n // self.every - (min(n, self.every - 1).bit_length() - 1), 1.0
+
+    def partner(self, round: int) -> int | None:
+        return None
+
+    def echoes(self, round: int) -> bool:
+        n = round + 1
+        return n % self.every == 0 or (1 < n < self.every and n & round == 0)
+
+    def fill(self, rng: np.random.Generator, out: Array) -> None:
+        self.base.fill(rng, out)
+
+
+class _Cosines:
+    """k → the row √2·cos(π·k(j + ½)/d) of the orthogonal cosine transform (ones for k = 0), from one table."""
+
+    def __init__(self, dim: int) -> None:
+        self._table = math.sqrt(2) * np.cos(np.arange(4 * dim) * (math.pi / (2 * dim)))
+        if dim <= 2:
+            self._table = np.sign(np.round(self._table, 9))  # exactly ±1
+        self._odd = 2 * np.arange(dim, dtype=np.uint64) + np.uint64(1)
+        self._period = np.uint64(4 * dim)
+
+    def __call__(self, k: Any) -> Array:
+        place = np.asarray(k, dtype=np.uint64)[..., None] * self._odd
+        place -= place // self._period * self._period  # a remainder by a fixed divisor is faster this way
+        rows: Array = self._table.take(place.view(np.int64))
+        rows[np.asarray(k) == 0] = 1.0
+        return rows
 
 
 class Stream:
@@ -163,6 +258,7 @@ class Stream:
         self.shape = shape if copies == 1 else (shape[0] // copies, shape[1])
         shape = self.shape
         self._rows = max(1, BLOCK // shape[-1])
+        self._cosines = _Cosines(shape[-1]) if isinstance(getattr(law, "base", law), Orthogonal) else None
         # Many lanes draw a block in several chunks, so that the cache stays small.
         self._chunk = min(self._rows, max(1, CACHE // math.prod(shape)))
         self._keyed = Keyed(seed, DIRECTIONS)
@@ -170,6 +266,7 @@ class Stream:
         self._index, self._start, self._block = -1, 0, np.empty((0, *shape))
         self._states = self._keyed.states(0)
         self._latest: tuple[int, Array] = (-1, self._block)
+        self._makings = self._block
 
     def __call__(self, round: int) -> Array:
         """u of this round, shape (d,) or (lanes, d); a view that must not be written to."""
@@ -177,22 +274,46 @@ class Stream:
         if latest == round:  # tell comes after ask
             return u
         draw, sign = self.law.locate(round)
-        index, row = divmod(draw, self._rows)
         with self._lock:
-            if index != self._index or row < self._start:
-                self._states = self._keyed.states(index, self.lane, *self.shape[:-1])
-                self._index, self._start = index, 0
-                self._block = self._drawn(min(self._chunk, self._rows))
-            while row >= self._start + len(self._block):
-                self._start += len(self._block)
-                self._block = self._drawn(min(self._chunk, self._rows - self._start))
-            drawn: Array = self._block[row - self._start]
+            drawn = self._row(draw) if self._cosines is None else self._orthogonal(draw, self._cosines)
         u = drawn
         if sign < 0 or self.copies > 1:
             u = np.repeat(sign * drawn, self.copies, axis=0) if self.copies > 1 else np.negative(drawn)
             u.setflags(write=False)
         self._latest = (round, u)
         return u
+
+    def _row(self, draw: int) -> Array:
+        """A row of a block of independent ones."""
+        index, row = divmod(draw, self._rows)
+        if index != self._index or row < self._start:
+            self._states = self._keyed.states(index, self.lane, *self.shape[:-1])
+            self._index, self._start = index, 0
+            self._block = self._drawn(min(self._chunk, self._rows))
+        while row >= self._start + len(self._block):
+            self._start += len(self._block)
+            self._block = self._drawn(min(self._chunk, self._rows - self._start))
+        drawn: Array = self._block[row - self._start]
+        return drawn
+
+    def _orthogonal(self, draw: int, cosines: _Cosines) -> Array:
+        """A row of a block of orthogonal ones, made by the chunk from what makes the block."""
+        index, row = divmod(draw, self.shape[-1])
+        if index != self._index:
+            self._states = self._keyed.states(index, self.lane, *self.shape[:-1])
+            self._index, self._rows, self._start = index, 3, 0
+            self._makings, self._block = self._drawn(3), self._block[:0]
+        if not self._start <= row < self._start + len(self._block):
+            signs, order, flips = self._makings
+            self._start = row - row % self._chunk
+            some = slice(self._start, self._start + self._chunk)
+            block = cosines(np.moveaxis(order[..., some], -1, 0))
+            block *= signs
+            block *= np.moveaxis(flips[..., some], -1, 0)[..., None]
+            block.setflags(write=False)
+            self._block = block
+        drawn: Array = self._block[row - self._start]
+        return drawn
 
     def _drawn(self, rows: int) -> Array:
         """The next rows of the present block."""

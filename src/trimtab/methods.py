@@ -13,9 +13,9 @@ from functools import partial
 from numbers import Real
 from typing import Any, Literal
 
-from trimtab.directions import Directions, Paired, Rademacher
-from trimtab.estimators import Estimator, HighPass, ModifiedTwoPoint, OnePoint, Residual, TwoPoint
-from trimtab.steps import Normalised, Step, as_step
+from trimtab.directions import Directions, Echoed, Orthogonal
+from trimtab.estimators import Estimator, HighPass, ModifiedTwoPoint, OnePoint, Plane, Residual, TwoPoint
+from trimtab.steps import Adaptive, Step, as_step
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,17 +124,15 @@ def high_pass(
 
 
 def auto(*, radius: float) -> Method:
-    """No step size: high-pass feedback on paired signs, in units of its own rms, no move longer than half a probe.
+    """No step size: a plane through orthogonal probes, a pace that finds itself, no move longer than a probe.
 
-    The path is the same for a·f + b, a > 0. On drifting quadratics (d = 2 to 100, condition 1 and 30, slow and fast,
-    with and without noise) its regret is about that of residual feedback with the best step in hindsight.
+    radius: the smallest probe; it widens up to three times while the optimum runs away. The path is the same for
+    a·f + b, a > 0. docs/auto.md says what each part is for, and how it compares.
 
     >>> auto(radius=0.05).scale_free
     True
     """
-    return Method(
-        estimator=HighPass(0.5), radius=radius, step=Normalised(2.0), directions=Paired(Rademacher()), max_move=0.5
-    )
+    return Method(estimator=Plane(), radius=radius, step=Adaptive(), directions=Echoed(Orthogonal()), max_move=1.0)
 
 
 methods: dict[str, Callable[..., Method]] = {

@@ -14,8 +14,14 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from trimtab.lanes import choose, exponential, larger, root, smaller, within
+
 Value = float | NDArray[np.float64]
-Memory = tuple[Value, ...]
+Memory = tuple[Any, ...]
+
+TINY, LARGE = float(np.finfo(float).tiny), float(np.finfo(float).max)
+SLOWEST = 0.1  # the least pace of `Adaptive`
+ECHOES, OTHERS = 10, 150  # the windows of its mean squares
 
 
 class Step(Protocol):
@@ -134,13 +140,69 @@ class Normalised:
     def rate(self, memory: Memory, contrast: Value, round: int, probe: float, dim: int) -> tuple[Value, Memory]:
         seen, square = memory
         seen = seen + 1.0
-        if isinstance(seen, np.ndarray):
-            square = square + (contrast * contrast - square) * np.maximum(1.0 / seen, 1.0 / self.window)
-            root: Value = np.sqrt(np.maximum(square, np.finfo(float).tiny))
-        else:
-            square = square + (contrast * contrast - square) * max(1.0 / seen, 1.0 / self.window)
-            root = math.sqrt(max(square, np.finfo(float).tiny))
-        return self.gain * probe * probe / dim**1.5 / root, (seen, square)
+        square = square + (contrast * contrast - square) * larger(1.0 / seen, 1.0 / self.window)
+        return self.gain * probe * probe / dim**1.5 / root(larger(square, TINY)), (seen, square)
+
+
+@dataclass(frozen=True)
+class Adaptive(Normalised):
+    """`Normalised` with a pace that finds itself: η_t = min(a, 1)·h·gain·ρ²/(d^{3/2}·s_t), probes of δ·clip(√a, 1, widest).
+
+    a, whiteness: with w a running mean of the moves over max(10, 2√d) rounds, c_t the contrast and s its rms,
+
+        a ← clip(a·exp(−κ·(clip(q, ±3) + caution)), 0.1, widest²),   q = (c_t/s)·⟨u_t, w⟩/‖w‖,   κ = min(0.1, rate/√d).
+
+    At the right pace new slopes do not correlate with recent moves. Going on would be downhill (q < 0): go faster, and
+    look farther. Uphill: overshot, slow down. `caution` slows down where there is no evidence.
+    h, the signal's share: 1 − E[c² | echo]/E[c² | no echo], at least 0. Only with `Echoed` directions: an echo repeats the
+    probe before it, so its contrast is noise and drift alone. Without echoes h = 1.
+
+    >>> step = Adaptive(2.0)
+    >>> step.rate(step.start(0.0), 3.0, 0, 1.0, 4)[0] == Normalised(2.0).rate((0.0, 0.0), 3.0, 0, 1.0, 4)[0]
+    True
+    """
+
+    gain: float = 6.0
+    rate_of_change: float = 0.3
+    caution: float = 0.02
+    widest: float = 3.0
+    looks: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("rate_of_change", "caution"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise ValueError(f"{name}={getattr(self, name)!r} must be a finite number >= 0")
+        if not 1 <= self.widest < math.inf:
+            raise ValueError(f"widest={self.widest!r} must be a finite number >= 1, in times of the radius")
+
+    def start(self, blank: Value) -> Memory:
+        return (blank, blank, blank + 1.0, blank, blank, blank, blank)
+
+    def rate(
+        self, memory: Memory, contrast: Any, round: int, probe: Any, dim: int, along: Any = 0.0, echo: Any = False
+    ) -> tuple[Value, Memory]:
+        """η_t and the new memory; along: √scale·⟨u, w⟩/‖w‖; echo: whether the probe is that of the round before."""
+        seen, square, pace, echoes, noise, others, power = memory
+        rate, (seen, square) = Normalised.rate(self, (seen, square), contrast, round, probe, dim)
+        kappa = min(0.1, self.rate_of_change / math.sqrt(dim))
+        evidence = within(contrast / root(larger(square, TINY)) * along, -3.0, 3.0)
+        changed = within(pace * exponential(-kappa * (evidence + self.caution)), SLOWEST, self.widest**2)
+        pace = choose(seen > 3, changed, pace)
+        new = smaller(contrast * contrast, choose(choose(echo, echoes, others) > 3, 25.0 * choose(echo, noise, power), LARGE))
+        echoes, others = echoes + choose(echo, 1.0, 0.0), others + choose(echo, 0.0, 1.0)
+        noise = noise + (new - noise) * choose(echo, larger(1.0 / larger(echoes, 1.0), 1 / ECHOES), 0.0)
+        power = power + (new - power) * choose(echo, 0.0, larger(1.0 / larger(others, 1.0), 1 / OTHERS))
+        share = choose(echoes > 0, larger(1.0 - noise / larger(power, TINY), 0.0), 1.0)
+        return rate * smaller(pace, 1.0) * share, (seen, square, pace, echoes, noise, others, power)
+
+    def follow(self, course: Any, move: Any) -> Any:
+        """w after a move."""
+        return course + (move - course) / max(10.0, 2.0 * math.sqrt(move.shape[-1]))
+
+    def widening(self, memory: Memory) -> Value:
+        """δ_t/δ = clip(√a, 1, widest)."""
+        return root(larger(memory[2], 1.0)) if memory else 1.0
 
 
 def as_step(step: Any) -> Step:
