@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from trimtab.directions import Directions, Gaussian, Rademacher, Stream
 from trimtab.domains import Box, Domain, Everywhere
 from trimtab.estimators import Memory, Value
-from trimtab.lanes import choose, dot, larger, root, smaller, times
+from trimtab.lanes import Many, One
 from trimtab.methods import Method
 
 Array = NDArray[np.float64]
@@ -91,9 +91,12 @@ class Setup:
     radii: tuple[float, ...] = field(init=False, repr=False)
     """The radius of each query of a round: offset·δ."""
     _gains: tuple[float, float] = field(init=False, repr=False)
+    arithmetic: Any = field(init=False, repr=False)
     _plain: bool = field(init=False, repr=False)
     _learns: bool = field(init=False, repr=False)
     _looks: bool = field(init=False, repr=False)
+    _free: bool = field(init=False, repr=False)
+    _unit: float = field(init=False, repr=False)
     _alone: bool = field(init=False, repr=False)
     _solid: bool = field(init=False, repr=False)
     _largest: float = field(init=False, repr=False)
@@ -136,7 +139,10 @@ class Setup:
         self._put("home", self._home(law, radius))
         self._put("probe", radius * math.sqrt(self.dim / law.scale(self.dim)))
         self._put("radii", tuple(offset * radius for offset in self.method.estimator.offsets))
+        self._put("arithmetic", One if self.lanes is None else Many)
         self._put("_learns", hasattr(self.method.estimator, "learn"))
+        self._put("_free", isinstance(self.domain, Everywhere) or self.method.margin == "none")
+        self._put("_unit", math.sqrt(law.scale(self.dim)))
         self._put("_looks", hasattr(self.method.step, "follow"))
         self._put("_alone", law.partner(0) is None)
         self._put("_solid", type(self.domain).flatten is Domain.flatten)
@@ -195,10 +201,6 @@ class Setup:
             raise ValueError("margin='scale' needs a bounded domain: use margin='erode'")
         xi = min(length, each * math.sqrt(self.dim)) / inner if inner > 0 else math.inf
         return self.domain.scale(self.dim, xi + 1e-12)  # ξ = δ/r (Lemma H.3)
-
-    def widening(self, state: State) -> Value:
-        """δ_t/δ."""
-        return self.method.step.widening(state.gain) if self._looks else 1.0
 
     def direction(self, trial: int) -> Array:
         """u of a trial, in the plane of the domain."""
@@ -325,19 +327,20 @@ def ask(setup: Setup, state: State, trial: int | None = None) -> Array:
 
 def _probes(setup: Setup, state: State, u: Array) -> tuple[Array, Value]:
     """The queries by a radius that widens, and δ_t/δ: 1 where a wider probe would leave the domain."""
-    wide = setup.widening(state)
-
-    def at(wide: Value) -> Array:
-        queries = [state.centre + times(wide * radius, u) for radius in setup.radii]
-        return queries[0] if len(queries) == 1 else np.stack(queries, axis=-2)
-
-    query = at(wide)
-    if np.any(wide > 1.0) and not isinstance(setup.domain, Everywhere) and setup.method.margin != "none":
-        points = query.reshape(*np.shape(wide), -1, setup.dim)
-        inside = np.all(setup.domain.contains(points.reshape(-1, setup.dim), 0.0).reshape(points.shape[:-1]), axis=-1)
-        wide = choose(inside if setup.lanes else bool(inside), wide, 1.0)
-        query = at(wide)
+    wide = setup.method.step.widening(state.gain) if setup._looks else 1.0
+    query = _at(setup, state, u, wide)
+    if not setup._free and setup.arithmetic.some(wide > 1.0):
+        inside = setup.domain.contains(query.reshape(-1, setup.dim), 0.0).reshape(-1, len(setup.radii)).all(-1)
+        wide = setup.arithmetic.choose(inside if setup.lanes else inside[0], wide, 1.0)
+        query = _at(setup, state, u, wide)
     return query, wide
+
+
+def _at(setup: Setup, state: State, u: Array, wide: Value) -> Array:
+    queries = [setup.arithmetic.times(wide * radius, u) for radius in setup.radii]
+    for query in queries:
+        query += state.centre
+    return queries[0] if len(queries) == 1 else np.stack(queries, axis=-2)
 
 
 def tell(setup: Setup, state: State, values: Any, trial: int | None = None) -> State:
@@ -355,7 +358,8 @@ def tell(setup: Setup, state: State, values: Any, trial: int | None = None) -> S
         skipped = _frozen(state.skipped + 1)
         return state._replace(round=round, skipped=skipped, pending=pending)
     if setup._learns or setup._looks:
-        return _move_by_slope(setup, state, y, trial)._replace(round=round, pending=pending)
+        centre, memory, gain, last, skipped, course = _move_by_slope(setup, state, y, trial)
+        return State(round, centre, memory, gain, last, skipped, pending, course)
     move = _move if setup.lanes is None else _move_lanes
     return State(round, *move(setup, state, y, trial), pending)
 
@@ -371,9 +375,9 @@ def learn(setup: Setup, state: State, values: tuple[Value, ...], trial: int) -> 
     u, estimator = setup.direction(trial), setup.method.estimator
     query, wide = _probes(setup, state, u) if setup._learns or setup._looks else (u, 1.0)
     if setup._learns:
-        return *estimator.learn(state.memory, values[0], query, wide * setup.probe), wide  # type: ignore[attr-defined]
+        return *estimator.learn(state.memory, values[0], query, wide * setup.probe), wide
     contrast, memory = estimator.contrast(state.memory, values)
-    return contrast, times(setup.gain(trial, state.last) / wide * contrast, u), memory, wide
+    return contrast, setup.arithmetic.times(setup.gain(trial, state.last) / wide * contrast, u), memory, wide
 
 
 def _where(state: State, trial: int) -> str:
@@ -426,44 +430,45 @@ def _move_lanes(setup: Setup, state: State, y: tuple[Value, ...], trial: int) ->
     return centre, memory, gain, _frozen(last), _frozen(state.skipped + failed)
 
 
-def _move_by_slope(setup: Setup, state: State, y: tuple[Value, ...], trial: int) -> State:
+def _move_by_slope(setup: Setup, state: State, y: tuple[Value, ...], trial: int) -> tuple[Any, ...]:
     """The same, of one system or many, for estimators that learn a slope and steps that look at the moves so far."""
-    method, centre = setup.method, state.centre
-    failed = np.logical_or.reduce([np.isnan(v) for v in y]) if setup.lanes else False
+    method, centre, course, k = setup.method, state.centre, state.course, setup.arithmetic
+    failed: Any = np.logical_or.reduce([np.isnan(v) for v in y]) if setup.lanes else False
     contrast, slope, memory, wide = learn(setup, state, y, trial)
-    idle = failed | (contrast != contrast)
-    known, probe = choose(idle, 0.0, contrast), wide * setup.probe
+    idle: Any = failed | (contrast != contrast)
+    known, probe = k.choose(idle, 0.0, contrast), wide * setup.probe
+    around: tuple[Any, ...] = ()
     if setup._looks:
-        (course,) = state.course
-        along = dot(setup.direction(trial), course) / larger(root(dot(course, course)), TINY)
+        along = k.dot(setup.direction(trial), course[0]) / k.larger(k.root(k.dot(course[0], course[0])), TINY)
         echo = setup.directions.echoes(trial) & (state.last == trial - 1)
-        seen = along * math.sqrt(setup.directions.scale(setup.dim)), echo
-        rate, gain = method.step.rate(state.gain, known, trial, probe, setup.dim, *seen)
-    else:
-        rate, gain = method.step.rate(state.gain, known, trial, probe, setup.dim)
-    move = times(-rate, slope)
-    length = root(dot(move, move))
-    if not np.all(length < math.inf):
-        move = np.clip(np.nan_to_num(move), -LARGEST, LARGEST)
-        length = root(dot(move, move))
+        around = along * setup._unit, echo
+    rate, gain = method.step.rate(state.gain, known, trial, probe, setup.dim, *around)
+    target = k.times(-rate, slope)
+    length = k.root(k.dot(target, target))
+    if k.some((length < math.inf) ^ True):
+        target = np.clip(np.nan_to_num(target), -LARGEST, LARGEST)
+        length = k.root(k.dot(target, target))
     limit = setup._largest * probe / method.radius
     if method.max_move is not None:
-        limit = smaller(limit, method.max_move * probe)
-    if np.any(length > limit):
-        move *= times(smaller(limit / larger(length, TINY), 1.0), np.ones(1))
-    move += centre
-    target = setup.home.project(move)
-    if setup.lanes and idle.any():
-        target = np.where(idle[:, None], centre, target)
-        memory, gain = _keep(failed, state.memory, memory), _keep(idle, state.gain, gain)
-    elif idle is True:
-        target, gain = centre, state.gain
-    course = state.course
-    if setup._looks and not np.all(idle):
+        limit = k.smaller(limit, method.max_move * probe)
+    if k.some(length > limit):
+        target = k.times(k.smaller(limit / k.larger(length, TINY), 1.0), target)
+    target += centre
+    target = setup.home.project(target)
+    if k.some(idle):
+        target = np.where(idle[:, None], centre, target) if setup.lanes else centre
+        if setup.lanes:
+            memory = _keep(failed, state.memory, memory)
+        gain = _keep(idle, state.gain, gain) if setup.lanes else state.gain
+    if setup._looks:  # a move of nothing where there was no contrast
         moved = method.step.follow(course[0], target - centre)
         course = (np.where(idle[:, None], course[0], moved) if setup.lanes and idle.any() else moved,)
-    last = choose(failed, state.last, trial) if setup.lanes else trial
-    return frozen(State(state.round, target, memory, gain, last, state.skipped + failed, (), course))
+    last = k.choose(failed, state.last, trial) if setup.lanes else trial
+    skipped = state.skipped + failed
+    for x in (target, *memory, *course, last, skipped, *gain):
+        if x.__class__ is np.ndarray:
+            x.setflags(write=False)
+    return target, memory, gain, last, skipped, course
 
 
 def _keep(mask: NDArray[np.bool_], old: Memory, new: Memory) -> Memory:

@@ -192,12 +192,12 @@ class Echoed:
     An echo costs a round and tells nothing of the slope, but what differs then is noise and drift alone: with it a
     step (`Adaptive`) knows how much of the contrast is signal.
 
-    >>> [t for t in range(50) if Echoed(every=16).echoes(t)]
-    [1, 3, 7, 15, 31, 47]
+    >>> [t for t in range(100) if Echoed().echoes(t)]
+    [1, 3, 7, 15, 31, 63, 95]
     """
 
     base: Gaussian | Sphere | Rademacher | Orthogonal = Orthogonal()
-    every: int = 16
+    every: int = 32
 
     def __post_init__(self) -> None:
         if isinstance(self.every, bool) or not isinstance(self.every, int) or self.every < 2:

@@ -24,7 +24,7 @@ from typing import Any, ClassVar, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.lanes import choose, dot, larger, root, times, within
+from trimtab import lanes
 
 Value = float | NDArray[np.float64]
 Memory = tuple[Any, ...]
@@ -181,6 +181,23 @@ class ModifiedTwoPoint:
         return 0.5 * (values[0] - values[1]), memory
 
 
+class Learner(Protocol):
+    """What an estimator that remembers queries has to say of itself, beside offsets, lags and recall."""
+
+    @property
+    def unbiased(self) -> bool:
+        """Whether E ĝ = ∇f for a quadratic that stands still, from the second value on."""
+        ...
+
+    def start(self, blank: Value, centre: Any) -> Memory:
+        """The memory before anything was measured; `blank` is NaN in the shape of a value."""
+        ...
+
+    def learn(self, memory: Memory, value: Value, query: Any, probe: Value) -> tuple[Value, Any, Memory]:
+        """A contrast for the step, ĝ and the new memory; `probe` is the length of a probe, δ·rms‖u‖."""
+        ...
+
+
 class _Remembers(_OneQuery):
     recall: ClassVar[float] = 1.0
 
@@ -207,11 +224,10 @@ class Covariance(_Remembers):
         if isinstance(self.m, bool) or not isinstance(self.m, int) or self.m < 2:
             raise ValueError(f"m={self.m!r} queries have no covariance: choose a whole number, at least 2")
 
-    def start(self, blank: Value, centre: Any = None) -> Memory:
+    def start(self, blank: Value, centre: Any) -> Memory:
         return (blank,) * self.m + (np.zeros_like(centre),) * self.m
 
     def learn(self, memory: Memory, value: Value, query: Any, probe: Value) -> tuple[Value, Any, Memory]:
-        """The contrast y_t − y_{t−1}, ĝ and the new memory; `probe` is the length of a probe, δ·rms‖u‖."""
         values, queries = (*memory[1 : self.m], value), (*memory[self.m + 1 :], query)
         y = np.array(values)
         known = ~np.isnan(y)
@@ -241,7 +257,7 @@ class Plane(_Remembers):
     (2.0, array([-0.8,  0.8]))
     """
 
-    window: float = 3.0
+    window: float = 2.0
     level: float = 0.5
     share: float = 0.8
     clip: float = 10.0
@@ -254,28 +270,29 @@ class Plane(_Remembers):
             if not 0 < getattr(self, name) <= largest:
                 raise ValueError(f"{name}={getattr(self, name)!r} is out of range: choose 0 < {name} <= {largest:g}")
 
-    def start(self, blank: Value, centre: Any = None) -> Memory:
+    def start(self, blank: Value, centre: Any) -> Memory:
         zero = np.zeros_like(blank) if isinstance(blank, np.ndarray) else 0.0
         return (zero, zero, blank, np.zeros_like(centre), np.zeros_like(centre))
 
     def learn(self, memory: Memory, value: Value, query: Any, probe: Value) -> tuple[Value, Any, Memory]:
-        """The contrast e, ĝ and the new memory; `probe` is the length of a probe, δ·rms‖u‖."""
+        k = lanes.of(value)
         seen, square, level, anchor, slope = memory
         first = level != level
-        if np.any(first):
-            level = choose(first, value, level)
-            anchor = query if first is True else np.where(np.asarray(first)[:, None], query, anchor)
+        if k.some(first):
+            level = k.choose(first, value, level)
+            anchor = query if first is True else np.where(first[:, None], query, anchor)
         apart = query - anchor
-        known = dot(slope, apart)
+        part = min(self.window / query.shape[-1], 1.0)  # of all directions, those that the slope holds
+        known = part * k.dot(slope, apart)
         error = value - level - known
-        limit = choose(seen > SETTLED, self.clip * root(square), math.inf)
-        error = within(error, -limit, limit)
-        seen = seen + choose(first, 0.0, 1.0)
-        square = square + (error * error - square) * larger(1.0 / larger(seen, 1.0), 1.0 / SCALE)
+        limit = k.choose(seen > SETTLED, self.clip * k.root(square), math.inf)
+        error = k.within(error, -limit, limit)
+        seen = seen + k.choose(first, 0.0, 1.0)
+        square = square + (error * error - square) * k.larger(1.0 / k.larger(seen, 1.0), 1.0 / SCALE)
+        gain = self.share / part * error / k.larger(k.dot(apart, apart), 0.5 * probe * probe)
         slope = slope * (1.0 - 1.0 / self.window)
-        slope += times(self.share * error / larger(dot(apart, apart), 0.5 * probe * probe), apart)
+        slope += k.times(gain, apart)
         level = level + self.level * (known + error)
         apart *= self.level
         apart += anchor
-        dim = query.shape[-1]
-        return choose(first, math.nan, error), slope * (dim / min(self.window, dim)), (seen, square, level, apart, slope)
+        return k.choose(first, math.nan, error), slope, (seen, square, level, apart, slope)

@@ -1,48 +1,65 @@
-"""A number, or one per lane: the few operations of which Python has one form and NumPy another, written once."""
+"""Arithmetic for a number, or for one number per lane, under the same names: `of(x)` says which is meant.
+
+Python's own functions are several times faster on single numbers than NumPy's. Both give the same to the last bit.
+"""
 
 from __future__ import annotations
 
+import builtins
 import math
 from typing import Any
 
 import numpy as np
 
 
-def larger(a: Any, b: Any) -> Any:
-    """max(a, b)."""
-    return np.maximum(a, b) if isinstance(a, np.ndarray) or isinstance(b, np.ndarray) else max(a, b)
+class One:
+    """One system: numbers are floats, vectors `(d,)`."""
+
+    larger, smaller, root, some = builtins.max, builtins.min, math.sqrt, bool
+
+    @staticmethod
+    def within(x: Any, low: Any, high: Any) -> Any:
+        """x, clipped to [low, high]."""
+        return low if x < low else high if x > high else x
+
+    @staticmethod
+    def choose(condition: Any, a: Any, b: Any) -> Any:
+        """a where the condition holds, else b."""
+        return a if condition else b
+
+    @staticmethod
+    def exponential(x: Any) -> Any:
+        """eˣ."""
+        return float(np.exp(x))
+
+    @staticmethod
+    def dot(x: Any, y: Any) -> Any:
+        """⟨x, y⟩."""
+        return float(x.dot(y))
+
+    @staticmethod
+    def times(a: Any, x: Any) -> Any:
+        """a·x, a number times a vector."""
+        return a * x
 
 
-def smaller(a: Any, b: Any) -> Any:
-    """min(a, b)."""
-    return np.minimum(a, b) if isinstance(a, np.ndarray) or isinstance(b, np.ndarray) else min(a, b)
+class Many:
+    """Many systems: numbers are arrays `(lanes,)`, vectors `(lanes, d)`."""
+
+    larger, smaller, root, some, choose = np.maximum, np.minimum, np.sqrt, np.any, np.where
+    within, exponential = np.clip, np.exp
+
+    @staticmethod
+    def dot(x: Any, y: Any) -> Any:
+        """⟨x, y⟩ of each lane."""
+        return np.matmul(x[:, None, :], y[:, :, None])[:, 0, 0]
+
+    @staticmethod
+    def times(a: Any, x: Any) -> Any:
+        """a·x, the number of each lane times its vector."""
+        return np.asarray(a)[..., None] * x
 
 
-def within(x: Any, low: Any, high: Any) -> Any:
-    """x, clipped to [low, high]."""
-    return smaller(larger(x, low), high)
-
-
-def root(x: Any) -> Any:
-    """√x."""
-    return np.sqrt(x) if isinstance(x, np.ndarray) else math.sqrt(x)
-
-
-def exponential(x: Any) -> Any:
-    """eˣ, the same to the last bit in both forms."""
-    return np.exp(x) if isinstance(x, np.ndarray) else float(np.exp(x))
-
-
-def choose(condition: Any, a: Any, b: Any) -> Any:
-    """a where the condition holds, else b."""
-    return np.where(condition, a, b) if isinstance(condition, np.ndarray) else a if condition else b
-
-
-def dot(x: Any, y: Any) -> Any:
-    """⟨x, y⟩ of each lane."""
-    return np.einsum("ij,ij->i", x, y) if x.ndim == 2 else float(np.einsum("i,i->", x, y))
-
-
-def times(a: Any, x: Any) -> Any:
-    """a·x, a number (per lane) times a vector."""
-    return a[:, None] * x if isinstance(a, np.ndarray) else a * x
+def of(x: Any) -> Any:
+    """`Many` for an array, `One` for a number."""
+    return Many if isinstance(x, np.ndarray) else One

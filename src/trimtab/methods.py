@@ -14,7 +14,7 @@ from numbers import Real
 from typing import Any, Literal
 
 from trimtab.directions import Directions, Echoed, Orthogonal
-from trimtab.estimators import Estimator, HighPass, ModifiedTwoPoint, OnePoint, Plane, Residual, TwoPoint
+from trimtab.estimators import HighPass, ModifiedTwoPoint, OnePoint, Plane, Residual, TwoPoint
 from trimtab.steps import Adaptive, Step, as_step
 
 
@@ -22,6 +22,7 @@ from trimtab.steps import Adaptive, Step, as_step
 class Method:
     """x_{t+1} = Π(x_t − η_t·ĝ_t), ĝ_t = (scale/δ)·a_t·u_t, queried at x_t + δu_t (Eq. 4).
 
+    estimator: one of `trimtab.estimators`, an `Estimator` or a `Learner`.
     radius: δ, the size of a probe: per coordinate for Gaussian and Rademacher directions, its length for `Sphere`.
     step: η, a number, a function of the round, or one of `trimtab.steps`.
     directions: the law of u; None chooses Gaussian on `Everywhere` and Rademacher on any other domain.
@@ -33,7 +34,7 @@ class Method:
     1
     """
 
-    estimator: Estimator
+    estimator: Any
     radius: float
     step: Any
     directions: Directions | None = None

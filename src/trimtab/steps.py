@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.lanes import choose, exponential, larger, root, smaller, within
+from trimtab import lanes
 
 Value = float | NDArray[np.float64]
 Memory = tuple[Any, ...]
@@ -22,6 +22,7 @@ Memory = tuple[Any, ...]
 TINY, LARGE = float(np.finfo(float).tiny), float(np.finfo(float).max)
 SLOWEST = 0.1  # the least pace of `Adaptive`
 ECHOES, OTHERS = 10, 150  # the windows of its mean squares
+TRUST, LEAST = 0.75, 0.1  # how much of an echo counts as noise, and the least share of signal
 
 
 class Step(Protocol):
@@ -138,24 +139,26 @@ class Normalised:
         return (blank, blank)
 
     def rate(self, memory: Memory, contrast: Value, round: int, probe: float, dim: int) -> tuple[Value, Memory]:
+        k = lanes.of(contrast)
         seen, square = memory
         seen = seen + 1.0
-        square = square + (contrast * contrast - square) * larger(1.0 / seen, 1.0 / self.window)
-        return self.gain * probe * probe / dim**1.5 / root(larger(square, TINY)), (seen, square)
+        square = square + (contrast * contrast - square) * k.larger(1.0 / seen, 1.0 / self.window)
+        return self.gain * probe * probe / dim**1.5 / k.root(k.larger(square, TINY)), (seen, square)
 
 
 @dataclass(frozen=True)
 class Adaptive(Normalised):
-    """`Normalised` with a pace that finds itself: η_t = min(a, 1)·h·gain·ρ²/(d^{3/2}·s_t), probes of δ·clip(√a, 1, widest).
+    """`Normalised` with a pace that finds itself: η_t = min(a, 1)·h·gain·ρ²/(d^{3/2}·s_t).
 
-    a, whiteness: with w a running mean of the moves over max(10, 2√d) rounds, c_t the contrast and s its rms,
+    a, by whiteness: with w a running mean of the moves over max(10, 2√d) rounds, c_t the contrast and s its rms,
 
-        a ← clip(a·exp(−κ·(clip(q, ±3) + caution)), 0.1, widest²),   q = (c_t/s)·⟨u_t, w⟩/‖w‖,   κ = min(0.1, rate/√d).
+        a ← clip(a·exp(−κ·(clip(q, ±3) + caution·(1 − h))), 0.1, widest²),
+        q = (c_t/s)·⟨u_t, w⟩/‖w‖,   κ = min(0.1, rate_of_change/√d).
 
-    At the right pace new slopes do not correlate with recent moves. Going on would be downhill (q < 0): go faster, and
-    look farther. Uphill: overshot, slow down. `caution` slows down where there is no evidence.
-    h, the signal's share: 1 − E[c² | echo]/E[c² | no echo], at least 0. Only with `Echoed` directions: an echo repeats the
-    probe before it, so its contrast is noise and drift alone. Without echoes h = 1.
+    At the right pace, new slopes do not correlate with recent moves. If going on would be downhill (q < 0), go faster;
+    if uphill, it overshot: slow down. While a > 1 the probes widen: δ_t = δ·√a, at most `widest` times δ.
+    h, the signal's share of the contrast: 1 − ¾·E[c² | echo]/E[c² | no echo], at least 0.1. An echo (`Echoed`
+    directions) repeats the probe before it, so that its contrast is noise and drift alone; without echoes h = 1.
 
     >>> step = Adaptive(2.0)
     >>> step.rate(step.start(0.0), 3.0, 0, 1.0, 4)[0] == Normalised(2.0).rate((0.0, 0.0), 3.0, 0, 1.0, 4)[0]
@@ -164,7 +167,7 @@ class Adaptive(Normalised):
 
     gain: float = 6.0
     rate_of_change: float = 0.3
-    caution: float = 0.02
+    caution: float = 0.2
     widest: float = 3.0
     looks: ClassVar[bool] = True
 
@@ -183,26 +186,32 @@ class Adaptive(Normalised):
         self, memory: Memory, contrast: Any, round: int, probe: Any, dim: int, along: Any = 0.0, echo: Any = False
     ) -> tuple[Value, Memory]:
         """η_t and the new memory; along: √scale·⟨u, w⟩/‖w‖; echo: whether the probe is that of the round before."""
+        k = lanes.of(contrast)
         seen, square, pace, echoes, noise, others, power = memory
         rate, (seen, square) = Normalised.rate(self, (seen, square), contrast, round, probe, dim)
+        new = k.choose(k.choose(echo, echoes, others) > 3, 25.0 * k.choose(echo, noise, power), LARGE)
+        new = k.smaller(contrast * contrast, new)  # wild values count little
+        echoes, others = echoes + k.choose(echo, 1.0, 0.0), others + k.choose(echo, 0.0, 1.0)
+        noise = noise + (new - noise) * k.choose(echo, k.larger(1.0 / k.larger(echoes, 1.0), 1 / ECHOES), 0.0)
+        power = power + (new - power) * k.choose(echo, 0.0, k.larger(1.0 / k.larger(others, 1.0), 1 / OTHERS))
+        share = k.choose(echoes > 0, k.larger(1.0 - TRUST * noise / k.larger(power, TINY), LEAST), 1.0)
         kappa = min(0.1, self.rate_of_change / math.sqrt(dim))
-        evidence = within(contrast / root(larger(square, TINY)) * along, -3.0, 3.0)
-        changed = within(pace * exponential(-kappa * (evidence + self.caution)), SLOWEST, self.widest**2)
-        pace = choose(seen > 3, changed, pace)
-        new = smaller(contrast * contrast, choose(choose(echo, echoes, others) > 3, 25.0 * choose(echo, noise, power), LARGE))
-        echoes, others = echoes + choose(echo, 1.0, 0.0), others + choose(echo, 0.0, 1.0)
-        noise = noise + (new - noise) * choose(echo, larger(1.0 / larger(echoes, 1.0), 1 / ECHOES), 0.0)
-        power = power + (new - power) * choose(echo, 0.0, larger(1.0 / larger(others, 1.0), 1 / OTHERS))
-        share = choose(echoes > 0, larger(1.0 - noise / larger(power, TINY), 0.0), 1.0)
-        return rate * smaller(pace, 1.0) * share, (seen, square, pace, echoes, noise, others, power)
+        evidence = k.within(contrast / k.root(k.larger(square, TINY)) * along, -3.0, 3.0)
+        change = k.exponential(-kappa * (evidence + self.caution * (1.0 - share)))
+        pace = k.choose(seen > 3, k.within(pace * change, SLOWEST, self.widest**2), pace)
+        return rate * k.smaller(pace, 1.0) * share, (seen, square, pace, echoes, noise, others, power)
 
     def follow(self, course: Any, move: Any) -> Any:
         """w after a move."""
-        return course + (move - course) / max(10.0, 2.0 * math.sqrt(move.shape[-1]))
+        change = move - course
+        change *= 1.0 / max(10.0, 2.0 * math.sqrt(move.shape[-1]))
+        change += course
+        return change
 
     def widening(self, memory: Memory) -> Value:
         """δ_t/δ = clip(√a, 1, widest)."""
-        return root(larger(memory[2], 1.0)) if memory else 1.0
+        k = lanes.of(memory[2]) if memory else lanes.One
+        return k.root(k.larger(memory[2], 1.0)) if memory else 1.0
 
 
 def as_step(step: Any) -> Step:
