@@ -115,9 +115,7 @@ def main() -> int:
     repetitions = 15 if options.quick else 60
 
     print(f"trimtab {tt.__version__}, numpy {np.__version__}; ask + tell of one round, times the floor in brackets\n")
-    print(
-        f"{'d':>8} {'floor':>12} {'residual':>20} {'limit':>6} {'Rademacher':>20} {'limit':>6} {'auto, times residual':>22}"
-    )
+    print(f"{'d':>8} {'floor':>12} {'residual':>20} {'limit':>6} {'Rademacher':>20} {'limit':>6} {'auto/residual':>22}")
     rows, failures = [], []
     for d, limit in LIMITS.items():
         contestants = {

@@ -244,10 +244,10 @@ class Plane(_Remembers):
 
         D = p − r,   b ← b + level·(⟨g, D⟩ + e),   r ← r + level·D,   g ← (1 − 1/window)·g + share·e·D/‖D‖²
 
-    and ĝ = g·d/min(window, d), because g holds about `window` of d directions. What the plane knows already is
-    no noise in e: the probes before, the movement of the centre, the offset. e is clipped at `clip` times its running
-    rms: a single wild value is one bounded mistake. Of a function that stands still, ĝ is in the mean a positive multiple of
-    the gradient, not the gradient itself; under drift it lags by about `window` rounds. Needs O(d).
+    and ĝ = g·d/min(window, d), because g holds about `window` of d directions. What the plane knows already is no
+    noise in e: the probes before, the movement of the centre, the offset. e is clipped at `clip` times its running
+    rms, so a wild value is one bounded mistake. Of a function that stands still, ĝ is in the mean a positive multiple
+    of the gradient, not the gradient itself; under drift it lags by about `window` rounds. Needs O(d).
 
     Reference: the affine projection (Kaczmarz, NLMS) filter, with an intercept.
 
@@ -260,7 +260,7 @@ class Plane(_Remembers):
     window: float = 2.0
     level: float = 0.5
     share: float = 0.8
-    clip: float = 10.0
+    clip: float = 6.0
     unbiased: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -285,7 +285,7 @@ class Plane(_Remembers):
         part = min(self.window / query.shape[-1], 1.0)  # of all directions, those that the slope holds
         known = part * k.dot(slope, apart)
         error = value - level - known
-        limit = k.choose(seen > SETTLED, self.clip * k.root(square), math.inf)
+        limit = k.choose((seen > SETTLED) & (square > 0), self.clip * k.root(square), math.inf)
         error = k.within(error, -limit, limit)
         seen = seen + k.choose(first, 0.0, 1.0)
         square = square + (error * error - square) * k.larger(1.0 / k.larger(seen, 1.0), 1.0 / SCALE)

@@ -189,12 +189,14 @@ class Adaptive(Normalised):
         k = lanes.of(contrast)
         seen, square, pace, echoes, noise, others, power = memory
         rate, (seen, square) = Normalised.rate(self, (seen, square), contrast, round, probe, dim)
-        new = k.choose(k.choose(echo, echoes, others) > 3, 25.0 * k.choose(echo, noise, power), LARGE)
-        new = k.smaller(contrast * contrast, new)  # wild values count little
+        mean, count = k.choose(echo, noise, power), k.choose(echo, echoes, others)
+        new = k.smaller(contrast * contrast, k.choose((count > 3) & (mean > 0), 25.0 * mean, LARGE))  # wild: count less
         echoes, others = echoes + k.choose(echo, 1.0, 0.0), others + k.choose(echo, 0.0, 1.0)
         noise = noise + (new - noise) * k.choose(echo, k.larger(1.0 / k.larger(echoes, 1.0), 1 / ECHOES), 0.0)
         power = power + (new - power) * k.choose(echo, 0.0, k.larger(1.0 / k.larger(others, 1.0), 1 / OTHERS))
-        share = k.choose(echoes > 0, k.larger(1.0 - TRUST * noise / k.larger(power, TINY), LEAST), 1.0)
+        share = k.choose(
+            echoes > 0, k.larger(1.0 - TRUST * noise / k.larger(k.larger(power, 1e-9 * noise), TINY), LEAST), 1.0
+        )
         kappa = min(0.1, self.rate_of_change / math.sqrt(dim))
         evidence = k.within(contrast / k.root(k.larger(square, TINY)) * along, -3.0, 3.0)
         change = k.exponential(-kappa * (evidence + self.caution * (1.0 - share)))
