@@ -1,4 +1,4 @@
-"""The pictures of docs/auto.md: what each part of the default method does. `python docs/make_auto_pictures.py [FOLDER]`."""
+"""The picture of docs/auto.md, what each part of auto does: `python docs/make_auto_pictures.py [FOLDER]`."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ BLUE, ORANGE, RED, GREEN, GREY = "#0072B2", "#E69F00", "#D55E00", "#009E73", "#6
 
 
 def main(arguments: list[str]) -> None:
+    """Draw all panels."""
     folder = Path(arguments[0]) if arguments else Path(__file__).parent / "pictures"
     plt.rcParams.update({"axes.grid": True, "grid.alpha": 0.25, "font.size": 9, "legend.frameon": False})
     figure, axes = plt.subplots(2, 3, figsize=(12, 7), layout="constrained")
@@ -44,6 +45,7 @@ def curves(axis: Any, problem: Any, methods: dict[str, Any], colours: tuple[str,
 
 
 def directions(axis: Any) -> None:
+    """Regret with three laws of direction."""
     auto = tt.auto(radius=0.03)
     laws = {"Gaussian": tt.Gaussian(), "Rademacher": tt.Rademacher(), "Orthogonal": tt.Orthogonal()}
     problem = problems.make("quadratic-v1", dim=40, speed=0.003, offset=0.002, radius=0.03)
@@ -52,6 +54,7 @@ def directions(axis: Any) -> None:
 
 
 def estimators(axis: Any) -> None:
+    """Regret of three estimators, each with its best step."""
     problem = problems.make("quadratic-v1", dim=10, speed=0.01, offset=0.02, radius=0.06)
     tuned = {
         f"{name}, best step": lab.tune(problem, make, rounds=800, trials=TRIALS, seed=SEED, hindsight=True).method
@@ -68,6 +71,7 @@ def estimators(axis: Any) -> None:
 
 
 def scale(axis: Any) -> None:
+    """Paths in three units of the objective."""
     for label, method, colour in (
         ("constant step", tt.residual(radius=0.1, step=0.03), BLUE),
         ("normalised", tt.residual(radius=0.1, step=tt.Normalised(1.0)), RED),
@@ -97,6 +101,7 @@ def _run(method: tt.Method, rounds: int, measure: Any, dim: int = 4) -> tuple[An
 
 
 def pace(axis: Any) -> None:
+    """The pace from three gains."""
     for gain, colour in ((2.0, BLUE), (8.0, ORANGE), (32.0, RED)):
         method = replace(tt.auto(radius=0.1), step=tt.Adaptive(gain), directions=tt.Orthogonal())
         rng = np.random.default_rng(SEED)
@@ -109,6 +114,7 @@ def pace(axis: Any) -> None:
 
 
 def echoes(axis: Any) -> None:
+    """Regret in noise, with and without echoes."""
     problem = problems.make("quadratic-v1", dim=10, speed=0.005, noise=1.0, radius=0.063, condition=1.0)
     auto = tt.auto(radius=0.063)
     methods = {"without echoes": replace(auto, directions=tt.Orthogonal()), "with echoes": auto, "standing still": None}
@@ -117,6 +123,7 @@ def echoes(axis: Any) -> None:
 
 
 def widening(axis: Any) -> None:
+    """A runaway, with and without widening."""
     target = np.minimum(np.arange(600) * 0.05, 15.0)[:, None, None] * np.array([1.0, 0.0, 0.0, 0.0])
     for widest, colour in ((1.0, BLUE), (3.0, RED)):
         method = replace(tt.auto(radius=0.03), step=tt.Adaptive(widest=widest))

@@ -97,6 +97,7 @@ class Setup:
     _looks: bool = field(init=False, repr=False)
     _free: bool = field(init=False, repr=False)
     _unit: float = field(init=False, repr=False)
+    _kept: tuple[Any, ...] = field(init=False, repr=False)
     _alone: bool = field(init=False, repr=False)
     _solid: bool = field(init=False, repr=False)
     _largest: float = field(init=False, repr=False)
@@ -142,6 +143,7 @@ class Setup:
         self._put("arithmetic", One if self.lanes is None else Many)
         self._put("_learns", hasattr(self.method.estimator, "learn"))
         self._put("_free", isinstance(self.domain, Everywhere) or self.method.margin == "none")
+        self._put("_kept", (None, -1, None, 1.0))
         self._put("_unit", math.sqrt(law.scale(self.dim)))
         self._put("_looks", hasattr(self.method.step, "follow"))
         self._put("_alone", law.partner(0) is None)
@@ -314,10 +316,11 @@ def ask(setup: Setup, state: State, trial: int | None = None) -> Array:
 
     Shape `(d,)` or `(lanes, d)`; methods with two queries give `(2, d)` or `(lanes, 2, d)`.
     """
+    if setup._looks or setup._learns:
+        query = _probes(setup, state, state.round if trial is None else trial)[0].copy()
+        return setup.outward(query)
     u = setup.direction(state.round if trial is None else trial)
-    if setup._looks:
-        query = _probes(setup, state, u)[0]
-    elif len(setup.radii) == 1:
+    if len(setup.radii) == 1:
         query = u * setup.radii[0]
         query += state.centre
     else:
@@ -325,14 +328,19 @@ def ask(setup: Setup, state: State, trial: int | None = None) -> Array:
     return setup.outward(query)
 
 
-def _probes(setup: Setup, state: State, u: Array) -> tuple[Array, Value]:
+def _probes(setup: Setup, state: State, trial: int) -> tuple[Array, Value]:
     """The queries by a radius that widens, and δ_t/δ: 1 where a wider probe would leave the domain."""
+    kept = setup._kept
+    if kept[0] is state and kept[1] == trial:  # tell comes after ask
+        return kept[2], kept[3]
+    u = setup.direction(trial)
     wide = setup.method.step.widening(state.gain) if setup._looks else 1.0
     query = _at(setup, state, u, wide)
     if not setup._free and setup.arithmetic.some(wide > 1.0):
         inside = setup.domain.contains(query.reshape(-1, setup.dim), 0.0).reshape(-1, len(setup.radii)).all(-1)
         wide = setup.arithmetic.choose(inside if setup.lanes else inside[0], wide, 1.0)
         query = _at(setup, state, u, wide)
+    setup._put("_kept", (state, trial, query, wide))
     return query, wide
 
 
@@ -372,12 +380,13 @@ def estimate(setup: Setup, state: State, values: tuple[Value, ...], trial: int |
 
 def learn(setup: Setup, state: State, values: tuple[Value, ...], trial: int) -> tuple[Value, Array, Memory, Value]:
     """The contrast, ĝ_t = (scale/δ)·a_t·u_t (or what the estimator makes of its memory), the memory, and δ_t/δ."""
-    u, estimator = setup.direction(trial), setup.method.estimator
-    query, wide = _probes(setup, state, u) if setup._learns or setup._looks else (u, 1.0)
+    estimator = setup.method.estimator
+    query, wide = _probes(setup, state, trial) if setup._learns or setup._looks else (state.centre, 1.0)
     if setup._learns:
         return *estimator.learn(state.memory, values[0], query, wide * setup.probe), wide
     contrast, memory = estimator.contrast(state.memory, values)
-    return contrast, setup.arithmetic.times(setup.gain(trial, state.last) / wide * contrast, u), memory, wide
+    factor = setup.gain(trial, state.last) / wide * contrast
+    return contrast, setup.arithmetic.times(factor, setup.direction(trial)), memory, wide
 
 
 def _where(state: State, trial: int) -> str:
@@ -440,7 +449,7 @@ def _move_by_slope(setup: Setup, state: State, y: tuple[Value, ...], trial: int)
     around: tuple[Any, ...] = ()
     if setup._looks:
         along = k.dot(setup.direction(trial), course[0]) / k.larger(k.root(k.dot(course[0], course[0])), TINY)
-        echo = setup.directions.echoes(trial) & (state.last == trial - 1)
+        echo = setup.directions.echoes(trial) and state.last == trial - 1
         around = along * setup._unit, echo
     rate, gain = method.step.rate(state.gain, known, trial, probe, setup.dim, *around)
     target = k.times(-rate, slope)
@@ -465,7 +474,7 @@ def _move_by_slope(setup: Setup, state: State, y: tuple[Value, ...], trial: int)
         course = (np.where(idle[:, None], course[0], moved) if setup.lanes and idle.any() else moved,)
     last = k.choose(failed, state.last, trial) if setup.lanes else trial
     skipped = state.skipped + failed
-    for x in (target, *memory, *course, last, skipped, *gain):
+    for x in (target, *memory, *course) if setup.lanes is None else (target, *memory, *course, last, skipped, *gain):
         if x.__class__ is np.ndarray:
             x.setflags(write=False)
     return target, memory, gain, last, skipped, course

@@ -179,8 +179,10 @@ class Orthogonal(_Fresh):
         return (math.sqrt(2) * (1 + 1e-12) if dim > 2 else 1.0), math.sqrt(dim)
 
     def fill(self, rng: np.random.Generator, out: Array) -> None:
-        """What makes a block, of shape (3, d): σ, π and ε."""
+        """What makes a block, of shape (3, d): σ, π and ε, signs as what they add to an angle, 0 or 2d table steps."""
         Rademacher().fill(rng, out)
+        out += 1.0
+        out *= out.shape[1]
         out[1] = rng.permutation(out.shape[1])
 
 
@@ -225,21 +227,25 @@ class Echoed:
 
 
 class _Cosines:
-    """k → the row √2·cos(π·k(j + ½)/d) of the orthogonal cosine transform (ones for k = 0), from one table."""
+    """(k, shift) → the row √2·cos(π·k(j + ½)/d + π·shift/2d) of the cosine transform (±1 for k = 0), from one table."""
 
     def __init__(self, dim: int) -> None:
-        self._table = math.sqrt(2) * np.cos(np.arange(4 * dim) * (math.pi / (2 * dim)))
+        half = math.sqrt(2) * np.cos(np.arange(2 * dim) * (math.pi / (2 * dim)))
+        self._table = np.concatenate([half, -half])
         if dim <= 2:
             self._table = np.sign(np.round(self._table, 9))  # exactly ±1
-        self._odd = 2 * np.arange(dim, dtype=np.uint64) + np.uint64(1)
-        self._period = np.uint64(4 * dim)
+        self._whole: Any = np.uint32 if 2 * dim * (dim + 4) < 2**32 else np.uint64
+        self._odd = np.arange(1, 2 * dim, 2).astype(self._whole)
+        self._period = self._whole(4 * dim)
 
-    def __call__(self, k: Any) -> Array:
-        place = np.asarray(k, dtype=np.uint64)[..., None] * self._odd
+    def __call__(self, k: Array, columns: Array, rows: Array) -> Array:
+        place = k.astype(self._whole)[..., None] * self._odd
+        place += columns.astype(self._whole)
+        place += rows.astype(self._whole)[..., None]
         place -= place // self._period * self._period  # a remainder by a fixed divisor is faster this way
-        rows: Array = self._table.take(place.view(np.int64))
-        rows[np.asarray(k) == 0] = 1.0
-        return rows
+        u: Array = self._table.take(place)
+        u[k == 0] = np.sign(u[k == 0])
+        return u
 
 
 class Stream:
@@ -307,11 +313,8 @@ class Stream:
             signs, order, flips = self._makings
             self._start = row - row % self._chunk
             some = slice(self._start, self._start + self._chunk)
-            block = cosines(np.moveaxis(order[..., some], -1, 0))
-            block *= signs
-            block *= np.moveaxis(flips[..., some], -1, 0)[..., None]
-            block.setflags(write=False)
-            self._block = block
+            self._block = cosines(np.moveaxis(order[..., some], -1, 0), signs, np.moveaxis(flips[..., some], -1, 0))
+            self._block.setflags(write=False)
         drawn: Array = self._block[row - self._start]
         return drawn
 

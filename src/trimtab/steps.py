@@ -189,19 +189,29 @@ class Adaptive(Normalised):
         k = lanes.of(contrast)
         seen, square, pace, echoes, noise, others, power = memory
         rate, (seen, square) = Normalised.rate(self, (seen, square), contrast, round, probe, dim)
-        mean, count = k.choose(echo, noise, power), k.choose(echo, echoes, others)
-        new = k.smaller(contrast * contrast, k.choose((count > 3) & (mean > 0), 25.0 * mean, LARGE))  # wild: count less
-        echoes, others = echoes + k.choose(echo, 1.0, 0.0), others + k.choose(echo, 0.0, 1.0)
-        noise = noise + (new - noise) * k.choose(echo, k.larger(1.0 / k.larger(echoes, 1.0), 1 / ECHOES), 0.0)
-        power = power + (new - power) * k.choose(echo, 0.0, k.larger(1.0 / k.larger(others, 1.0), 1 / OTHERS))
-        share = k.choose(
-            echoes > 0, k.larger(1.0 - TRUST * noise / k.larger(k.larger(power, 1e-9 * noise), TINY), LEAST), 1.0
-        )
+        if echo is False:  # most of the time
+            power, others = self._tally(k, power, others, contrast, 1 / OTHERS)
+        else:
+            heard, again = (
+                self._tally(k, noise, echoes, contrast, 1 / ECHOES),
+                self._tally(k, power, others, contrast, 1 / OTHERS),
+            )
+            noise, echoes = k.choose(echo, heard[0], noise), k.choose(echo, heard[1], echoes)
+            power, others = k.choose(echo, power, again[0]), k.choose(echo, others, again[1])
+        share = 1.0 - TRUST * noise / k.larger(k.larger(power, 1e-9 * noise), TINY)
+        share = k.choose(echoes > 0, k.larger(share, LEAST), 1.0)
         kappa = min(0.1, self.rate_of_change / math.sqrt(dim))
         evidence = k.within(contrast / k.root(k.larger(square, TINY)) * along, -3.0, 3.0)
         change = k.exponential(-kappa * (evidence + self.caution * (1.0 - share)))
         pace = k.choose(seen > 3, k.within(pace * change, SLOWEST, self.widest**2), pace)
         return rate * k.smaller(pace, 1.0) * share, (seen, square, pace, echoes, noise, others, power)
+
+    @staticmethod
+    def _tally(k: Any, mean: Any, count: Any, contrast: Any, slowest: float) -> tuple[Any, Any]:
+        """A running mean square with one more contrast, and their number; a wild one counts as five times the rms."""
+        limit = k.choose((count > 3) & (mean > 0), 25.0 * mean, LARGE)
+        count = count + 1.0
+        return mean + (k.smaller(contrast * contrast, limit) - mean) * k.larger(1.0 / count, slowest), count
 
     def follow(self, course: Any, move: Any) -> Any:
         """w after a move."""

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from trimtab.problems import Absolute, LogCosh, Quadratic, Rosenbrock, Walk
+from trimtab.problems import Absolute, LogCosh, Quadratic, Rosenbrock, Walk, make
 
 ALL = [Quadratic, Absolute, LogCosh, Rosenbrock]
 RARE = 1e-7  # on each side
