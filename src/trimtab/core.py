@@ -461,7 +461,7 @@ def _move_by_slope(setup: Setup, state: State, y: tuple[Value, ...], trial: int)
     if method.max_move is not None:
         limit = k.smaller(limit, method.max_move * probe)
     if k.some(length > limit):
-        target = k.times(k.smaller(limit / k.larger(length, TINY), 1.0), target)
+        target = k.times(limit / k.larger(length, limit), target)
     target += centre
     target = setup.home.project(target)
     if k.some(idle):

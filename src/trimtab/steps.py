@@ -152,7 +152,7 @@ class Adaptive(Normalised):
 
     a, by whiteness: with w a running mean of the moves over max(10, 2√d) rounds, c_t the contrast and s its rms,
 
-        a ← clip(a·exp(−κ·(clip(q, ±3) + caution·(1 − h))), 0.1, widest²),
+        a ← clip(a·exp(−κ·(clip(q, ±3) + min(0.2, caution/√d)·(1 − h))), 0.1, widest²),
         q = (c_t/s)·⟨u_t, w⟩/‖w‖,   κ = min(0.1, rate_of_change/√d).
 
     At the right pace, new slopes do not correlate with recent moves. If going on would be downhill (q < 0), go faster;
@@ -167,7 +167,7 @@ class Adaptive(Normalised):
 
     gain: float = 6.0
     rate_of_change: float = 0.3
-    caution: float = 0.2
+    caution: float = 0.35
     widest: float = 3.0
     looks: ClassVar[bool] = True
 
@@ -202,7 +202,8 @@ class Adaptive(Normalised):
         share = k.choose(echoes > 0, k.larger(share, LEAST), 1.0)
         kappa = min(0.1, self.rate_of_change / math.sqrt(dim))
         evidence = k.within(contrast / k.root(k.larger(square, TINY)) * along, -3.0, 3.0)
-        change = k.exponential(-kappa * (evidence + self.caution * (1.0 - share)))
+        caution = min(0.2, self.caution / math.sqrt(dim)) * (1.0 - share)
+        change = k.exponential(-kappa * (evidence + caution))
         pace = k.choose(seen > 3, k.within(pace * change, SLOWEST, self.widest**2), pace)
         return rate * k.smaller(pace, 1.0) * share, (seen, square, pace, echoes, noise, others, power)
 
