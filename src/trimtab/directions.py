@@ -280,27 +280,25 @@ class Stream:
         if latest == round:  # tell comes after ask
             return u
         draw, sign = self.law.locate(round)
+        index, row = divmod(draw, self._rows)
         with self._lock:
-            drawn = self._row(draw) if self._cosines is None else self._orthogonal(draw, self._cosines)
+            if self._cosines is not None:
+                drawn = self._orthogonal(draw, self._cosines)
+            else:
+                if index != self._index or row < self._start:
+                    self._states = self._keyed.states(index, self.lane, *self.shape[:-1])
+                    self._index, self._start = index, 0
+                    self._block = self._drawn(min(self._chunk, self._rows))
+                while row >= self._start + len(self._block):
+                    self._start += len(self._block)
+                    self._block = self._drawn(min(self._chunk, self._rows - self._start))
+                drawn = self._block[row - self._start]
         u = drawn
         if sign < 0 or self.copies > 1:
             u = np.repeat(sign * drawn, self.copies, axis=0) if self.copies > 1 else np.negative(drawn)
             u.setflags(write=False)
         self._latest = (round, u)
         return u
-
-    def _row(self, draw: int) -> Array:
-        """A row of a block of independent ones."""
-        index, row = divmod(draw, self._rows)
-        if index != self._index or row < self._start:
-            self._states = self._keyed.states(index, self.lane, *self.shape[:-1])
-            self._index, self._start = index, 0
-            self._block = self._drawn(min(self._chunk, self._rows))
-        while row >= self._start + len(self._block):
-            self._start += len(self._block)
-            self._block = self._drawn(min(self._chunk, self._rows - self._start))
-        drawn: Array = self._block[row - self._start]
-        return drawn
 
     def _orthogonal(self, draw: int, cosines: _Cosines) -> Array:
         """A row of a block of orthogonal ones, made by the chunk from what makes the block."""
