@@ -169,7 +169,6 @@ class Adaptive(Normalised):
     rate_of_change: float = 0.3
     caution: float = 0.35
     widest: float = 3.0
-    looks: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
