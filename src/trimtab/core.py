@@ -96,6 +96,7 @@ class Setup:
     _learns: bool = field(init=False, repr=False)
     _looks: bool = field(init=False, repr=False)
     _free: bool = field(init=False, repr=False)
+    _slopes: bool = field(init=False, repr=False)
     _unit: float = field(init=False, repr=False)
     _kept: tuple[Any, ...] = field(init=False, repr=False)
     _alone: bool = field(init=False, repr=False)
@@ -146,6 +147,7 @@ class Setup:
         self._put("_kept", (None, -1, None, 1.0))
         self._put("_unit", math.sqrt(law.scale(self.dim)))
         self._put("_looks", hasattr(self.method.step, "follow"))
+        self._put("_slopes", self._learns or self._looks)
         self._put("_alone", law.partner(0) is None)
         self._put("_solid", type(self.domain).flatten is Domain.flatten)
         self._put("_plain", self.lanes is None and len(self.radii) == 1)
@@ -316,7 +318,7 @@ def ask(setup: Setup, state: State, trial: int | None = None) -> Array:
 
     Shape `(d,)` or `(lanes, d)`; methods with two queries give `(2, d)` or `(lanes, 2, d)`.
     """
-    if setup._looks or setup._learns:
+    if setup._slopes:
         query = _probes(setup, state, state.round if trial is None else trial)[0].copy()
         return setup.outward(query)
     u = setup.direction(state.round if trial is None else trial)
@@ -365,7 +367,7 @@ def tell(setup: Setup, state: State, values: Any, trial: int | None = None) -> S
     if y is None:
         skipped = _frozen(state.skipped + 1)
         return state._replace(round=round, skipped=skipped, pending=pending)
-    if setup._learns or setup._looks:
+    if setup._slopes:
         centre, memory, gain, last, skipped, course = _move_by_slope(setup, state, y, trial)
         return State(round, centre, memory, gain, last, skipped, pending, course)
     move = _move if setup.lanes is None else _move_lanes
@@ -381,7 +383,7 @@ def estimate(setup: Setup, state: State, values: tuple[Value, ...], trial: int |
 def learn(setup: Setup, state: State, values: tuple[Value, ...], trial: int) -> tuple[Value, Array, Memory, Value]:
     """The contrast, ĝ_t = (scale/δ)·a_t·u_t (or what the estimator makes of its memory), the memory, and δ_t/δ."""
     estimator = setup.method.estimator
-    query, wide = _probes(setup, state, trial) if setup._learns or setup._looks else (state.centre, 1.0)
+    query, wide = _probes(setup, state, trial) if setup._slopes else (state.centre, 1.0)
     if setup._learns:
         return *estimator.learn(state.memory, values[0], query, wide * setup.probe), wide
     contrast, memory = estimator.contrast(state.memory, values)
