@@ -1,4 +1,4 @@
-"""What a round costs: ask + tell of residual feedback against the floor, and beside other libraries.
+"""What a round costs: ask + tell of residual feedback against the floor, `auto` against residual, and other libraries.
 
 The floor is what no such method can avoid: d standard normals (SFC64, the fastest generator of NumPy) and one daxpy.
 All contestants of one dimension run interleaved in one process; each figure is the best of many short repetitions,
@@ -25,6 +25,7 @@ from scipy.linalg.blas import daxpy
 import trimtab as tt
 
 LIMITS = {10: 8.0, 576: 2.5, 10**4: 1.6, 10**6: 1.6}
+AUTO_LIMITS = {576: 3.0, 10**4: 2.0}  # times residual
 RADEMACHER_LIMIT = 0.8  # at d = 10^6
 PEERS = {"cmaes SepCMA": 2.0, "nevergrad OnePlusOne": 20.0}  # times slower, at least, at d = 10
 
@@ -39,8 +40,8 @@ def floor(d: int) -> Callable[[], None]:
     return round
 
 
-def tuner(d: int, directions: tt.Gaussian | tt.Rademacher) -> Callable[[], None]:
-    tuner = tt.Tuner(np.zeros(d), tt.residual(radius=0.05, step=1e-3, directions=directions), seed=0)
+def tuner(d: int, method: tt.Method) -> Callable[[], None]:
+    tuner = tt.Tuner(np.zeros(d), method, seed=0)
     values = itertools.cycle(np.random.default_rng(0).standard_normal(4099).tolist())
 
     def round() -> None:
@@ -48,6 +49,10 @@ def tuner(d: int, directions: tt.Gaussian | tt.Rademacher) -> Callable[[], None]
         tuner.tell(trial, next(values))
 
     return round
+
+
+def residual(directions: tt.Gaussian | tt.Rademacher) -> tt.Method:
+    return tt.residual(radius=0.05, step=1e-3, directions=directions)
 
 
 def sepcma(d: int) -> Callable[[], None]:
@@ -93,7 +98,7 @@ def best(contestants: dict[str, Callable[[], None]], calls: int, repetitions: in
 
 def memory(rounds: int) -> tuple[float, float]:
     """Resident MB after a tenth of the rounds, and after all of them, at d = 10."""
-    call, process = tuner(10, tt.Gaussian()), psutil.Process()
+    call, process = tuner(10, residual(tt.Gaussian())), psutil.Process()
     sizes = []
     for k in range(rounds):
         call()
@@ -110,19 +115,27 @@ def main() -> int:
     repetitions = 15 if options.quick else 60
 
     print(f"trimtab {tt.__version__}, numpy {np.__version__}; ask + tell of one round, times the floor in brackets\n")
-    print(f"{'d':>8} {'floor':>12} {'residual':>20} {'limit':>6} {'Rademacher':>20} {'limit':>6}")
+    print(f"{'d':>8} {'floor':>12} {'residual':>20} {'limit':>6} {'Rademacher':>20} {'limit':>6} {'auto/residual':>22}")
     rows, failures = [], []
     for d, limit in LIMITS.items():
-        contestants = {"floor": floor(d), "residual": tuner(d, tt.Gaussian()), "Rademacher": tuner(d, tt.Rademacher())}
+        contestants = {
+            "floor": floor(d),
+            "residual": tuner(d, residual(tt.Gaussian())),
+            "Rademacher": tuner(d, residual(tt.Rademacher())),
+            "auto": tuner(d, tt.auto(radius=0.05)),
+        }
         if d == 10:
             contestants |= {"cmaes SepCMA": sepcma(d), "nevergrad OnePlusOne": oneplusone(d)}
         seconds = best(contestants, max(2, int(2e4 / (d + 80))), repetitions)
         ratio = {name: s / seconds["floor"] for name, s in seconds.items()}
-        signs = RADEMACHER_LIMIT if d == 10**6 else None
+        signs, own = RADEMACHER_LIMIT if d == 10**6 else None, AUTO_LIMITS.get(d)
+        times = seconds["auto"] / seconds["residual"]
         print(
             f"{d:>8} {_time(seconds['floor'])} {_time(seconds['residual'])} ({ratio['residual']:4.2f}x) {limit:>5}x"
             f" {_time(seconds['Rademacher'])} ({ratio['Rademacher']:4.2f}x) {f'{signs}x' if signs else '':>6}"
+            f" {_time(seconds['auto'])} ({times:4.2f}x) {f'{own}x' if own else ''}"
         )
+        failures += [f"auto at d={d}: {times:.2f}x residual"] if own and times > own else []
         failures += [f"residual at d={d}: {ratio['residual']:.2f}x the floor"] if ratio["residual"] > limit else []
         failures += (
             [f"Rademacher at d={d}: {ratio['Rademacher']:.2f}x"] if signs and ratio["Rademacher"] > signs else []

@@ -266,6 +266,7 @@ def offsets(axes: Any, problem: Problem) -> None:
 LEFT: dict[str, Callable[[Any, Problem], None]] = {
     "walk-v1": levels,
     "quadratic-v1": landscape(rotate=True),
+    "corner-v1": landscape(),
     "absolute-v1": landscape(),
     "logcosh-v1": landscape(),
     "maximum-v1": landscape(rotate=True),
@@ -280,6 +281,7 @@ LEFT: dict[str, Callable[[Any, Problem], None]] = {
 RIGHT: dict[str, Callable[[Any, Problem], None]] = {
     "walk-v1": second_moments,
     "quadratic-v1": one_trial,
+    "corner-v1": one_trial,
     "absolute-v1": one_trial,
     "logcosh-v1": one_trial,
     "maximum-v1": one_trial,

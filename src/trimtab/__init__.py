@@ -11,11 +11,11 @@ from typing import Any
 
 from trimtab import checks, lab, problems, theory
 from trimtab.core import Setup, State, ask, init, tell
-from trimtab.directions import Gaussian, Paired, Rademacher, Sphere
+from trimtab.directions import Echoed, Gaussian, Orthogonal, Paired, Rademacher, Sphere
 from trimtab.domains import Ball, Box, Domain, Everywhere, Halfspace, Intersection, Polytope, Product, Simplex
-from trimtab.estimators import HighPass, ModifiedTwoPoint, OnePoint, Residual, TwoPoint
+from trimtab.estimators import Covariance, HighPass, ModifiedTwoPoint, OnePoint, Plane, Residual, TwoPoint
 from trimtab.methods import Method, auto, high_pass, methods, modified_two_point, one_point, residual, two_point
-from trimtab.steps import Constant, Normalised, Power, Schedule
+from trimtab.steps import Adaptive, Constant, Normalised, Power, Schedule
 from trimtab.tuner import Trial, Tuner
 
 __version__ = "0.1.0"
@@ -29,10 +29,13 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
+    "Adaptive",
     "Ball",
     "Box",
     "Constant",
+    "Covariance",
     "Domain",
+    "Echoed",
     "Everywhere",
     "Gaussian",
     "Halfspace",
@@ -42,7 +45,9 @@ __all__ = [
     "ModifiedTwoPoint",
     "Normalised",
     "OnePoint",
+    "Orthogonal",
     "Paired",
+    "Plane",
     "Polytope",
     "Power",
     "Product",

@@ -23,10 +23,12 @@ from numpy.typing import ArrayLike, NDArray
 from trimtab.directions import Directions, Gaussian, Rademacher, Stream
 from trimtab.domains import Box, Domain, Everywhere
 from trimtab.estimators import Memory, Value
+from trimtab.lanes import Many, One
 from trimtab.methods import Method
 
 Array = NDArray[np.float64]
 
+TINY = 1e-300
 LARGEST = 1e150  # values beyond are taken as this, so that their squares stay finite
 FARTHEST = 1e6  # no move is longer than this many times the domain: beyond, a projection has no digits left
 FARTHEST_FREE = 1e12  # the same, in probe lengths, where the domain is unbounded
@@ -49,6 +51,8 @@ class State(NamedTuple):
     """How many rounds brought no value: a number, or one per lane."""
     pending: tuple[int, ...]
     """Trials handed out ahead and not yet told (with max_pending > 1)."""
+    course: tuple[Array, ...] = ()
+    """The running mean of the moves, for a step that looks at it (`Adaptive`)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +91,14 @@ class Setup:
     radii: tuple[float, ...] = field(init=False, repr=False)
     """The radius of each query of a round: offset·δ."""
     _gains: tuple[float, float] = field(init=False, repr=False)
+    arithmetic: Any = field(init=False, repr=False)
     _plain: bool = field(init=False, repr=False)
+    _learns: bool = field(init=False, repr=False)
+    _looks: bool = field(init=False, repr=False)
+    _free: bool = field(init=False, repr=False)
+    _slopes: bool = field(init=False, repr=False)
+    _unit: float = field(init=False, repr=False)
+    _kept: tuple[Any, ...] = field(init=False, repr=False)
     _alone: bool = field(init=False, repr=False)
     _solid: bool = field(init=False, repr=False)
     _largest: float = field(init=False, repr=False)
@@ -130,6 +141,13 @@ class Setup:
         self._put("home", self._home(law, radius))
         self._put("probe", radius * math.sqrt(self.dim / law.scale(self.dim)))
         self._put("radii", tuple(offset * radius for offset in self.method.estimator.offsets))
+        self._put("arithmetic", One if self.lanes is None else Many)
+        self._put("_learns", hasattr(self.method.estimator, "learn"))
+        self._put("_free", isinstance(self.domain, Everywhere) or self.method.margin == "none")
+        self._put("_kept", (None, -1, None, 1.0))
+        self._put("_unit", math.sqrt(law.scale(self.dim)))
+        self._put("_looks", hasattr(self.method.step, "follow"))
+        self._put("_slopes", self._learns or self._looks)
         self._put("_alone", law.partner(0) is None)
         self._put("_solid", type(self.domain).flatten is Domain.flatten)
         self._put("_plain", self.lanes is None and len(self.radii) == 1)
@@ -289,8 +307,10 @@ def init(setup: Setup, x0: ArrayLike) -> State:
     zero: Value = 0.0 if setup.lanes is None else np.zeros(setup.lanes)
     skipped = 0 if setup.lanes is None else _frozen(np.zeros(setup.lanes, dtype=np.int64))
     last = -1 if setup.lanes is None else _frozen(np.full(setup.lanes, -1, dtype=np.int64))
-    memory, gain = setup.method.estimator.start(blank), setup.method.step.start(zero)
-    return State(0, _frozen(setup.home.project(z)), memory, gain, last, skipped, ())
+    centre, estimator = _frozen(setup.home.project(z)), setup.method.estimator
+    memory = estimator.start(blank, centre) if setup._learns else estimator.start(blank)
+    course = (_frozen(np.zeros(setup.shape)),) if setup._looks else ()
+    return frozen(State(0, centre, memory, setup.method.step.start(zero), last, skipped, (), course))
 
 
 def ask(setup: Setup, state: State, trial: int | None = None) -> Array:
@@ -298,6 +318,9 @@ def ask(setup: Setup, state: State, trial: int | None = None) -> Array:
 
     Shape `(d,)` or `(lanes, d)`; methods with two queries give `(2, d)` or `(lanes, 2, d)`.
     """
+    if setup._slopes:
+        query = _probes(setup, state, state.round if trial is None else trial)[0].copy()
+        return setup.outward(query)
     u = setup.direction(state.round if trial is None else trial)
     if len(setup.radii) == 1:
         query = u * setup.radii[0]
@@ -305,6 +328,29 @@ def ask(setup: Setup, state: State, trial: int | None = None) -> Array:
     else:
         query = np.stack([state.centre + radius * u for radius in setup.radii], axis=-2)
     return setup.outward(query)
+
+
+def _probes(setup: Setup, state: State, trial: int) -> tuple[Array, Value]:
+    """The queries by a radius that widens, and δ_t/δ: 1 where a wider probe would leave the domain."""
+    kept = setup._kept
+    if kept[0] is state and kept[1] == trial:  # tell comes after ask
+        return kept[2], kept[3]
+    u = setup.direction(trial)
+    wide = setup.method.step.widening(state.gain) if setup._looks else 1.0
+    query = _at(setup, state, u, wide)
+    if not setup._free and setup.arithmetic.some(wide > 1.0):
+        inside = setup.domain.contains(query.reshape(-1, setup.dim), 0.0).reshape(-1, len(setup.radii)).all(-1)
+        wide = setup.arithmetic.choose(inside if setup.lanes else inside[0], wide, 1.0)
+        query = _at(setup, state, u, wide)
+    setup._put("_kept", (state, trial, query, wide))
+    return query, wide
+
+
+def _at(setup: Setup, state: State, u: Array, wide: Value) -> Array:
+    queries = [setup.arithmetic.times(wide * radius, u) for radius in setup.radii]
+    for query in queries:
+        query += state.centre
+    return queries[0] if len(queries) == 1 else np.stack(queries, axis=-2)
 
 
 def tell(setup: Setup, state: State, values: Any, trial: int | None = None) -> State:
@@ -320,17 +366,29 @@ def tell(setup: Setup, state: State, values: Any, trial: int | None = None) -> S
     y = setup.read(values)
     if y is None:
         skipped = _frozen(state.skipped + 1)
-        return State(round, state.centre, state.memory, state.gain, state.last, skipped, pending)
+        return state._replace(round=round, skipped=skipped, pending=pending)
+    if setup._slopes:
+        centre, memory, gain, last, skipped, course = _move_by_slope(setup, state, y, trial)
+        return State(round, centre, memory, gain, last, skipped, pending, course)
     move = _move if setup.lanes is None else _move_lanes
     return State(round, *move(setup, state, y, trial), pending)
 
 
 def estimate(setup: Setup, state: State, values: tuple[Value, ...], trial: int | None = None) -> Array:
-    """ĝ_t = (scale/δ)·a_t·u_t, in scaled coordinates, from the values of a round's queries; NaN without a contrast."""
-    trial = state.round if trial is None else trial
-    contrast, _ = setup.method.estimator.contrast(state.memory, values)
-    factor = np.asarray(setup.gain(trial, state.last) * np.asarray(contrast))
-    return np.asarray(factor[..., None] * setup.direction(trial))
+    """ĝ_t, in scaled coordinates, from the values of a round's queries; NaN without a contrast."""
+    contrast, slope, _, _ = learn(setup, state, values, state.round if trial is None else trial)
+    return np.where(np.isnan(contrast)[..., None], np.nan, slope)
+
+
+def learn(setup: Setup, state: State, values: tuple[Value, ...], trial: int) -> tuple[Value, Array, Memory, Value]:
+    """The contrast, ĝ_t = (scale/δ)·a_t·u_t (or what the estimator makes of its memory), the memory, and δ_t/δ."""
+    estimator = setup.method.estimator
+    query, wide = _probes(setup, state, trial) if setup._slopes else (state.centre, 1.0)
+    if setup._learns:
+        return *estimator.learn(state.memory, values[0], query, wide * setup.probe), wide
+    contrast, memory = estimator.contrast(state.memory, values)
+    factor = setup.gain(trial, state.last) / wide * contrast
+    return contrast, setup.arithmetic.times(factor, setup.direction(trial)), memory, wide
 
 
 def _where(state: State, trial: int) -> str:
@@ -383,10 +441,51 @@ def _move_lanes(setup: Setup, state: State, y: tuple[Value, ...], trial: int) ->
     return centre, memory, gain, _frozen(last), _frozen(state.skipped + failed)
 
 
+def _move_by_slope(setup: Setup, state: State, y: tuple[Value, ...], trial: int) -> tuple[Any, ...]:
+    """The same, of one system or many, for estimators that learn a slope and steps that look at the moves so far."""
+    method, centre, course, k = setup.method, state.centre, state.course, setup.arithmetic
+    failed: Any = np.logical_or.reduce([np.isnan(v) for v in y]) if setup.lanes else False
+    contrast, slope, memory, wide = learn(setup, state, y, trial)
+    idle: Any = failed | (contrast != contrast)
+    known, probe = k.choose(idle, 0.0, contrast), wide * setup.probe
+    around: tuple[Any, ...] = ()
+    if setup._looks:
+        along = k.dot(setup.direction(trial), course[0]) / k.larger(k.root(k.dot(course[0], course[0])), TINY)
+        echo = setup.directions.echoes(trial) and state.last == trial - 1
+        around = along * setup._unit, echo
+    rate, gain = method.step.rate(state.gain, known, trial, probe, setup.dim, *around)
+    target = k.times(-rate, slope)
+    length = k.root(k.dot(target, target))
+    if k.some((length < math.inf) ^ True):
+        target = np.clip(np.nan_to_num(target), -LARGEST, LARGEST)
+        length = k.root(k.dot(target, target))
+    limit = setup._largest * probe / method.radius
+    if method.max_move is not None:
+        limit = k.smaller(limit, method.max_move * probe)
+    if k.some(length > limit):
+        target = k.times(limit / k.larger(length, limit), target)
+    target += centre
+    target = setup.home.project(target)
+    if k.some(idle):
+        target = np.where(idle[:, None], centre, target) if setup.lanes else centre
+        if setup.lanes:
+            memory = _keep(failed, state.memory, memory)
+        gain = _keep(idle, state.gain, gain) if setup.lanes else state.gain
+    if setup._looks:  # a move of nothing where there was no contrast
+        moved = method.step.follow(course[0], target - centre)
+        course = (np.where(idle[:, None], course[0], moved) if setup.lanes and idle.any() else moved,)
+    last = k.choose(failed, state.last, trial) if setup.lanes else trial
+    skipped = state.skipped + failed
+    for x in (target, *memory, *course) if setup.lanes is None else (target, *memory, *course, last, skipped, *gain):
+        if x.__class__ is np.ndarray:
+            x.setflags(write=False)
+    return target, memory, gain, last, skipped, course
+
+
 def _keep(mask: NDArray[np.bool_], old: Memory, new: Memory) -> Memory:
     """The old memory in the lanes of the mask."""
     if mask.any():
-        new = tuple(np.where(mask, a, b) for a, b in zip(old, new, strict=True))
+        new = tuple(np.where(mask[:, None] if np.ndim(a) > 1 else mask, a, b) for a, b in zip(old, new, strict=True))
     return tuple(_frozen(a) for a in new)
 
 

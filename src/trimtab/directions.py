@@ -42,19 +42,26 @@ class Directions(Protocol):
         """The round whose u is minus that of this one, if there is one."""
         ...
 
+    def echoes(self, round: int) -> bool:
+        """Whether u is that of the round before, so that what differs in the values is noise and drift alone."""
+        ...
+
     def fill(self, rng: np.random.Generator, out: Array) -> None:
         """Draw independent directions into the rows of `out`, row after row, so that fewer rows are the same ones."""
         ...
 
 
 class _Fresh:
-    """A new independent direction every round."""
+    """A new direction every round."""
 
     def locate(self, round: int) -> tuple[int, float]:
         return round, 1.0
 
     def partner(self, round: int) -> int | None:
         return None
+
+    def echoes(self, round: int) -> bool:
+        return False
 
 
 @dataclass(frozen=True)
@@ -143,8 +150,102 @@ class Paired:
     def partner(self, round: int) -> int | None:
         return round ^ 1
 
+    def echoes(self, round: int) -> bool:
+        return False
+
     def fill(self, rng: np.random.Generator, out: Array) -> None:
         self.base.fill(rng, out)
+
+
+@dataclass(frozen=True)
+class Orthogonal(_Fresh):
+    """Blocks of d directions that are exactly orthogonal: rows of a cosine transform, shuffled, with random signs.
+
+    In the block of d rounds with signs σ ∈ {±1}^d and a permutation π, both from (seed, block), and ε_t = ±1,
+
+        u_j = ε_t·σ_j·√2·cos(π·k(j + ½)/d),   k = π(t mod d),   and u_j = ε_t·σ_j for k = 0.
+
+    Every d rounds look once along each axis of an orthogonal frame, so no two of them tell the same; E[u_t | past] = 0
+    by ε_t, and E[u uᵀ] = I by σ. Memory is O(d), and a row costs one look-up per coordinate in a table of 4d cosines.
+
+    >>> Orthogonal().scale(9), Orthogonal().reach(2)[0]
+    (1.0, 1.0)
+    """
+
+    def scale(self, dim: int) -> float:
+        return 1.0
+
+    def reach(self, dim: int) -> tuple[float, float]:
+        return (math.sqrt(2) * (1 + 1e-12) if dim > 2 else 1.0), math.sqrt(dim)
+
+    def fill(self, rng: np.random.Generator, out: Array) -> None:
+        """What makes a block, of shape (3, d): σ, π and ε, signs as what they add to an angle, 0 or 2d table steps."""
+        Rademacher().fill(rng, out)
+        out += 1.0
+        out *= out.shape[1]
+        out[1] = rng.permutation(out.shape[1])
+
+
+@dataclass(frozen=True)
+class Echoed:
+    """Another law, where now and then a round repeats the direction of the round before: in the rounds 1, 3, 7, … up to
+    `every`, then once every so many.
+
+    An echo costs a round and tells nothing of the slope, but what differs then is noise and drift alone: with it a
+    step (`Adaptive`) knows how much of the contrast is signal.
+
+    >>> [t for t in range(100) if Echoed().echoes(t)]
+    [1, 3, 7, 15, 31, 63, 95]
+    """
+
+    base: Gaussian | Sphere | Rademacher | Orthogonal = Orthogonal()
+    every: int = 32
+
+    def __post_init__(self) -> None:
+        if isinstance(self.every, bool) or not isinstance(self.every, int) or self.every < 2:
+            raise ValueError(f"every={self.every!r} must be a whole number, at least 2")
+
+    def scale(self, dim: int) -> float:
+        return self.base.scale(dim)
+
+    def reach(self, dim: int) -> tuple[float, float]:
+        return self.base.reach(dim)
+
+    def locate(self, round: int) -> tuple[int, float]:
+        n = round + 1
+        return round - n // self.every - (min(n, self.every - 1).bit_length() - 1), 1.0
+
+    def partner(self, round: int) -> int | None:
+        return None
+
+    def echoes(self, round: int) -> bool:
+        n = round + 1
+        return n % self.every == 0 or (1 < n < self.every and n & round == 0)
+
+    def fill(self, rng: np.random.Generator, out: Array) -> None:
+        self.base.fill(rng, out)
+
+
+class _Cosines:
+    """(k, shift) → the row √2·cos(π·k(j + ½)/d + π·shift/2d) of the cosine transform (±1 for k = 0), from one table."""
+
+    def __init__(self, dim: int) -> None:
+        half = math.sqrt(2) * np.cos(np.arange(2 * dim) * (math.pi / (2 * dim)))
+        self._table = np.concatenate([half, -half])
+        if dim <= 2:
+            self._table = np.sign(np.round(self._table, 9))  # exactly ±1
+        self._whole: Any = np.uint32 if 2 * dim * (dim + 4) < 2**32 else np.uint64
+        self._odd = np.arange(1, 2 * dim, 2).astype(self._whole)
+        self._period = self._whole(4 * dim)
+
+    def __call__(self, k: Array, columns: Array, rows: Array) -> Array:
+        place = k.astype(self._whole)[..., None] * self._odd
+        place += columns.astype(self._whole)
+        place += rows.astype(self._whole)[..., None]
+        place -= place // self._period * self._period  # a remainder by a fixed divisor is faster this way
+        u: Array = self._table.take(place)
+        u[k == 0] = np.sign(u[k == 0])
+        return u
 
 
 class Stream:
@@ -163,6 +264,7 @@ class Stream:
         self.shape = shape if copies == 1 else (shape[0] // copies, shape[1])
         shape = self.shape
         self._rows = max(1, BLOCK // shape[-1])
+        self._cosines = _Cosines(shape[-1]) if isinstance(getattr(law, "base", law), Orthogonal) else None
         # Many lanes draw a block in several chunks, so that the cache stays small.
         self._chunk = min(self._rows, max(1, CACHE // math.prod(shape)))
         self._keyed = Keyed(seed, DIRECTIONS)
@@ -170,6 +272,7 @@ class Stream:
         self._index, self._start, self._block = -1, 0, np.empty((0, *shape))
         self._states = self._keyed.states(0)
         self._latest: tuple[int, Array] = (-1, self._block)
+        self._makings = self._block
 
     def __call__(self, round: int) -> Array:
         """u of this round, shape (d,) or (lanes, d); a view that must not be written to."""
@@ -179,20 +282,39 @@ class Stream:
         draw, sign = self.law.locate(round)
         index, row = divmod(draw, self._rows)
         with self._lock:
-            if index != self._index or row < self._start:
-                self._states = self._keyed.states(index, self.lane, *self.shape[:-1])
-                self._index, self._start = index, 0
-                self._block = self._drawn(min(self._chunk, self._rows))
-            while row >= self._start + len(self._block):
-                self._start += len(self._block)
-                self._block = self._drawn(min(self._chunk, self._rows - self._start))
-            drawn: Array = self._block[row - self._start]
+            if self._cosines is not None:
+                drawn = self._orthogonal(draw, self._cosines)
+            else:
+                if index != self._index or row < self._start:
+                    self._states = self._keyed.states(index, self.lane, *self.shape[:-1])
+                    self._index, self._start = index, 0
+                    self._block = self._drawn(min(self._chunk, self._rows))
+                while row >= self._start + len(self._block):
+                    self._start += len(self._block)
+                    self._block = self._drawn(min(self._chunk, self._rows - self._start))
+                drawn = self._block[row - self._start]
         u = drawn
         if sign < 0 or self.copies > 1:
             u = np.repeat(sign * drawn, self.copies, axis=0) if self.copies > 1 else np.negative(drawn)
             u.setflags(write=False)
         self._latest = (round, u)
         return u
+
+    def _orthogonal(self, draw: int, cosines: _Cosines) -> Array:
+        """A row of a block of orthogonal ones, made by the chunk from what makes the block."""
+        index, row = divmod(draw, self.shape[-1])
+        if index != self._index:
+            self._states = self._keyed.states(index, self.lane, *self.shape[:-1])
+            self._index, self._rows, self._start = index, 3, 0
+            self._makings, self._block = self._drawn(3), self._block[:0]
+        if not self._start <= row < self._start + len(self._block):
+            signs, order, flips = self._makings
+            self._start = row - row % self._chunk
+            some = slice(self._start, self._start + self._chunk)
+            self._block = cosines(np.moveaxis(order[..., some], -1, 0), signs, np.moveaxis(flips[..., some], -1, 0))
+            self._block.setflags(write=False)
+        drawn: Array = self._block[row - self._start]
+        return drawn
 
     def _drawn(self, rows: int) -> Array:
         """The next rows of the present block."""

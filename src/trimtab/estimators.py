@@ -9,20 +9,27 @@ queries of a round, x_t + offset·δ·u_t; `lags` say which objective each is me
 `recall` is the weight of −y_{t−1} in the contrast. A contrast of NaN means that there is none yet: the centre stays.
 Values may be floats (one system) or arrays (lanes); noisy values F_t(·; ξ_t) (Section 5) are the same code.
 
+`Covariance` and `Plane` remember queries too, and give the slope ĝ_t itself (`learn`), beside a contrast for the step.
+
 Reference: Zhang, Zhou, Ji, Zavlanos, "Boosting One-Point Derivative-Free Online Optimization via Residual
 Feedback", arXiv 2010.07378.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from trimtab import lanes
+
 Value = float | NDArray[np.float64]
-Memory = tuple[Value, ...]
+Memory = tuple[Any, ...]
+
+SETTLED, SCALE = 5, 100.0  # `Plane`: contrasts before anything is clipped, and the window of their rms
 
 
 class Estimator(Protocol):
@@ -172,3 +179,120 @@ class ModifiedTwoPoint:
 
     def contrast(self, memory: Memory, values: tuple[Value, ...]) -> tuple[Value, Memory]:
         return 0.5 * (values[0] - values[1]), memory
+
+
+class Learner(Protocol):
+    """What an estimator that remembers queries has to say of itself, beside offsets, lags and recall."""
+
+    @property
+    def unbiased(self) -> bool:
+        """Whether E ĝ = ∇f for a quadratic that stands still, from the second value on."""
+        ...
+
+    def start(self, blank: Value, centre: Any) -> Memory:
+        """The memory before anything was measured; `blank` is NaN in the shape of a value."""
+        ...
+
+    def learn(self, memory: Memory, value: Value, query: Any, probe: Value) -> tuple[Value, Any, Memory]:
+        """A contrast for the step, ĝ and the new memory; `probe` is the length of a probe, δ·rms‖u‖."""
+        ...
+
+
+class _Remembers(_OneQuery):
+    recall: ClassVar[float] = 1.0
+
+
+@dataclass(frozen=True)
+class Covariance(_Remembers):
+    """The slope as a covariance, over the last n = min(t + 1, m) queries p_i and their values y_i:
+
+        ĝ = Σ_i (y_i − ȳ)(p_i − p̄)/((n − 1)·δ²)
+
+    Of a function that stands still it is unbiased for every n ≥ 2 (n = 2 is the residual, made symmetric); under drift
+    it lags: E ĝ = (1/n)·Σ_i ∇f_i, the mean gradient of the window, which is behind by (n − 1)/2 rounds. Needs O(m·d).
+
+    >>> slope = Covariance(3)
+    >>> first = slope.learn(slope.start(float("nan"), np.zeros(2)), 5.0, np.array([1.0, 0.0]), 1.0)
+    >>> slope.learn(first[2], 7.0, np.array([0.0, 1.0]), 1.0)[:2]
+    (2.0, array([-2.,  2.]))
+    """
+
+    m: int = 5
+    unbiased: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if isinstance(self.m, bool) or not isinstance(self.m, int) or self.m < 2:
+            raise ValueError(f"m={self.m!r} queries have no covariance: choose a whole number, at least 2")
+
+    def start(self, blank: Value, centre: Any) -> Memory:
+        return (blank,) * self.m + (np.zeros_like(centre),) * self.m
+
+    def learn(self, memory: Memory, value: Value, query: Any, probe: Value) -> tuple[Value, Any, Memory]:
+        values, queries = (*memory[1 : self.m], value), (*memory[self.m + 1 :], query)
+        y = np.array(values)
+        known = ~np.isnan(y)
+        count = known.sum(0)
+        mean = np.where(known, y, 0.0).sum(0) / np.maximum(count, 1)
+        weights = np.where(known, y - mean, 0.0) / np.maximum(count - 1, 1) * (query.shape[-1] / np.square(probe))
+        slope = sum(w[..., None] * (p - query) for w, p in zip(weights, queries, strict=True))  # Σ weights = 0
+        return value - values[-2], slope, values + queries
+
+
+@dataclass(frozen=True)
+class Plane(_Remembers):
+    """A plane through the values, y ≈ b + ⟨g, p − r⟩, corrected by what it fails to predict, e = y − b − ⟨g, p − r⟩:
+
+        D = p − r,   b ← b + level·(⟨g, D⟩ + e),   r ← r + level·D,   g ← (1 − 1/window)·g + share·e·D/‖D‖²
+
+    and ĝ = g·d/min(window, d), because g holds about `window` of d directions. What the plane knows already is no
+    noise in e: the probes before, the movement of the centre, the offset. e is clipped at `clip` times its running
+    rms, so a wild value is one bounded mistake. Of a function that stands still, ĝ is in the mean a positive multiple
+    of the gradient, not the gradient itself; under drift it lags by about `window` rounds. Needs O(d).
+
+    Reference: the affine projection (Kaczmarz, NLMS) filter, with an intercept.
+
+    >>> plane = Plane()
+    >>> first = plane.learn(plane.start(float("nan"), np.zeros(2)), 5.0, np.array([1.0, 0.0]), 1.0)
+    >>> plane.learn(first[2], 7.0, np.array([0.0, 1.0]), 1.0)[:2]
+    (2.0, array([-0.8,  0.8]))
+    """
+
+    window: float = 2.0
+    level: float = 0.5
+    share: float = 0.8
+    clip: float = 6.0
+    unbiased: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if not self.window >= 1:
+            raise ValueError(f"window={self.window!r} must be at least 1 round")
+        for name, largest in (("level", 1.0), ("share", 1.0), ("clip", math.inf)):
+            if not 0 < getattr(self, name) <= largest:
+                raise ValueError(f"{name}={getattr(self, name)!r} is out of range: choose 0 < {name} <= {largest:g}")
+
+    def start(self, blank: Value, centre: Any) -> Memory:
+        zero = np.zeros_like(blank) if isinstance(blank, np.ndarray) else 0.0
+        return (zero, zero, blank, np.zeros_like(centre), np.zeros_like(centre))
+
+    def learn(self, memory: Memory, value: Value, query: Any, probe: Value) -> tuple[Value, Any, Memory]:
+        k = lanes.of(value)
+        seen, square, level, anchor, slope = memory
+        first = level != level
+        if k.some(first):
+            level = k.choose(first, value, level)
+            anchor = query if first is True else np.where(first[:, None], query, anchor)
+        apart = query - anchor
+        part = min(self.window / query.shape[-1], 1.0)  # of all directions, those that the slope holds
+        known = part * k.dot(slope, apart)
+        error = value - level - known
+        limit = k.choose((seen > SETTLED) & (square > 0), self.clip * k.root(square), math.inf)
+        error = k.within(error, -limit, limit)
+        seen = seen + k.choose(first, 0.0, 1.0)
+        square = square + (error * error - square) * k.larger(1.0 / k.larger(seen, 1.0), 1.0 / SCALE)
+        gain = self.share / part * error / k.larger(k.dot(apart, apart), 0.5 * probe * probe)
+        slope = slope * (1.0 - 1.0 / self.window)
+        slope += k.times(gain, apart)
+        level = level + self.level * (known + error)
+        apart *= self.level
+        apart += anchor
+        return k.choose(first, math.nan, error), slope, (seen, square, level, apart, slope)

@@ -13,15 +13,16 @@ from functools import partial
 from numbers import Real
 from typing import Any, Literal
 
-from trimtab.directions import Directions, Paired, Rademacher
-from trimtab.estimators import Estimator, HighPass, ModifiedTwoPoint, OnePoint, Residual, TwoPoint
-from trimtab.steps import Normalised, Step, as_step
+from trimtab.directions import Directions, Echoed, Orthogonal
+from trimtab.estimators import HighPass, ModifiedTwoPoint, OnePoint, Plane, Residual, TwoPoint
+from trimtab.steps import Adaptive, Step, as_step
 
 
 @dataclass(frozen=True, kw_only=True)
 class Method:
     """x_{t+1} = Π(x_t − η_t·ĝ_t), ĝ_t = (scale/δ)·a_t·u_t, queried at x_t + δu_t (Eq. 4).
 
+    estimator: one of `trimtab.estimators`, an `Estimator` or a `Learner`.
     radius: δ, the size of a probe: per coordinate for Gaussian and Rademacher directions, its length for `Sphere`.
     step: η, a number, a function of the round, or one of `trimtab.steps`.
     directions: the law of u; None chooses Gaussian on `Everywhere` and Rademacher on any other domain.
@@ -33,7 +34,7 @@ class Method:
     1
     """
 
-    estimator: Estimator
+    estimator: Any
     radius: float
     step: Any
     directions: Directions | None = None
@@ -124,17 +125,15 @@ def high_pass(
 
 
 def auto(*, radius: float) -> Method:
-    """No step size: high-pass feedback on paired signs, in units of its own rms, no move longer than half a probe.
+    """No step size: a plane through orthogonal probes, a pace that finds itself, no move longer than a probe.
 
-    The path is the same for a·f + b, a > 0. On drifting quadratics (d = 2 to 100, condition 1 and 30, slow and fast,
-    with and without noise) its regret is about that of residual feedback with the best step in hindsight.
+    radius: the smallest probe; it widens up to three times while the optimum runs away. The path is the same for
+    a·f + b, a > 0. docs/auto.md says what each part is for, and how it compares.
 
     >>> auto(radius=0.05).scale_free
     True
     """
-    return Method(
-        estimator=HighPass(0.5), radius=radius, step=Normalised(2.0), directions=Paired(Rademacher()), max_move=0.5
-    )
+    return Method(estimator=Plane(), radius=radius, step=Adaptive(), directions=Echoed(Orthogonal()), max_move=1.0)
 
 
 methods: dict[str, Callable[..., Method]] = {

@@ -14,8 +14,15 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from trimtab import lanes
+
 Value = float | NDArray[np.float64]
-Memory = tuple[Value, ...]
+Memory = tuple[Any, ...]
+
+TINY, LARGE = float(np.finfo(float).tiny), float(np.finfo(float).max)
+SLOWEST = 0.1  # the least pace of `Adaptive`
+ECHOES, OTHERS = 10, 150  # the windows of its mean squares
+TRUST, LEAST = 0.75, 0.1  # how much of an echo counts as noise, and the least share of signal
 
 
 class Step(Protocol):
@@ -132,15 +139,91 @@ class Normalised:
         return (blank, blank)
 
     def rate(self, memory: Memory, contrast: Value, round: int, probe: float, dim: int) -> tuple[Value, Memory]:
+        k = lanes.of(contrast)
         seen, square = memory
         seen = seen + 1.0
-        if isinstance(seen, np.ndarray):
-            square = square + (contrast * contrast - square) * np.maximum(1.0 / seen, 1.0 / self.window)
-            root: Value = np.sqrt(np.maximum(square, np.finfo(float).tiny))
+        square = square + (contrast * contrast - square) * k.larger(1.0 / seen, 1.0 / self.window)
+        return self.gain * probe * probe / dim**1.5 / k.root(k.larger(square, TINY)), (seen, square)
+
+
+@dataclass(frozen=True)
+class Adaptive(Normalised):
+    """`Normalised` with a pace that finds itself: η_t = min(a, 1)·h·gain·ρ²/(d^{3/2}·s_t).
+
+    a, by whiteness: with w a running mean of the moves over max(10, 2√d) rounds, c_t the contrast and s its rms,
+
+        a ← clip(a·exp(−κ·(clip(q, ±3) + min(0.2, caution/√d)·(1 − h))), 0.1, widest²),
+        q = (c_t/s)·⟨u_t, w⟩/‖w‖,   κ = min(0.1, rate_of_change/√d).
+
+    At the right pace, new slopes do not correlate with recent moves. If going on would be downhill (q < 0), go faster;
+    if uphill, it overshot: slow down. While a > 1 the probes widen: δ_t = δ·√a, at most `widest` times δ.
+    h, the signal's share of the contrast: 1 − ¾·E[c² | echo]/E[c² | no echo], at least 0.1. An echo (`Echoed`
+    directions) repeats the probe before it, so that its contrast is noise and drift alone; without echoes h = 1.
+
+    >>> step = Adaptive(2.0)
+    >>> step.rate(step.start(0.0), 3.0, 0, 1.0, 4)[0] == Normalised(2.0).rate((0.0, 0.0), 3.0, 0, 1.0, 4)[0]
+    True
+    """
+
+    gain: float = 6.0
+    rate_of_change: float = 0.3
+    caution: float = 0.35
+    widest: float = 3.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("rate_of_change", "caution"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise ValueError(f"{name}={getattr(self, name)!r} must be a finite number >= 0")
+        if not 1 <= self.widest < math.inf:
+            raise ValueError(f"widest={self.widest!r} must be a finite number >= 1, in times of the radius")
+
+    def start(self, blank: Value) -> Memory:
+        return (blank, blank, blank + 1.0, blank, blank, blank, blank)
+
+    def rate(
+        self, memory: Memory, contrast: Any, round: int, probe: Any, dim: int, along: Any = 0.0, echo: Any = False
+    ) -> tuple[Value, Memory]:
+        """η_t and the new memory; along: √scale·⟨u, w⟩/‖w‖; echo: whether the probe is that of the round before."""
+        k = lanes.of(contrast)
+        seen, square, pace, echoes, noise, others, power = memory
+        rate, (seen, square) = Normalised.rate(self, (seen, square), contrast, round, probe, dim)
+        if echo is False:  # most of the time
+            power, others = self._tally(k, power, others, contrast, 1 / OTHERS)
         else:
-            square = square + (contrast * contrast - square) * max(1.0 / seen, 1.0 / self.window)
-            root = math.sqrt(max(square, np.finfo(float).tiny))
-        return self.gain * probe * probe / dim**1.5 / root, (seen, square)
+            heard, again = (
+                self._tally(k, noise, echoes, contrast, 1 / ECHOES),
+                self._tally(k, power, others, contrast, 1 / OTHERS),
+            )
+            noise, echoes = k.choose(echo, heard[0], noise), k.choose(echo, heard[1], echoes)
+            power, others = k.choose(echo, power, again[0]), k.choose(echo, others, again[1])
+        share = 1.0 - TRUST * noise / k.larger(k.larger(power, 1e-9 * noise), TINY)
+        share = k.choose(echoes > 0, k.larger(share, LEAST), 1.0)
+        kappa = min(0.1, self.rate_of_change / math.sqrt(dim))
+        evidence = k.within(contrast / k.root(k.larger(square, TINY)) * along, -3.0, 3.0)
+        caution = min(0.2, self.caution / math.sqrt(dim)) * (1.0 - share)
+        change = k.exponential(-kappa * (evidence + caution))
+        pace = k.choose(seen > 3, k.within(pace * change, SLOWEST, self.widest**2), pace)
+        return rate * k.smaller(pace, 1.0) * share, (seen, square, pace, echoes, noise, others, power)
+
+    @staticmethod
+    def _tally(k: Any, mean: Any, count: Any, contrast: Any, slowest: float) -> tuple[Any, Any]:
+        """A running mean square with one more contrast, and their number; a wild one counts as five times the rms."""
+        limit = k.choose((count > 3) & (mean > 0), 25.0 * mean, LARGE)
+        count = count + 1.0
+        return mean + (k.smaller(contrast * contrast, limit) - mean) * k.larger(1.0 / count, slowest), count
+
+    def follow(self, course: Any, move: Any) -> Any:
+        """w after a move."""
+        change = move - course
+        change *= 1.0 / max(10.0, 2.0 * math.sqrt(move.shape[-1]))
+        change += course
+        return change
+
+    def widening(self, memory: Memory) -> Value:
+        """δ_t/δ = clip(√a, 1, widest)."""
+        k = lanes.of(memory[2]) if memory else lanes.One
+        return k.root(k.larger(memory[2], 1.0)) if memory else 1.0
 
 
 def as_step(step: Any) -> Step:

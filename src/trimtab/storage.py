@@ -31,6 +31,7 @@ known: dict[str, Any] = {
     for cls in (
         Method,
         *(directions.Gaussian, directions.Sphere, directions.Rademacher, directions.Paired),
+        *(directions.Orthogonal, directions.Echoed, estimators.Covariance, estimators.Plane, steps.Adaptive),
         *(estimators.OnePoint, estimators.Residual, estimators.HighPass),
         *(estimators.TwoPoint, estimators.ModifiedTwoPoint),
         *(steps.Constant, steps.Power, steps.Normalised),
@@ -237,6 +238,7 @@ def _state(setup: Setup, saved: dict[str, Any], arrays: dict[str, Any]) -> State
         last=_alike("last", (blank.last,), [part["last"]], setup)[0],
         skipped=_alike("skipped", (blank.skipped,), [part["skipped"]], setup)[0],
         pending=pending,
+        course=_alike("course", blank.course, part.get("course", []), setup),
     )
 
 
@@ -247,10 +249,12 @@ def _alike(name: str, fresh: tuple[Any, ...], saved: Any, setup: Setup) -> tuple
     except ValueError:
         arrays = []
     fits = len(arrays) == len(fresh) and all(a.shape == np.shape(f) for a, f in zip(arrays, fresh, strict=False))
-    largest = 2 * LARGEST if name == "memory" else 4 * LARGEST**2
+    largest = {"memory": 2 * LARGEST, "course": LARGEST}.get(name, 4 * LARGEST**2)
+    if name == "memory" and hasattr(setup.method.estimator, "learn"):
+        largest = LARGEST**2  # squares and slopes, too
     if not fits or any(np.any(np.abs(a) > largest) for a in arrays):
         raise ValueError(f"the saved {name} does not fit {setup.method}: give the method that it was saved with")
-    if name != "memory" and not all(np.all(a >= (-1 if name == "last" else 0)) for a in arrays):
+    if name not in ("memory", "course") and not all(np.all(a >= (-1 if name == "last" else 0)) for a in arrays):
         raise ValueError(f"the saved {name} is negative or not a number: restore the file from a copy")
     return tuple(
         a.astype(f.dtype) if isinstance(f, np.ndarray) else type(f)(a) for a, f in zip(arrays, fresh, strict=True)

@@ -76,3 +76,26 @@ def test_help_has_an_example(shell):
     assert "trimtab compare lqr-v1" in shell("compare", "--help").stdout
     assert "compare" in shell("--help").stdout
     assert shell("--version").stdout.startswith("trimtab 0")
+
+
+def test_compare_over_a_suite(shell, tmp_path, monkeypatch):
+    words = ("compare", "--suite", "drift", "--methods", "auto,still,residual", "--trials", "2", "--quick")
+    done = shell(*words, "--jobs", "2")
+    for word in ("held out", "worst, all", "diverged trials", "ratios.png", "LQR"):
+        assert word in done.stdout
+    folder = tmp_path / "out" / "suite-drift"
+    assert (folder / "ratios.png").stat().st_size > 5000
+    found = json.loads((folder / "summary.json").read_text())
+    assert found["complete"]
+    assert found["methods"]["residual"]["to residual"]["mean"]["all"] == pytest.approx(1.0)
+    halves = {cell["held_out"] for cell in found["cells"]}
+    assert halves == {True, False}
+    again = json.loads(shell(*words, "--json").stdout)  # from what is kept
+    assert again == found
+
+
+def test_a_problem_or_a_suite(shell):
+    for words in ((), ("lqr-v1", "--suite", "drift"), ("--suite", "none")):
+        done = shell("compare", *words, check=False)
+        assert done.returncode == 2
+        assert "drift" in done.stderr

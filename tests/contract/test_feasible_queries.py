@@ -46,7 +46,8 @@ FEWER = {  # kind, dimension, rounds of LANES queries for each way
     ),
     "open intersection": (tt.Intersection(tt.Box(0, math.inf), tt.Halfspace([1, 2], 1.0)), 2, 20),
 }
-WAYS = list(itertools.product(("residual", "auto"), (tt.Rademacher(), tt.Sphere(), tt.Paired()), ("erode", "scale")))
+LAWS = (tt.Rademacher(), tt.Sphere(), tt.Paired(), tt.Echoed())
+WAYS = list(itertools.product(("residual", "auto"), LAWS, ("erode", "scale")))
 
 
 def method(name, law, margin, radius):

@@ -16,10 +16,27 @@ def test_registered_methods_keep_the_contract(name):
     checks.check_method(build(name))
 
 
-@pytest.mark.parametrize("law", [tt.Sphere(), tt.Rademacher(), tt.Paired(), tt.Paired(tt.Sphere())], ids=str)
+@pytest.mark.parametrize(
+    "law",
+    [tt.Sphere(), tt.Rademacher(), tt.Paired(), tt.Paired(tt.Sphere()), tt.Orthogonal(), tt.Echoed(tt.Sphere())],
+    ids=str,
+)
 @pytest.mark.parametrize("name", ["residual", "high-pass", "two-point"])
 def test_laws_of_direction_keep_the_contract(name, law):
     checks.check_method(tt.methods[name](radius=0.1, step=0.01, directions=law))
+
+
+@pytest.mark.parametrize("estimator", [tt.Covariance(2), tt.Covariance(5), tt.Plane()], ids=str)
+@pytest.mark.parametrize("step", [1e-3, tt.Normalised(1.0), tt.Adaptive()], ids=str)
+@pytest.mark.parametrize("law", [None, tt.Orthogonal(), tt.Echoed(tt.Sphere())], ids=str)
+def test_estimators_that_remember_keep_the_contract(estimator, step, law):
+    checks.check_method(tt.Method(estimator=estimator, radius=0.1, step=step, directions=law))
+
+
+@pytest.mark.parametrize("name", ["residual", "high-pass", "two-point", "two-point-forward"])
+def test_a_pace_that_finds_itself_goes_with_every_estimator(name):
+    for law in (None, tt.Echoed()):
+        checks.check_method(tt.methods[name](radius=0.1, step=tt.Adaptive(1.0), directions=law, max_move=0.5))
 
 
 @pytest.mark.parametrize("step", [tt.Power(0.01), tt.Normalised(1.0)], ids=str)

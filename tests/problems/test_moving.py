@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from trimtab.problems import Absolute, LogCosh, Maximum, Quadratic, Rosenbrock, Sines, Walk
+from trimtab.problems import Absolute, LogCosh, Maximum, Quadratic, Rosenbrock, Sines, Walk, make
 
 ALL = [Quadratic, Absolute, LogCosh, Maximum, Sines, Rosenbrock]
 RARE = 1e-7  # on each side
@@ -240,3 +240,14 @@ def test_the_gradient_agrees_with_differences(cls, rotate):
     h = 1e-6
     differences = np.stack([world.cost(3, x + h * e) - world.cost(3, x - h * e) for e in np.eye(3)], axis=-1) / (2 * h)
     np.testing.assert_allclose(world.gradient(3, x), differences, rtol=1e-5, atol=1e-6)
+
+
+def test_the_best_point_of_a_corner_is_the_best_of_its_box():
+    problem = make("corner-v1", dim=3, speed=0.1, drift="line")
+    world, rng = problem.world(seed=1, trials=4), np.random.default_rng(0)
+    for t in (0, 30, 200):
+        points = rng.uniform(0, problem.size, (4, 500, 3))
+        assert np.all(world.cost(t, points) >= world.optimum(t)[:, None])
+        assert np.all(problem.domain.contains(world.optimiser(t)))
+    with pytest.raises(ValueError, match="its optimum would not be known"):
+        make("corner-v1", rotate=True)

@@ -7,7 +7,11 @@ import pytest
 import trimtab as tt
 from trimtab.directions import BLOCK, Stream
 
-LAWS = [tt.Gaussian(), tt.Sphere(), tt.Rademacher(), tt.Paired(), tt.Paired(tt.Gaussian()), tt.Paired(tt.Sphere())]
+LAWS = [
+    *(tt.Gaussian(), tt.Sphere(), tt.Rademacher(), tt.Orthogonal()),
+    *(tt.Paired(), tt.Paired(tt.Gaussian()), tt.Paired(tt.Sphere())),
+    *(tt.Echoed(), tt.Echoed(tt.Gaussian(), every=5)),
+]
 
 
 @pytest.mark.parametrize("law", LAWS, ids=str)
@@ -99,3 +103,42 @@ def test_the_global_random_state_is_left_alone():
     tuner = tt.Tuner(np.zeros(3), tt.auto(radius=0.1))
     tuner.tell(tuner.ask(), 1.0)
     np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3, 4, 7, 64, 101, 576])
+def test_blocks_of_d_are_exactly_orthogonal(dim):
+    stream = Stream(tt.Orthogonal(), (dim,), seed=4)
+    for block in range(3):
+        u = np.array([stream(block * dim + k) for k in range(dim)])
+        np.testing.assert_allclose(u @ u.T, dim * np.eye(dim), atol=1e-12 * dim**1.5)
+
+
+def test_orthogonal_directions_have_unit_second_moment_and_no_mean_given_the_past():
+    """Over 20 000 lanes, to six standard errors: E u_t = 0, E u_t u_tᵀ = I, E[u_t ⟨u_s, b⟩²…] without preference."""
+    lanes, dim = 20_000, 5
+    stream = Stream(tt.Orthogonal(), (lanes, dim), seed=6)
+    past = [stream(t).copy() for t in range(4)]
+    u = stream(4)  # the last of its block: orthogonal to the other four, so known up to its sign
+    limit = 6 / np.sqrt(lanes)
+    assert np.abs(u.mean(0)).max() < limit
+    second = u[:, :, None] * u[:, None, :]
+    assert np.all(np.abs(second.mean(0) - np.eye(dim)) < 6 * second.std(0) / np.sqrt(lanes) + 1e-12)
+    for earlier in past:
+        given = u * (earlier[:, :1] > 0)  # E[u_t; an event of the past]
+        assert np.abs(given.mean(0)).max() < limit
+
+
+def test_orthogonal_directions_need_memory_of_order_d():
+    stream = Stream(tt.Orthogonal(), (10_000,), seed=0)
+    for t in range(50):
+        stream(t)
+    assert stream._block.size + stream._makings.size <= 5 * 10_000
+
+
+def test_echoes_repeat_the_round_before_and_nothing_else_does():
+    law = tt.Echoed(tt.Gaussian(), every=8)
+    stream = Stream(law, (3,), seed=2)
+    echoes = [t for t in range(1, 100) if np.array_equal(stream(t - 1).copy(), stream(t))]
+    assert echoes == [t for t in range(100) if law.echoes(t)] == [1, 3, 7, *range(15, 100, 8)]
+    with pytest.raises(ValueError, match="every=1"):
+        tt.Echoed(every=1)

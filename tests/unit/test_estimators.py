@@ -1,5 +1,7 @@
 """Hand-computed values of every estimator, against the paper's equations, through the tuner that uses them."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -104,3 +106,65 @@ def test_wrong_options_are_named():
         tt.two_point(radius=0.1, step=0.1, form="sideways")
     with pytest.raises(ValueError, match=r"beta=1\.5 .* choose 0 <= beta < 1"):
         tt.HighPass(1.5)
+
+
+def learned(estimator, values, queries, probe=1.0):
+    memory = estimator.start(math.nan, np.zeros(2))
+    for value, query in zip(values, queries, strict=True):
+        contrast, slope, memory = estimator.learn(memory, value, np.array(query), probe)
+    return contrast, slope, memory
+
+
+def test_covariance_by_hand():
+    """y = 5, 7, 3 at (1,0), (0,1), (−1,0), δ² = ½ (probe 1, d = 2): Σ (y − 5)(p − p̄)/2 · 2."""
+    contrast, slope, _ = learned(tt.Covariance(5), [5.0, 7.0, 3.0], [[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]])
+    assert contrast == -4.0
+    np.testing.assert_allclose(slope, [2 * 0 - 2 * -1.0, 2 * 1.0])
+
+
+def test_covariance_forgets_what_is_older_than_m():
+    queries = np.random.default_rng(0).standard_normal((9, 2)).tolist()
+    _, long, memory = learned(tt.Covariance(3), range(9), queries)
+    _, short, _ = learned(tt.Covariance(3), range(6, 9), queries[6:])
+    np.testing.assert_allclose(long, short)
+    assert len(memory) == 6  # O(m·d)
+
+
+def test_covariance_of_two_is_the_symmetric_residual():
+    _, slope, _ = learned(tt.Covariance(2), [1.0, 4.0], [[0.3, 0.1], [-0.2, 0.5]], probe=0.5)
+    np.testing.assert_allclose(slope, 0.5 * 3.0 * np.array([-0.5, 0.4]) * 2 / 0.25)
+
+
+def test_plane_by_hand():
+    """b = 5, r = (1,0); then e = 2, D = (−1,1), g = 0.8·2·D/2; then b = 6, r = (½,½), predicted 0.8·(−1.5 − ½)…"""
+    plane = tt.Plane(window=2.0, level=0.5, share=0.8)
+    contrast, slope, memory = learned(plane, [5.0, 7.0], [[1.0, 0.0], [0.0, 1.0]])
+    assert contrast == 2.0
+    np.testing.assert_allclose(slope, [-0.8, 0.8])
+    assert memory[2] == 6.0
+    np.testing.assert_allclose(memory[3], [0.5, 0.5])
+    contrast, slope, _ = plane.learn(memory, 3.0, np.array([-1.0, 0.0]), 1.0)
+    error = 3.0 - 6.0 - (-0.8 * -1.5 + 0.8 * -0.5)
+    assert contrast == pytest.approx(error)
+    np.testing.assert_allclose(slope, [-0.4 + 0.8 * error * -1.5 / 2.5, 0.4 + 0.8 * error * -0.5 / 2.5])
+
+
+def test_plane_predicts_a_plane_that_stands_still():
+    """Over orthogonal probes of a linear function the errors die out: what is known is no noise."""
+    rng = np.random.default_rng(1)
+    plane, memory, errors = tt.Plane(window=50.0), None, []
+    memory = plane.start(math.nan, np.zeros(4))
+    for _ in range(300):
+        query = rng.choice([-0.1, 0.1], 4)
+        error, _, memory = plane.learn(memory, float(query @ [1, -2, 3, 0.5]) + 7.0, query, 0.2)
+        errors.append(abs(error))
+    assert max(errors[-20:]) < 0.2 * max(errors[1:20])
+
+
+def test_estimators_that_remember_refuse_nonsense():
+    with pytest.raises(ValueError, match="m=1 queries have no covariance"):
+        tt.Covariance(1)
+    with pytest.raises(ValueError, match="window=0"):
+        tt.Plane(window=0)
+    with pytest.raises(ValueError, match="share=2"):
+        tt.Plane(share=2)

@@ -91,3 +91,45 @@ def test_a_schedule_that_gives_nonsense_leaves_the_state():
     with pytest.raises(ValueError, match="the schedule gave nan in round 0"):
         tuner.tell(0, 1.0)
     assert tuner.state is before
+
+
+def paced(step, contrasts, along=0.0, echo=False, dim=4):
+    memory, rates = step.start(0.0), []
+    for contrast in contrasts:
+        rate, memory = step.rate(memory, contrast, 0, 1.0, dim, along, echo)
+        rates.append(rate)
+    return rates, memory
+
+
+def test_whiteness_quickens_when_going_on_is_downhill_and_slows_when_it_is_uphill():
+    step = tt.Adaptive(widest=3.0)
+    _, downhill = paced(step, [1.0] * 50, along=-1.0)
+    _, uphill = paced(step, [1.0] * 50, along=1.0)
+    assert step.widening(downhill) == pytest.approx(3.0)
+    assert downhill[2] == pytest.approx(9.0)
+    assert (step.widening(uphill), uphill[2]) == (1.0, pytest.approx(0.1))
+
+
+def test_one_change_of_pace_by_hand():
+    """κ = min(0.1, 0.3/√4) = 0.1; q = (c/s)·along = ½; no echoes, so h = 1 and caution says nothing."""
+    _, memory = paced(tt.Adaptive(), [2.0] * 4, along=0.5)
+    assert memory[2] == pytest.approx(math.exp(-0.1 * 0.5))  # from the fourth contrast on
+
+
+def test_echoes_as_loud_as_all_else_leave_little_signal():
+    step = tt.Adaptive()
+    memory = step.start(0.0)
+    for t in range(200):
+        rate, memory = step.rate(memory, 1.0 if t % 2 else -1.0, t, 1.0, 4, 0.0, t % 8 == 7)
+    assert memory[2] < 0.2  # it became cautious
+    assert rate == pytest.approx(0.25 * memory[2] * 6.0 / 8)  # h = 1 − ¾
+    silent = step.start(0.0)
+    for t in range(200):
+        rate, silent = step.rate(silent, 1e-3 if t % 8 == 7 else 1.0, t, 1.0, 4, 0.0, t % 8 == 7)
+    assert silent[2] == pytest.approx(1.0, abs=0.01)
+
+
+@pytest.mark.parametrize("wrong", [{"widest": 0.5}, {"caution": -1.0}, {"rate_of_change": math.inf}])
+def test_adaptive_refuses_nonsense(wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        tt.Adaptive(**wrong)

@@ -3,7 +3,22 @@
 from trimtab.lab.comparing import Comparison, compare
 from trimtab.lab.record import Record, quantiles
 from trimtab.lab.running import hindsight, run, simulate
+from trimtab.lab.suites import SUITES, Verdict, judge
 from trimtab.lab.sweeping import sweep
 from trimtab.lab.tuning import Tuned, tune
 
-__all__ = ["Comparison", "Record", "Tuned", "compare", "hindsight", "quantiles", "run", "simulate", "sweep", "tune"]
+__all__ = [
+    "SUITES",
+    "Comparison",
+    "Record",
+    "Tuned",
+    "Verdict",
+    "compare",
+    "hindsight",
+    "judge",
+    "quantiles",
+    "run",
+    "simulate",
+    "sweep",
+    "tune",
+]

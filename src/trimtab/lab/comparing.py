@@ -13,7 +13,7 @@ import numpy as np
 from trimtab.lab.record import Record
 from trimtab.lab.running import Progress, run
 from trimtab.lab.sweeping import Cell, Report, sweep
-from trimtab.lab.tuning import build, tune
+from trimtab.lab.tuning import GRID, build, tune
 from trimtab.problems import Problem, make
 
 TUNING_SHARE = 0.6  # of a cell's work, for the progress bar
@@ -122,6 +122,8 @@ def compute(cell: Cell, progress: Progress | None = None) -> Record:
         trials=cell["tuning_trials"],
         seed=cell["seed"],
         noise=cell["noise"],
+        steps=cell.get("steps", GRID),
+        hindsight=cell.get("hindsight", False),
         progress=(lambda done: progress(TUNING_SHARE * done)) if progress else None,
     )
     record = run(

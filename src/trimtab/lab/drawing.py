@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from trimtab.lab.comparing import Comparison
 from trimtab.lab.record import Record, quantiles
+from trimtab.lab.suites import Verdict
 
 Array = NDArray[np.float64]
 
@@ -53,6 +54,34 @@ def draw_comparison(comparison: Comparison, folder: str | Path) -> list[Path]:
         axis.legend(frameon=False)
         files += save(figure, folder / "variance")
     return files
+
+
+def draw_verdict(verdict: Verdict, folder: str | Path, reference: str = "residual") -> list[Path]:
+    """ratios: every cell's median regret to that of the reference, by group; held-out cells are filled."""
+    if reference not in verdict.methods:
+        return []
+    folder = Path(folder)
+    figure, (axis,) = panels(1, (8, 6.5))
+    axis.set_title(f"Regret to that of {reference}, tuned in hindsight in each cell (filled: held out)", fontsize=11)
+    names = [name for name in verdict.methods if name != reference]
+    for k, name in enumerate(names):
+        for held in (False, True):
+            points = [
+                (verdict.ratio(n, name, reference), verdict.groups.index(place.group) + 0.16 * (k - len(names) / 2))
+                for n, place in enumerate(verdict.places)
+                if place.held_out == held and {name, reference} <= verdict.records[n].keys()
+            ]
+            x = [min(max(ratio, 0.05), 50.0) for ratio, _ in points]
+            colour = COLOURS.get(name, OTHERS[0])
+            fill = {"color": colour} if held else {"facecolors": "none", "edgecolors": colour}
+            axis.scatter(x, [y for _, y in points], s=22, lw=0.9, label=name if held else None, **fill)
+    axis.axvline(1.0, color="black", lw=0.8)
+    axis.set(xscale="log", xlabel=f"median regret / that of {reference} (beyond 50: at the edge)")
+    axis.set_yticks(range(len(verdict.groups)), verdict.groups)
+    axis.invert_yaxis()
+    axis.legend(frameon=False, ncols=len(names), loc="lower center", bbox_to_anchor=(0.5, -0.17))
+    folder.mkdir(parents=True, exist_ok=True)
+    return save(figure, folder / "ratios")
 
 
 def band(axis: Any, x: NDArray[Any], values: Array, record: Record, name: str) -> None:

@@ -221,12 +221,15 @@ class _Runner:
         )
         common = setup.home.project(common.copy())
         for k in range(members):
-            start = tuple(np.repeat(np.reshape(m, (trials, members))[:, k], resamples) for m in self.before.memory)
+            start = tuple(
+                np.repeat(np.reshape(m, (trials, members, *np.shape(m)[1:]))[:, k], resamples, axis=0)
+                for m in self.before.memory
+            )
             before, now = (s.centre.reshape(self.shape)[:, k] for s in (self.before, self.state))
             for which, (earlier, later) in enumerate(((before, now), (common, common))):
                 state = State(t - 1, np.repeat(earlier, resamples, axis=0), start, (), self._last(t - 2), 0, ())
                 values = self._resampled(world, setup, state, resamples)
-                _, memory = self.method.estimator.contrast(start, values)
+                memory = core.learn(setup, state, values, t - 1)[2]
                 state = State(t, np.repeat(later, resamples, axis=0), memory, (), self._last(t - 1), 0, ())
                 values = self._resampled(world, setup, state, resamples)
                 estimates = core.estimate(setup, state, values).reshape(trials, resamples, dim)

@@ -56,11 +56,13 @@ def tune(
     trials: int = 20,
     seed: int = 0,
     noise: str = "independent",
+    hindsight: bool = False,
     progress: Progress | None = None,
 ) -> Tuned:
     """The best step of a log grid (and, refined, of a finer one about it), in trials that are not those reported.
 
     method: a registered name, or a function step → Method.
+    hindsight: choose on the trials of the seed itself, by the median alone: what nobody could know beforehand.
 
     >>> tuned = tune("quadratic-v1", "residual", rounds=100, trials=5)
     >>> 1e-4 < tuned.step < 1.0
@@ -83,7 +85,7 @@ def tune(
             {repr(step): of(step) for step in some},
             rounds=rounds,
             trials=trials,
-            seed=(seed + TUNING) % 2**64,
+            seed=seed if hindsight else (seed + TUNING) % 2**64,
             noise=noise,
             progress=report,
         )
@@ -93,10 +95,14 @@ def tune(
 
     weight = len(steps) / (len(steps) + len(REFINEMENT)) if refine else 1.0
     attempt(steps, 0.0, weight)
-    best = min(rows, key=lambda step: rows[step])
+
+    def rank(step: float) -> Any:
+        return rows[step][1] if hindsight else rows[step]
+
+    best = min(rows, key=rank)
     at_edge = len(steps) > 1 and best in (min(steps), max(steps))
     if refine:
         attempt(tuple(best * factor for factor in REFINEMENT), weight, 1 - weight)
-        best = min(rows, key=lambda step: rows[step])
+        best = min(rows, key=rank)
     table = tuple({"step": s, "diverged": rows[s][0], "median": plain(rows[s][1])} for s in sorted(rows))
     return Tuned(best, of(best), table, at_edge)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from trimtab.problems.adversary import Adversary
 from trimtab.problems.base import Path, Problem, World, make, register, registry
 from trimtab.problems.checking import CheckError, check_problem
-from trimtab.problems.convex import Absolute, LogCosh, Maximum, Quadratic, Walk
+from trimtab.problems.convex import Absolute, Corner, LogCosh, Maximum, Quadratic, Walk
 from trimtab.problems.function import from_function
 from trimtab.problems.landscapes import Peaks, Rosenbrock, Sines
 from trimtab.problems.moving import Moving
@@ -59,6 +59,7 @@ __all__ = [
     "Absolute",
     "Adversary",
     "CheckError",
+    "Corner",
     "LogCosh",
     "Maximum",
     "Moving",

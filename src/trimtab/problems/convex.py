@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from trimtab.domains import Box, Domain
 from trimtab.problems.base import Array, Problem, number, register
 from trimtab.problems.moving import Drift, Lipschitz, Moving, MovingWorld, SmoothLipschitz
 
@@ -46,6 +47,47 @@ class Quadratic(Moving):
 
     def slope(self, z: Array) -> Array:
         return self.curvatures * z
+
+
+@register("corner-v1")
+@dataclass(frozen=True, kw_only=True)
+class Corner(Quadratic):
+    """The quadratic in the box [0, size]^d, its free optimum about the corner 0: the best point is at the boundary.
+
+    >>> world = Corner(dim=2).world(seed=0, trials=20)
+    >>> float(world.optimiser(50).min())
+    0.0
+    """
+
+    id = "corner-v1"
+
+    size: float = 2.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        number("size", self.size, above=True)
+        if self.rotate:
+            raise ValueError("rotate=True turns the landscape but not the box: its optimum would not be known")
+
+    @property
+    def domain(self) -> Domain:
+        return Box(0.0, self.size)
+
+    def start(self, seed: int, trials: int, first: int = 0) -> Array:
+        return self.domain.project(np.abs(super().start(seed, trials, first)))
+
+    def world(self, seed: int, trials: int, first: int = 0) -> CornerWorld:
+        return CornerWorld(self, seed, trials, first)
+
+
+class CornerWorld(MovingWorld):
+    """A realisation: the curvatures are along the axes, so the best point is the free optimum clipped to the box."""
+
+    def optimiser(self, round: int) -> Array:
+        return self.problem.domain.project(super().optimiser(round))
+
+    def optimum(self, round: int) -> Array:
+        return self.cost(round, self.optimiser(round)[:, None])[:, 0]
 
 
 @register("walk-v1")
@@ -166,4 +208,4 @@ class Maximum(Lipschitz):
         return found
 
 
-__all__ = ["Absolute", "Drift", "LogCosh", "Maximum", "Quadratic", "Walk"]
+__all__ = ["Absolute", "Corner", "Drift", "LogCosh", "Maximum", "Quadratic", "Walk"]

@@ -1,0 +1,161 @@
+"""The default method where the going is rough. Ratios and bounds, over lanes and fixed seeds."""
+
+import math
+
+import numpy as np
+import pytest
+
+import trimtab as tt
+
+LANES = 32
+
+
+def run(dim, rounds, measure, *, radius=0.1, start=1.0, seed=0, lanes=LANES, **more):
+    """The centres over time, `(rounds, lanes, d)`; measure(t, x) → (lanes,)."""
+    x0 = np.full((lanes, dim), start / math.sqrt(dim))
+    tuner = tt.Tuner(x0, tt.auto(radius=radius), seed=seed, **more)
+    path = []
+    for t in range(rounds):
+        path.append(tuner.centre)
+        trial = tuner.ask()
+        tuner.tell(trial, measure(t, trial.x))
+    return np.array(path)
+
+
+def bowl(x, centre=0.0):
+    return 0.5 * np.square(x - centre).sum(-1)
+
+
+@pytest.mark.parametrize("dim", [1, 2, 10, 100])
+@pytest.mark.parametrize("times", [10, 50])
+def test_in_noise_far_above_the_signal_it_is_no_worse_than_standing_still(dim, times):
+    """Noise of `times` the change that a probe makes at the start; the optimum walks. Median regret over 32 lanes."""
+    rng = np.random.default_rng(5)
+    radius = 0.2 / math.sqrt(dim)
+    walk = np.cumsum(0.005 / math.sqrt(dim) * rng.standard_normal((1000, LANES, dim)), axis=0)
+    path = run(*(dim, 1000, lambda t, x: bowl(x, walk[t]) + times * radius * rng.standard_normal(LANES)), radius=radius)
+    regret, still = bowl(path, walk).sum(0), bowl(path[:1], walk).sum(0)
+    assert np.median(regret) <= 1.1 * np.median(still)
+
+
+@pytest.mark.parametrize("dim", [1, 2, 10])
+def test_one_wild_value_does_not_throw_the_centre(dim):
+    rng = np.random.default_rng(1)
+
+    def measure(t, x):
+        return bowl(x) + 1e-3 * rng.standard_normal(LANES) + 1e9 * (t == 300)
+
+    path = run(dim, 400, measure, start=0.3)
+    before, after = bowl(path[250:300]).mean(0), bowl(path[300:400]).max(0)
+    assert np.all(np.linalg.norm(path[302] - path[300], axis=-1) <= 2.01 * 3 * 0.1 * math.sqrt(dim))  # two capped moves
+    assert np.median(after) < 0.5 * (0.1 * math.sqrt(dim)) ** 2 * 9 + 10 * np.median(before)
+    assert np.median(bowl(path[-1])) < 0.05
+
+
+def test_spikes_now_and_then():
+    rng = np.random.default_rng(2)
+
+    def measure(t, x):
+        return bowl(x) + np.where(rng.random(LANES) < 0.02, 1e6 * rng.standard_cauchy(LANES), 0.0)
+
+    path = run(5, 600, measure)
+    assert np.median(bowl(path[-100:]).mean(0)) < 0.2 * 0.5
+
+
+def test_a_sudden_jump_is_followed():
+    where = lambda t: 0.0 if t < 300 else 3.0  # noqa: E731
+    path = run(5, 600, lambda t, x: bowl(x, where(t)))
+    assert np.median(bowl(path[299])) < 0.01
+    assert np.median(bowl(path[-1], 3.0)) < 0.05
+
+
+def test_a_flat_region_moves_nothing():
+    path = run(3, 100, lambda t, x: np.full(LANES, 4.2))
+    assert np.array_equal(path[-1], path[0])
+
+
+def test_it_finds_its_way_after_a_flat_region():
+    path = run(3, 800, lambda t, x: np.full(LANES, 0.5) if t < 200 else bowl(x))
+    assert np.median(bowl(path[-1])) < 0.01
+
+
+def test_drift_faster_than_the_cap_is_followed_as_far_as_it_goes():
+    """The optimum runs at three probes a round, faster than any move: it falls behind, but heads the right way."""
+    speed = 3 * 0.1 * math.sqrt(2)
+    target = speed * np.arange(200)[:, None, None] * np.array([1.0, 0.0])
+    path = run(2, 200, lambda t, x: bowl(x, target[t]), start=0.0)
+    assert np.all(np.isfinite(path))
+    assert np.all(bowl(path, target).sum(0) < bowl(path[:1], target).sum(0))
+    assert np.linalg.norm(np.diff(path, axis=0), axis=-1).max() <= 3 * 0.1 * math.sqrt(2) * (1 + 1e-9)
+
+
+def test_a_hundred_thousand_dimensions():
+    path = run(10**5, 60, lambda t, x: bowl(x), radius=1e-3, lanes=1)
+    assert np.all(np.isfinite(path))
+    assert bowl(path[-1])[0] < bowl(path[0])[0]
+
+
+def test_skips_and_late_values():
+    tuner = tt.Tuner(np.ones(3), tt.auto(radius=0.1), seed=0, max_pending=4)
+    rng = np.random.default_rng(0)
+    open_ones = []
+    for _ in range(900):
+        open_ones.append(tuner.ask())
+        if len(open_ones) == 4:
+            trial = open_ones.pop(rng.integers(4))
+            tuner.tell(trial, None if rng.random() < 0.2 else float(bowl(trial.x)))
+    assert bowl(tuner.centre) < 0.05
+    assert tt.Tuner.from_json(tuner.to_json()).to_json() == tuner.to_json()
+
+
+def test_an_active_constraint():
+    """The best point of the box is a corner; all queries stay inside and the centre comes as near as probes allow."""
+    tuner = tt.Tuner(np.full((LANES, 4), 0.6), tt.auto(radius=0.02), domain=tt.Box(0.0, 1.0), seed=3)
+    for _ in range(600):
+        trial = tuner.ask()
+        assert np.all((trial.x >= 0) & (trial.x <= 1))
+        tuner.tell(trial, bowl(trial.x, -0.5))
+    assert np.median(np.abs(tuner.centre - 0.02 * math.sqrt(2)).max(-1)) < 0.02
+
+
+def test_widened_probes_stay_inside():
+    """A slope that never ends widens the probes; at the wall they become short again."""
+    tuner = tt.Tuner(np.full((LANES, 3), 0.5), tt.auto(radius=0.05), domain=tt.Box(0.0, 1.0), seed=3)
+    widest = np.zeros(LANES)
+    for _ in range(300):
+        trial = tuner.ask()
+        widest = np.maximum(widest, np.linalg.norm(trial.x - tuner.centre, axis=-1) / (0.05 * math.sqrt(3)))
+        assert np.all((trial.x >= 0) & (trial.x <= 1))
+        tuner.tell(trial, trial.x.sum(-1))
+    assert widest.max() > 1.05
+
+
+def test_lanes_that_go_wild_beside_lanes_that_do_not():
+    def measure(t, x):
+        values = bowl(x)
+        values[0] = 1e300 * (-1) ** t
+        values[1] = math.nan if t % 3 else values[1]
+        values[2] *= 1e-200
+        return values
+
+    path = run(4, 300, measure, lanes=6)
+    calm = run(4, 300, lambda t, x: bowl(x), lanes=6)
+    assert np.all(np.isfinite(path))
+    np.testing.assert_array_equal(path[:, 3:], calm[:, 3:])
+
+
+def test_the_window_may_be_longer_than_the_rounds_so_far():
+    method = tt.Method(
+        estimator=tt.Covariance(50), radius=0.1, step=tt.Normalised(0.5), directions=tt.Orthogonal(), max_move=0.5
+    )
+    tuner = tt.Tuner(np.ones((LANES, 3)), method, seed=0)
+    for _ in range(15):
+        trial = tuner.ask()
+        tuner.tell(trial, bowl(trial.x))
+    assert np.median(bowl(tuner.centre)) < 0.75 * 1.5
+
+
+def test_the_default_of_the_tuner_is_auto():
+    assert tt.Tuner([0.5], bounds=[(0, 1)]).setup.method == tt.auto(radius=0.05)
+    with pytest.warns(UserWarning, match="no method and no bounds given"):
+        tt.Tuner([2.0])
