@@ -195,11 +195,11 @@ class Echoed:
     step (`Adaptive`) knows how much of the contrast is signal.
 
     >>> [t for t in range(100) if Echoed().echoes(t)]
-    [1, 3, 7, 15, 31, 63, 95]
+    [1, 3, 7, 15, 31, 63]
     """
 
     base: Gaussian | Sphere | Rademacher | Orthogonal = Orthogonal()
-    every: int = 32
+    every: int = 128
 
     def __post_init__(self) -> None:
         if isinstance(self.every, bool) or not isinstance(self.every, int) or self.every < 2:

@@ -254,12 +254,12 @@ class Plane(_Remembers):
     >>> plane = Plane()
     >>> first = plane.learn(plane.start(float("nan"), np.zeros(2)), 5.0, np.array([1.0, 0.0]), 1.0)
     >>> plane.learn(first[2], 7.0, np.array([0.0, 1.0]), 1.0)[:2]
-    (2.0, array([-0.8,  0.8]))
+    (2.0, array([-0.65,  0.65]))
     """
 
-    window: float = 2.0
-    level: float = 0.5
-    share: float = 0.8
+    window: float = 3.0
+    level: float = 0.65
+    share: float = 0.65
     clip: float = 6.0
     unbiased: ClassVar[bool] = False
 

@@ -165,8 +165,9 @@ class Adaptive(Normalised):
     True
     """
 
-    gain: float = 6.0
-    rate_of_change: float = 0.3
+    gain: float = 7.0
+    window: float = 500.0
+    rate_of_change: float = 0.8
     caution: float = 0.35
     widest: float = 3.0
 

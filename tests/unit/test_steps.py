@@ -122,7 +122,7 @@ def test_echoes_as_loud_as_all_else_leave_little_signal():
     for t in range(200):
         rate, memory = step.rate(memory, 1.0 if t % 2 else -1.0, t, 1.0, 4, 0.0, t % 8 == 7)
     assert memory[2] < 0.2  # it became cautious
-    assert rate == pytest.approx(0.25 * memory[2] * 6.0 / 8)  # h = 1 − ¾
+    assert rate == pytest.approx(0.25 * memory[2] * step.gain / 8)  # h = 1 − ¾
     silent = step.start(0.0)
     for t in range(200):
         rate, silent = step.rate(silent, 1e-3 if t % 8 == 7 else 1.0, t, 1.0, 4, 0.0, t % 8 == 7)
