@@ -347,6 +347,10 @@ def _probes(setup: Setup, state: State, trial: int) -> tuple[Array, Value]:
 
 
 def _at(setup: Setup, state: State, u: Array, wide: Value) -> Array:
+    if setup._plain:
+        query: Array = u * (wide * setup.radii[0])
+        query += state.centre
+        return query
     queries = [setup.arithmetic.times(wide * radius, u) for radius in setup.radii]
     for query in queries:
         query += state.centre
