@@ -309,10 +309,11 @@ class Stream:
             self._makings, self._block = self._drawn(3), self._block[:0]
         if not self._start <= row < self._start + len(self._block):
             signs, order, flips = self._makings
-            chunk = min(4 * self._chunk, self.shape[-1])  # a look-up has more to set up than a draw
+            # a look-up has more to set up than a draw
+            chunk = max(self._chunk, min(4 * BLOCK, CACHE) // math.prod(self.shape))
             self._start = row - row % chunk
             some = slice(self._start, self._start + chunk)
-            self._block = cosines(np.moveaxis(order[..., some], -1, 0), signs, np.moveaxis(flips[..., some], -1, 0))
+            self._block = cosines(order[..., some].T, signs, flips[..., some].T)
             self._block.setflags(write=False)
         drawn: Array = self._block[row - self._start]
         return drawn

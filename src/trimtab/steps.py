@@ -215,8 +215,8 @@ class Adaptive(Normalised):
         return mean + (k.smaller(contrast * contrast, limit) - mean) * k.larger(1.0 / count, slowest), count
 
     def follow(self, course: Any, move: Any) -> Any:
-        """w after a move."""
-        change = move - course
+        """w after a move, whose array is used up."""
+        change = np.subtract(move, course, out=move)
         change *= 1.0 / max(10.0, 2.0 * math.sqrt(move.shape[-1]))
         change += course
         return change
