@@ -87,9 +87,9 @@ def arenas(quick: bool) -> dict[str, Arena]:
     found = [
         Arena("lqr", 100, 0.05, None, lambda seed: Simulated("lqr-v1", seed)),
         Arena("lqr-zero-mean", 300, 0.1, None, lambda seed: Simulated("lqr-zero-mean-v1", seed)),
-        Arena("quadratic-d20", 1000, 0.1, None, lambda seed: Simulated("quadratic-v1", seed, dim=20, noise=0.01)),
-        Arena("deap-peaks", 1000, 2.0, (0.0, 100.0), DeapPeaks),
-        Arena("allocation", 1000, 0.03, None, lambda seed: Simulated("allocation-v1", seed)),
+        Arena("quadratic-d20", 500, 0.1, None, lambda seed: Simulated("quadratic-v1", seed, dim=20, noise=0.01)),
+        Arena("deap-peaks", 500, 2.0, (0.0, 100.0), DeapPeaks),
+        Arena("allocation", 300, 0.03, None, lambda seed: Simulated("allocation-v1", seed)),
     ]
     return {a.name: Arena(a.name, min(a.rounds, 100), *_rest(a)) if quick else a for a in found}
 
@@ -334,14 +334,17 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("out/peers"))
     options = parser.parse_args()
     warnings.simplefilter("ignore")  # the peers' own
-    trials, tuning = (3, 1) if options.quick else (10, 3)
+    trials, tuning = (3, 1) if options.quick else (9, 2)
     options.out.mkdir(parents=True, exist_ok=True)
-    results = {}
+    results: dict[str, Any] = {}
+    file = options.out / "peers.json"
+    if options.only and file.exists():  # problem by problem
+        results = json.loads(file.read_text())
     for name, arena in arenas(options.quick).items():
         if not options.only or name in options.only:
             print(f"{name}: {arena.rounds} rounds, {trials} trials, scales tuned on {tuning} others", flush=True)
             results[name] = compete(arena, trials, tuning)
-            (options.out / "peers.json").write_text(json.dumps(results, indent=1) + "\n")
+            file.write_text(json.dumps(results, indent=1) + "\n")
             draw(results, options.out / "peers.png")
     print(f"in {options.out}: peers.json, peers.png")
 
