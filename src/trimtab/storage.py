@@ -249,9 +249,9 @@ def _alike(name: str, fresh: tuple[Any, ...], saved: Any, setup: Setup) -> tuple
     except ValueError:
         arrays = []
     fits = len(arrays) == len(fresh) and all(a.shape == np.shape(f) for a, f in zip(arrays, fresh, strict=False))
-    largest = {"memory": 2 * LARGEST, "course": LARGEST}.get(name, 4 * LARGEST**2)
+    largest = {"memory": 2 * LARGEST, "course": LARGEST}.get(name, 100 * LARGEST**2)
     if name == "memory" and hasattr(setup.method.estimator, "learn"):
-        largest = LARGEST**2  # squares and slopes, too
+        largest = 100 * LARGEST**2  # squares and slopes, too
     if not fits or any(np.any(np.abs(a) > largest) for a in arrays):
         raise ValueError(f"the saved {name} does not fit {setup.method}: give the method that it was saved with")
     if name not in ("memory", "course") and not all(np.all(a >= (-1 if name == "last" else 0)) for a in arrays):

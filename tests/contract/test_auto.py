@@ -144,6 +144,15 @@ def test_lanes_that_go_wild_beside_lanes_that_do_not():
     np.testing.assert_array_equal(path[:, 3:], calm[:, 3:])
 
 
+def test_the_largest_values_can_be_saved():
+    tuner = tt.Tuner([0.5], bounds=[(0, 1)], seed=0)
+    rng = np.random.default_rng(0)
+    for k in range(300):
+        tuner.tell(tuner.ask(), float(rng.choice([1.0, 1e308, -1e308, 1e200, -2.0])))
+        if k % 10 == 0:
+            assert tt.Tuner.from_json(tuner.to_json()).to_json() == tuner.to_json()
+
+
 def test_the_window_may_be_longer_than_the_rounds_so_far():
     method = tt.Method(
         estimator=tt.Covariance(50), radius=0.1, step=tt.Normalised(0.5), directions=tt.Orthogonal(), max_move=0.5

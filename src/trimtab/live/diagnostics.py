@@ -121,8 +121,9 @@ class Diagnostics:
         steady = min(max((share - noise) / (1 - noise), 0.0), 0.999)
         return steady / (1 - steady)
 
-    def findings(self, probe: float, names: list[str]) -> dict[str, Finding]:
+    def findings(self, probe: float, names: list[str], *, maximise: bool = False) -> dict[str, Finding]:
         """Every figure, with advice where it is wanted."""
+        gained = (self.slow - self.early) * (1 if maximise else -1)
         contrast = math.sqrt(self.near)
         drift = math.sqrt(max(self.far - self.near, 0.0) / (LAG - 1)) if self.told > LAG else 0.0
         contraction = 2 * self.moved / probe**2
@@ -135,7 +136,7 @@ class Diagnostics:
             ),
             "drift": self._finding(
                 drift,
-                drift > contrast > 0,
+                drift > contrast > 0 and gained <= max(contrast, drift),  # the way down from the start is no drift
                 "The system changes faster than probing can follow: measure more often, or raise radius.",
             ),
             "contraction": self._finding(

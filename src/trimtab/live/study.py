@@ -229,7 +229,8 @@ class Study:
 
     def findings(self) -> dict[str, Finding]:
         """The diagnostics, with advice where it is wanted."""
-        return self.diagnostics.findings(self.setup.probe, [knob.name for knob in self.knobs.all])
+        names = [knob.name for knob in self.knobs.all]
+        return self.diagnostics.findings(self.setup.probe, names, maximise=self.setup.maximise)
 
     def summary(self) -> dict[str, Any]:
         """What `trimtab list --json` says of the study."""
