@@ -164,7 +164,7 @@ def test_the_largest_move(config):
     with Study.look(study.where, "a") as opened:
         centres = [event.centre for event in opened.events()]
     moves = [((a[0] - b[0]) / 10) ** 2 + ((a[1] - b[1]) / 8) ** 2 for a, b in itertools.pairwise(centres)]
-    assert 0.005 < max(moves) ** 0.5 <= 0.01 + 1e-12
+    assert 0.003 < max(moves) ** 0.5 <= 0.01 + 1e-12
 
 
 def test_quiet_hours(config):

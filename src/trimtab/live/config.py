@@ -139,7 +139,8 @@ class Config:
         method = methods[self.method](**options)
         if self.guard.largest_move is None:
             return method
-        cap = self.guard.largest_move / (self.radius * math.sqrt(len(self.knobs.all)))
+        widest = getattr(method.step, "widest", 1.0)  # a cap is in probes, and these may widen
+        cap = self.guard.largest_move / (self.radius * math.sqrt(len(self.knobs.all)) * widest)
         return replace(method, max_move=cap if method.max_move is None else min(cap, method.max_move))
 
     @property

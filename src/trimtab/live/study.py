@@ -305,7 +305,7 @@ class Study:
     def _measured(self, value: float, state: State) -> Diagnostics:
         method = self.setup.method
         cap = math.inf if method.max_move is None else method.max_move * self.setup.probe
-        near = 1e-9 + self.setup.radii[0]
+        near = 1e-9 + self.setup.radii[0] * min(self.setup.directions.reach(self.setup.dim)[0], 2.0)
         sides = (state.centre >= 1 - near).astype(float) - (state.centre <= near)
         return self.diagnostics.after(value, state.centre - self.state.centre, cap, sides)
 
