@@ -60,7 +60,6 @@ _events = sa.Table(
     sa.Column("time", sa.Double, nullable=False),
     sa.Column("note", sa.Text),
     sa.Column("state", sa.Text, nullable=False),
-    sqlite_with_rowid=False,  # one tree, in the order of the rounds
 )
 _update = (
     sa.update(_studies)
