@@ -105,7 +105,7 @@ def _run(cell: Cell, progress: Progress | None) -> Record:
     name, noise = cell["method"].removesuffix(COMMON), "common" if cell["method"].endswith(COMMON) else "independent"
     problem: Any = problems.make(e.problem, **e.parameters)
     options: dict[str, Any] = {"seed": cell["seed"], "noise": noise}
-    steps, table = _steps(problem, e, name, options, progress)
+    steps = _steps(problem, e, name, options, progress)
     tuning: dict[str, Any] = {
         "radius": e.radius,
         "trials": e.tuning_trials,
@@ -126,18 +126,17 @@ def _run(cell: Cell, progress: Progress | None) -> Record:
         progress=_part(progress, 0.5, 1.0),
         **options,
     )
-    rows = {row["step"]: row for row in (*table, *tuned.table)}
-    record.about["tuning"] = [rows[step] for step in sorted(rows)]
-    record.about["step_at_edge"] = bool(tuned.step in (min(rows), max(rows))) if rows else False
+    record.about["tuning"] = list(tuned.table)
+    record.about["step_at_edge"] = tuned.at_edge
     return record
 
 
 def _steps(
     problem: Any, e: Experiment, name: str, options: dict[str, Any], progress: Progress | None
-) -> tuple[tuple[float, ...], tuple[dict[str, Any], ...]]:
+) -> tuple[float, ...]:
     """The steps to choose from. Where rollouts are expensive: four, about the best of the whole grid on a short run."""
     if e.agent is None or name not in methods or not needs_step(name):
-        return GRID, ()
+        return GRID
     short = max(e.rounds // 10, 50)
     first = tune(
         problem,
@@ -150,7 +149,7 @@ def _steps(
         **options,
     )
     assert first.step is not None
-    return tuple(first.step * 10.0**k for k in (-1.0, -0.5, 0.0, 0.5)), ()
+    return tuple(first.step * 10.0**k for k in (-1.0, -0.5, 0.0, 0.5))
 
 
 def _part(progress: Progress | None, start: float, stop: float) -> Progress | None:
