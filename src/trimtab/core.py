@@ -53,6 +53,8 @@ class State(NamedTuple):
     """Trials handed out ahead and not yet told (with max_pending > 1)."""
     course: tuple[Array, ...] = ()
     """The running mean of the moves, for a step that looks at it (`Adaptive`)."""
+    echo: tuple[Any, ...] = ()
+    """Before a round that echoes (`Echoed` directions), for such a step: the query to be repeated, and its value."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +98,8 @@ class Setup:
     _learns: bool = field(init=False, repr=False)
     _looks: bool = field(init=False, repr=False)
     _free: bool = field(init=False, repr=False)
+    _bounded: bool = field(init=False, repr=False)
+    _folds: bool = field(init=False, repr=False)
     _slopes: bool = field(init=False, repr=False)
     _unit: float = field(init=False, repr=False)
     _kept: tuple[Any, ...] = field(init=False, repr=False)
@@ -144,6 +148,8 @@ class Setup:
         self._put("arithmetic", One if self.lanes is None else Many)
         self._put("_learns", hasattr(self.method.estimator, "learn"))
         self._put("_free", isinstance(self.domain, Everywhere) or self.method.margin == "none")
+        self._put("_bounded", not isinstance(self.domain, Everywhere))
+        self._put("_folds", self.method.margin == "project" and not self._free)
         self._put("_kept", (None, -1, None, 1.0))
         self._put("_unit", math.sqrt(law.scale(self.dim)))
         self._put("_looks", hasattr(self.method.step, "follow"))
@@ -194,9 +200,10 @@ class Setup:
                     "margin='scale' needs bounded directions: use Sphere() or Rademacher(), not Gaussian()"
                 )
             return self.domain
-        if self.method.margin == "erode":
+        if self.method.margin in ("erode", "project"):
             try:
-                return self.domain.erode(self.dim, each, length)
+                eroded = self.domain.erode(self.dim, each, length)
+                return eroded if self.method.margin == "erode" else self.domain.erode(self.dim, 0.0, 0.0)
             except ValueError as error:
                 unit = " (with bounds, a share of each range)" if self.bounds is not None else ""
                 raise ValueError(f"radius={radius}{unit} is too large: {error}") from None
@@ -289,7 +296,8 @@ def _refuse(values: Any) -> Any:
 def init(setup: Setup, x0: ArrayLike) -> State:
     """The state before round 0, at x0, or where x0 is at the edge, at the nearest point whose probes all stay inside.
 
-    With margin="erode" that is no farther than a probe reaches (on a simplex, near a corner, somewhat more).
+    With margin="erode" that is no farther than a probe reaches (on a simplex, near a corner, somewhat more); with
+    margin="project" it is x0 itself.
     """
     x = np.array(x0, dtype=float)
     if x.shape != setup.shape:
@@ -331,14 +339,18 @@ def ask(setup: Setup, state: State, trial: int | None = None) -> Array:
 
 
 def _probes(setup: Setup, state: State, trial: int) -> tuple[Array, Value]:
-    """The queries by a radius that widens, and δ_t/δ: 1 where a wider probe would leave the domain."""
+    """The queries by a radius that widens, and δ_t/δ: 1 where a wider probe would leave the domain (margin="erode")."""
     kept = setup._kept
     if kept[0] is state and kept[1] == trial:  # tell comes after ask
         return kept[2], kept[3]
-    u = setup.direction(trial)
     wide = setup.method.step.widening(state.gain) if setup._looks else 1.0
+    if state.echo and setup.directions.echoes(trial):
+        return state.echo[0], wide
+    u = setup.direction(trial)
     query = _at(setup, state, u, wide)
-    if not setup._free and setup.arithmetic.some(wide > 1.0):
+    if setup._folds:
+        query = setup.home.project(query)
+    elif not setup._free and setup.arithmetic.some(wide > 1.0):
         inside = setup.domain.contains(query.reshape(-1, setup.dim), 0.0).reshape(-1, len(setup.radii)).all(-1)
         wide = setup.arithmetic.choose(inside if setup.lanes else inside[0], wide, 1.0)
         query = _at(setup, state, u, wide)
@@ -373,7 +385,9 @@ def tell(setup: Setup, state: State, values: Any, trial: int | None = None) -> S
         return state._replace(round=round, skipped=skipped, pending=pending)
     if setup._slopes:
         centre, memory, gain, last, skipped, course = _move_by_slope(setup, state, y, trial)
-        return State(round, centre, memory, gain, last, skipped, pending, course)
+        heard = setup._looks and setup.directions.echoes(trial + 1)
+        echo = (_frozen(_probes(setup, state, trial)[0]), _frozen(y[0])) if heard else ()
+        return State(round, centre, memory, gain, last, skipped, pending, course, echo)
     move = _move if setup.lanes is None else _move_lanes
     return State(round, *move(setup, state, y, trial), pending)
 
@@ -455,8 +469,7 @@ def _move_by_slope(setup: Setup, state: State, y: tuple[Value, ...], trial: int)
     around: tuple[Any, ...] = ()
     if setup._looks:
         along = k.dot(setup.direction(trial), course[0]) / k.larger(k.root(k.dot(course[0], course[0])), TINY)
-        echo = setup.directions.echoes(trial) and state.last == trial - 1
-        around = along * setup._unit, echo
+        around = along * setup._unit, _echo(setup, state, y, trial)
     rate, gain = method.step.rate(state.gain, known, trial, probe, setup.dim, *around)
     target = k.times(-rate, slope)
     length = k.root(k.dot(target, target))
@@ -468,15 +481,17 @@ def _move_by_slope(setup: Setup, state: State, y: tuple[Value, ...], trial: int)
         limit = k.smaller(limit, method.max_move * probe)
     if k.some(length > limit):
         target = k.times(limit / k.larger(length, limit), target)
-    target += centre
-    target = setup.home.project(target)
+    move, target = target, centre + target
+    if setup._bounded:
+        target = setup.home.project(target)
+        move = target - centre
     if k.some(idle):
         target = np.where(idle[:, None], centre, target) if setup.lanes else centre
         if setup.lanes:
             memory = _keep(failed, state.memory, memory)
         gain = _keep(idle, state.gain, gain) if setup.lanes else state.gain
-    if setup._looks:  # a move of nothing where there was no contrast
-        moved = method.step.follow(course[0], target - centre)
+    if setup._looks and not (setup.lanes is None and idle):
+        moved = method.step.follow(course[0], move)
         course = (np.where(idle[:, None], course[0], moved) if setup.lanes and idle.any() else moved,)
     last = k.choose(failed, state.last, trial) if setup.lanes else trial
     skipped = state.skipped + failed
@@ -484,6 +499,15 @@ def _move_by_slope(setup: Setup, state: State, y: tuple[Value, ...], trial: int)
         if x.__class__ is np.ndarray:
             x.setflags(write=False)
     return target, memory, gain, last, skipped, course
+
+
+def _echo(setup: Setup, state: State, y: tuple[Value, ...], trial: int) -> Any:
+    """By how much the value of a repeated query differs from its first; NaN in lanes without one, None if none has."""
+    if not (state.echo and setup.directions.echoes(trial)):
+        return None
+    if setup.lanes is None:
+        return y[0] - state.echo[1] if state.last == trial - 1 else None
+    return np.where(state.last == trial - 1, y[0] - state.echo[1], np.nan)
 
 
 def _keep(mask: NDArray[np.bool_], old: Memory, new: Memory) -> Memory:

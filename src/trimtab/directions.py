@@ -188,22 +188,25 @@ class Orthogonal(_Fresh):
 
 @dataclass(frozen=True)
 class Echoed:
-    """Another law, where now and then a round repeats the direction of the round before: in the rounds 1, 3, 7, … up to
-    `every`, then once every so many.
+    """Another law, where now and then a round repeats the direction of the round before: once every so many rounds, and
+    before that in the rounds `first` − 1, 2·`first` − 1, 4·`first` − 1, ….
 
-    An echo costs a round and tells nothing of the slope, but what differs then is noise and drift alone: with it a
-    step (`Adaptive`) knows how much of the contrast is signal.
+    A step that listens to echoes (`Adaptive`) has the very query repeated. That costs a round and tells nothing of the
+    slope, but what differs in the values is noise and drift alone: it knows then how much of the contrast is signal.
 
-    >>> [t for t in range(100) if Echoed().echoes(t)]
-    [1, 3, 7, 15, 31, 63]
+    >>> [t for t in range(200) if Echoed().echoes(t)]
+    [7, 15, 31, 63, 127, 191]
     """
 
     base: Gaussian | Sphere | Rademacher | Orthogonal = Orthogonal()
-    every: int = 128
+    every: int = 64
+    first: int = 8
 
     def __post_init__(self) -> None:
-        if isinstance(self.every, bool) or not isinstance(self.every, int) or self.every < 2:
-            raise ValueError(f"every={self.every!r} must be a whole number, at least 2")
+        for name in ("every", "first"):
+            number = getattr(self, name)
+            if isinstance(number, bool) or not isinstance(number, int) or number < 2:
+                raise ValueError(f"{name}={number!r} must be a whole number, at least 2")
 
     def scale(self, dim: int) -> float:
         return self.base.scale(dim)
@@ -213,14 +216,17 @@ class Echoed:
 
     def locate(self, round: int) -> tuple[int, float]:
         n = round + 1
-        return round - n // self.every - (min(n, self.every - 1).bit_length() - 1), 1.0
+        return round - n // self.every - (min(n, self.every - 1) // self.first).bit_length(), 1.0
 
     def partner(self, round: int) -> int | None:
         return None
 
     def echoes(self, round: int) -> bool:
         n = round + 1
-        return n % self.every == 0 or (1 < n < self.every and n & round == 0)
+        if n >= self.every:
+            return n % self.every == 0
+        times, rest = divmod(n, self.first)
+        return rest == 0 < times and times & (times - 1) == 0
 
     def fill(self, rng: np.random.Generator, out: Array) -> None:
         self.base.fill(rng, out)

@@ -30,6 +30,7 @@ Value = float | NDArray[np.float64]
 Memory = tuple[Any, ...]
 
 SETTLED, SCALE = 5, 100.0  # `Plane`: contrasts before anything is clipped, and the window of their rms
+TREND = 64.0  # the window of its trend
 
 
 class Estimator(Protocol):
@@ -240,14 +241,14 @@ class Covariance(_Remembers):
 
 @dataclass(frozen=True)
 class Plane(_Remembers):
-    """A plane through the values, y ≈ b + ⟨g, p − r⟩, corrected by what it fails to predict, e = y − b − ⟨g, p − r⟩:
+    """A plane through the values, y ≈ b + c + ⟨g, p − r⟩, corrected by e, what it fails to predict: with D = p − r,
 
-        D = p − r,   b ← b + level·(⟨g, D⟩ + e),   r ← r + level·D,   g ← (1 − 1/window)·g + share·e·D/‖D‖²
+        b ← b + level·(⟨g, D⟩ + c + e),   c ← c + e/64,   r ← r + level·D,   g ← (1 − 1/window)·g + share·e·D/‖D‖²
 
     and ĝ = g·d/min(window, d), because g holds about `window` of d directions. What the plane knows already is no
-    noise in e: the probes before, the movement of the centre, the offset. e is clipped at `clip` times its running
-    rms, so a wild value is one bounded mistake. Of a function that stands still, ĝ is in the mean a positive multiple
-    of the gradient, not the gradient itself; under drift it lags by about `window` rounds. Needs O(d).
+    noise in e: the probes before, the movement of the centre, the offset b and its trend c. e is clipped at `clip`
+    times its running rms, so a wild value is one bounded mistake. Of a function that stands still, ĝ is in the mean a
+    positive multiple of the gradient, not the gradient itself; under drift it lags by some `window` rounds. Needs O(d).
 
     Reference: the affine projection (Kaczmarz, NLMS) filter, with an intercept.
 
@@ -257,8 +258,8 @@ class Plane(_Remembers):
     (2.0, array([-0.65,  0.65]))
     """
 
-    window: float = 3.0
-    level: float = 0.65
+    window: float = 4.0
+    level: float = 0.5
     share: float = 0.65
     clip: float = 6.0
     unbiased: ClassVar[bool] = False
@@ -272,18 +273,18 @@ class Plane(_Remembers):
 
     def start(self, blank: Value, centre: Any) -> Memory:
         zero = np.zeros_like(blank) if isinstance(blank, np.ndarray) else 0.0
-        return (zero, zero, blank, np.zeros_like(centre), np.zeros_like(centre))
+        return (zero, zero, blank, zero, np.zeros_like(centre), np.zeros_like(centre))
 
     def learn(self, memory: Memory, value: Value, query: Any, probe: Value) -> tuple[Value, Any, Memory]:
         k = lanes.of(value)
-        seen, square, level, anchor, slope = memory
+        seen, square, level, trend, anchor, slope = memory
         first = level != level
         if k.some(first):
             level = k.choose(first, value, level)
             anchor = query if first is True else np.where(first[:, None], query, anchor)
         apart = query - anchor
         part = min(self.window / query.shape[-1], 1.0)  # of all directions, those that the slope holds
-        known = part * k.dot(slope, apart)
+        known = part * k.dot(slope, apart) + trend
         error = value - level - known
         limit = k.choose((seen > SETTLED) & (square > 0), self.clip * k.root(square), math.inf)
         error = k.within(error, -limit, limit)
@@ -292,7 +293,7 @@ class Plane(_Remembers):
         gain = self.share / part * error / k.larger(k.dot(apart, apart), 0.5 * probe * probe)
         slope = slope * (1.0 - 1.0 / self.window)
         slope += k.times(gain, apart)
-        level = level + self.level * (known + error)
+        level, trend = level + self.level * (known + error), trend + error / TREND
         apart *= self.level
         apart += anchor
-        return k.choose(first, math.nan, error), slope, (seen, square, level, apart, slope)
+        return k.choose(first, math.nan, error), slope, (seen, square, level, trend, apart, slope)

@@ -27,8 +27,9 @@ class Method:
     step: η, a number, a function of the round, or one of `trimtab.steps`.
     directions: the law of u; None chooses Gaussian on `Everywhere` and Rademacher on any other domain.
     max_move: c, shortens a move to ‖Δx‖ ≤ c·(length of a probe); None leaves it as it is.
-    margin: how centres keep clear of the edge so that queries stay inside: "erode" (as little as the law of u
-    allows), "scale" (the paper's (1−ξ)X, ξ = δ/r) or "none" (queries may leave the domain).
+    margin: how queries stay inside the domain: centres keep clear of the edge by as little as the law of u allows
+    ("erode"), or by the paper's (1−ξ)X, ξ = δ/r ("scale"); or centres go to the very edge and a probe that would leave
+    is projected back ("project", for estimators that learn from where they measured); or they do not ("none").
 
     >>> Method(estimator=Residual(), radius=0.05, step=3e-3).queries
     1
@@ -39,7 +40,7 @@ class Method:
     step: Any
     directions: Directions | None = None
     max_move: float | None = None
-    margin: Literal["erode", "scale", "none"] = "erode"
+    margin: Literal["erode", "scale", "project", "none"] = "erode"
 
     def __post_init__(self) -> None:
         for part in (self.estimator, self.directions, self.step):
@@ -51,8 +52,13 @@ class Method:
         object.__setattr__(self, "radius", float(self.radius))
         if self.max_move is not None and not _positive(self.max_move):
             raise ValueError(f"max_move={self.max_move!r} allows no move: give a number > 0, or None for no limit")
-        if self.margin not in ("erode", "scale", "none"):
-            raise ValueError(f"margin={self.margin!r} is unknown: choose 'erode', 'scale' or 'none'")
+        if self.margin not in ("erode", "scale", "project", "none"):
+            raise ValueError(f"margin={self.margin!r} is unknown: choose 'erode', 'scale', 'project' or 'none'")
+        if self.margin == "project" and not hasattr(self.estimator, "learn"):
+            raise ValueError(
+                f"margin='project' moves queries, but {self.estimator} takes them to be at x + δu: use margin='erode',"
+                " or an estimator that learns from where it measured, Plane() or Covariance()"
+            )
 
     @property
     def queries(self) -> int:
@@ -127,13 +133,15 @@ def high_pass(
 def auto(*, radius: float) -> Method:
     """No step size: a plane through orthogonal probes, a pace that finds itself, no move longer than a probe.
 
-    radius: the smallest probe; it widens up to three times while the optimum runs away. The path is the same for
-    a·f + b, a > 0. docs/auto.md says what each part is for, and how it compares.
+    radius: the smallest probe; it widens up to three times while the optimum runs away, or while noise hides what it
+    changes. At the edge of the domain a probe is projected back inside. The path is the same for a·f + b, a > 0.
+    docs/auto.md says what each part is for, and how it compares.
 
     >>> auto(radius=0.05).scale_free
     True
     """
-    return Method(estimator=Plane(), radius=radius, step=Adaptive(), directions=Echoed(Orthogonal()), max_move=1.0)
+    law = Echoed(Orthogonal())
+    return Method(estimator=Plane(), radius=radius, step=Adaptive(), directions=law, max_move=1.0, margin="project")
 
 
 methods: dict[str, Callable[..., Method]] = {

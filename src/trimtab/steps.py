@@ -21,8 +21,9 @@ Memory = tuple[Any, ...]
 
 TINY, LARGE = float(np.finfo(float).tiny), float(np.finfo(float).max)
 SLOWEST = 0.1  # the least pace of `Adaptive`
-ECHOES, OTHERS = 10, 150  # the windows of its mean squares
-TRUST, LEAST = 0.75, 0.1  # how much of an echo counts as noise, and the least share of signal
+ECHOES, OTHERS = 20, 150  # the windows of its mean squares
+TRUST, DOUBT, LEAST = 0.75, 2.0, 0.04  # how much of an echo counts as noise, more while few were heard; the least h
+FEW = 3.0  # a typical move has gain/√d probes, but no more than gain/FEW
 
 
 class Step(Protocol):
@@ -148,7 +149,7 @@ class Normalised:
 
 @dataclass(frozen=True)
 class Adaptive(Normalised):
-    """`Normalised` with a pace that finds itself: η_t = min(a, 1)·h·gain·ρ²/(d^{3/2}·s_t).
+    """`Normalised` with a pace that finds itself: η_t = min(a, 1)·h^¾·gain·ρ²/(d·√max(d, 9)·s_t).
 
     a, by whiteness: with w a running mean of the moves over max(10, 2√d) rounds, c_t the contrast and s its rms,
 
@@ -156,16 +157,19 @@ class Adaptive(Normalised):
         q = (c_t/s)·⟨u_t, w⟩/‖w‖,   κ = min(0.1, rate_of_change/√d).
 
     At the right pace, new slopes do not correlate with recent moves. If going on would be downhill (q < 0), go faster;
-    if uphill, it overshot: slow down. While a > 1 the probes widen: δ_t = δ·√a, at most `widest` times δ.
-    h, the signal's share of the contrast: 1 − ¾·E[c² | echo]/E[c² | no echo], at least 0.1. An echo (`Echoed`
-    directions) repeats the probe before it, so that its contrast is noise and drift alone; without echoes h = 1.
+    if uphill, it overshot: slow down.
+    h, the signal's share of the contrast: 1 − ¾·E[e²]/E[c²]. An echo (`Echoed` directions) repeats the query before it,
+    so that e, by which the two values differ, is noise and drift alone. After n echoes E[e²] is taken (1 + 2/√n)
+    times as large: two values may agree by chance. h is at least 0.04; without echoes h = 1.
+    The probes widen while the optimum runs away or the noise hides what they change: δ_t = δ·√(max(a, 1)/h), at most
+    `widest` times δ.
 
     >>> step = Adaptive(2.0)
-    >>> step.rate(step.start(0.0), 3.0, 0, 1.0, 4)[0] == Normalised(2.0).rate((0.0, 0.0), 3.0, 0, 1.0, 4)[0]
+    >>> step.rate(step.start(0.0), 3.0, 0, 1.0, 16)[0] == Normalised(2.0).rate((0.0, 0.0), 3.0, 0, 1.0, 16)[0]
     True
     """
 
-    gain: float = 7.0
+    gain: float = 6.0
     window: float = 500.0
     rate_of_change: float = 0.8
     caution: float = 0.35
@@ -180,32 +184,34 @@ class Adaptive(Normalised):
             raise ValueError(f"widest={self.widest!r} must be a finite number >= 1, in times of the radius")
 
     def start(self, blank: Value) -> Memory:
-        return (blank, blank, blank + 1.0, blank, blank, blank, blank)
+        return (blank, blank, blank + 1.0, blank + 1.0, blank, blank, blank, blank)
 
     def rate(
-        self, memory: Memory, contrast: Any, round: int, probe: Any, dim: int, along: Any = 0.0, echo: Any = False
+        self, memory: Memory, contrast: Any, round: int, probe: Any, dim: int, along: Any = 0.0, echo: Any = None
     ) -> tuple[Value, Memory]:
-        """η_t and the new memory; along: √scale·⟨u, w⟩/‖w‖; echo: whether the probe is that of the round before."""
+        """η_t and the new memory; along: √scale·⟨u, w⟩/‖w‖; echo: what a repeated query brought more than before."""
         k = lanes.of(contrast)
-        seen, square, pace, echoes, noise, others, power = memory
+        seen, square, pace, share, echoes, noise, others, power = memory
         rate, (seen, square) = Normalised.rate(self, (seen, square), contrast, round, probe, dim)
-        if echo is False:  # most of the time
-            power, others = self._tally(k, power, others, contrast, 1 / OTHERS)
+        again = self._tally(k, power, others, contrast, 1 / OTHERS)
+        if echo is None:  # most of the time
+            power, others = again
         else:
-            heard, again = (
-                self._tally(k, noise, echoes, contrast, 1 / ECHOES),
-                self._tally(k, power, others, contrast, 1 / OTHERS),
-            )
-            noise, echoes = k.choose(echo, heard[0], noise), k.choose(echo, heard[1], echoes)
-            power, others = k.choose(echo, power, again[0]), k.choose(echo, others, again[1])
-        share = 1.0 - TRUST * noise / k.larger(k.larger(power, 1e-9 * noise), TINY)
-        share = k.choose(echoes > 0, k.larger(share, LEAST), 1.0)
-        kappa = min(0.1, self.rate_of_change / math.sqrt(dim))
+            heard, fresh = self._tally(k, noise, echoes, echo, 1 / ECHOES), echo != echo
+            noise, echoes = k.choose(fresh, noise, heard[0]), k.choose(fresh, echoes, heard[1])
+            power, others = k.choose(fresh, again[0], power), k.choose(fresh, again[1], others)
+        if k.some(echoes):
+            loud = noise * TRUST * (1.0 + DOUBT / k.root(k.larger(echoes, 1.0)))
+            share = k.larger(1.0 - loud / k.larger(k.larger(power, 1e-9 * loud), TINY), LEAST)
+            share = k.choose((echoes > 0) & (others > 2), share, 1.0)
+        root = math.sqrt(dim)
+        kappa = min(0.1, self.rate_of_change / root)
         evidence = k.within(contrast / k.root(k.larger(square, TINY)) * along, -3.0, 3.0)
-        caution = min(0.2, self.caution / math.sqrt(dim)) * (1.0 - share)
+        caution = min(0.2, self.caution / root) * (1.0 - share)
         change = k.exponential(-kappa * (evidence + caution))
         pace = k.choose(seen > 3, k.within(pace * change, SLOWEST, self.widest**2), pace)
-        return rate * k.smaller(pace, 1.0) * share, (seen, square, pace, echoes, noise, others, power)
+        rate = rate * min(1.0, root / FEW) * k.smaller(pace, 1.0) * k.root(share * k.root(share))
+        return rate, (seen, square, pace, share, echoes, noise, others, power)
 
     @staticmethod
     def _tally(k: Any, mean: Any, count: Any, contrast: Any, slowest: float) -> tuple[Any, Any]:
@@ -222,9 +228,13 @@ class Adaptive(Normalised):
         return change
 
     def widening(self, memory: Memory) -> Value:
-        """δ_t/δ = clip(√a, 1, widest)."""
-        k = lanes.of(memory[2]) if memory else lanes.One
-        return k.root(k.larger(memory[2], 1.0)) if memory else 1.0
+        """δ_t/δ = clip(√(max(a, 1)/h), 1, widest)."""
+        if not memory:
+            return 1.0
+        pace, share = memory[2:4]
+        k = lanes.of(pace)
+        wide: Value = k.root(k.smaller(k.larger(pace, 1.0) / share, self.widest**2))
+        return wide
 
 
 def as_step(step: Any) -> Step:

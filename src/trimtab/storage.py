@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from trimtab import directions, domains, estimators, steps
-from trimtab.core import LARGEST, Setup, State, init
+from trimtab.core import LARGEST, Setup, State, ask, init
 from trimtab.methods import Method
 
 FORMAT = "trimtab.tuner"
@@ -230,6 +230,11 @@ def _state(setup: Setup, saved: dict[str, Any], arrays: dict[str, Any]) -> State
     round, pending = _count(part["round"]), tuple(_count(p) for p in part["pending"])
     if len(set(pending)) < len(pending) or any(p >= round for p in pending):
         raise ValueError(f"the saved pending trials {pending} do not fit round {round}: restore the file from a copy")
+    query = ask(setup, blank)
+    value = 0.0 if setup.lanes is None else np.zeros(setup.lanes)
+    echo = _alike("echo", (query, value) if part.get("echo") else (), part.get("echo", []), setup)
+    if echo and not np.all(setup.domain.contains(echo[0])):
+        raise ValueError("the saved query is outside the domain: the file was changed; restore it from a copy")
     return State(
         round=round,
         centre=centre,
@@ -239,6 +244,7 @@ def _state(setup: Setup, saved: dict[str, Any], arrays: dict[str, Any]) -> State
         skipped=_alike("skipped", (blank.skipped,), [part["skipped"]], setup)[0],
         pending=pending,
         course=_alike("course", blank.course, part.get("course", []), setup),
+        echo=echo,
     )
 
 
@@ -249,12 +255,12 @@ def _alike(name: str, fresh: tuple[Any, ...], saved: Any, setup: Setup) -> tuple
     except ValueError:
         arrays = []
     fits = len(arrays) == len(fresh) and all(a.shape == np.shape(f) for a, f in zip(arrays, fresh, strict=False))
-    largest = {"memory": 2 * LARGEST, "course": LARGEST}.get(name, 100 * LARGEST**2)
+    largest = {"memory": 2 * LARGEST, "course": LARGEST, "echo": LARGEST}.get(name, 100 * LARGEST**2)
     if name == "memory" and hasattr(setup.method.estimator, "learn"):
         largest = 100 * LARGEST**2  # squares and slopes, too
     if not fits or any(np.any(np.abs(a) > largest) for a in arrays):
         raise ValueError(f"the saved {name} does not fit {setup.method}: give the method that it was saved with")
-    if name not in ("memory", "course") and not all(np.all(a >= (-1 if name == "last" else 0)) for a in arrays):
+    if name not in ("memory", "course", "echo") and not all(np.all(a >= (-1 if name == "last" else 0)) for a in arrays):
         raise ValueError(f"the saved {name} is negative or not a number: restore the file from a copy")
     return tuple(
         a.astype(f.dtype) if isinstance(f, np.ndarray) else type(f)(a) for a, f in zip(arrays, fresh, strict=True)

@@ -118,15 +118,32 @@ def test_one_change_of_pace_by_hand():
 
 def test_echoes_as_loud_as_all_else_leave_little_signal():
     step = tt.Adaptive()
-    memory = step.start(0.0)
-    for t in range(200):
-        rate, memory = step.rate(memory, 1.0 if t % 2 else -1.0, t, 1.0, 4, 0.0, t % 8 == 7)
+
+    def hear(loudness, rounds=200):
+        memory = step.start(0.0)
+        for t in range(rounds):
+            echo = loudness if t % 8 == 7 else None
+            rate, memory = step.rate(memory, 1.0 if t % 2 else -1.0, t, 1.0, 16, 0.0, echo)
+        return rate, memory
+
+    rate, memory = hear(1.0)
     assert memory[2] < 0.2  # it became cautious
-    assert rate == pytest.approx(0.25 * memory[2] * step.gain / 8)  # h = 1 − ¾
-    silent = step.start(0.0)
-    for t in range(200):
-        rate, silent = step.rate(silent, 1e-3 if t % 8 == 7 else 1.0, t, 1.0, 4, 0.0, t % 8 == 7)
+    assert rate == pytest.approx(0.04**0.75 * memory[2] * step.gain / 64)
+    assert step.widening(memory) == 3.0
+    rate, memory = hear(0.5)
+    share = 1 - 0.75 * 0.25 * (1 + 2 / math.sqrt(25))
+    assert rate == pytest.approx(share**0.75 * memory[2] * step.gain / 64)
+    assert step.widening(memory) == pytest.approx(share**-0.5)
+    assert hear(0.5, rounds=8)[0] < 0.7 * rate / memory[2]  # one echo is not to be relied upon
+    _, silent = hear(1e-3)
     assert silent[2] == pytest.approx(1.0, abs=0.01)
+    assert step.widening(silent) == pytest.approx(1.0, abs=1e-5)
+
+
+def test_in_few_dimensions_a_typical_move_is_two_probes_at_most():
+    step = tt.Adaptive()
+    rates = [step.rate(step.start(0.0), 1.0, 0, 1.0, dim)[0] * dim for dim in (1, 4, 9, 36)]
+    assert rates == pytest.approx([2.0, 2.0, 2.0, 1.0])
 
 
 @pytest.mark.parametrize("wrong", [{"widest": 0.5}, {"caution": -1.0}, {"rate_of_change": math.inf}])

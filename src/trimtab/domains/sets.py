@@ -44,7 +44,10 @@ class Domain(ABC):
 
     @abstractmethod
     def erode(self, dim: int, each: float, length: float) -> Domain:
-        """The points whose probes, of at most `each` per coordinate and `length` in all, stay inside."""
+        """The points whose probes, of at most `each` per coordinate and `length` in all, stay inside.
+
+        Where a projection rounds, the set is smaller by that, also for probes of no length.
+        """
 
     @abstractmethod
     def scale(self, dim: int, xi: float, about: Array | None = None) -> Domain:
@@ -189,7 +192,7 @@ class Box(Domain):
 
     def erode(self, dim: int, each: float, length: float) -> Domain:
         margin = min(each, length)
-        return self._shrunk(self.low + margin, self.high - margin, 2 * margin)
+        return self._shrunk(self.low + margin, self.high - margin, 2 * margin) if margin > 0 else self
 
     def scale(self, dim: int, xi: float, about: Array | None = None) -> Domain:
         c = self.inner_point(dim, xi, about)
