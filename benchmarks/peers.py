@@ -3,7 +3,7 @@
 Contestants: trimtab's `auto` (nothing tuned) and residual feedback; cmaes (CMA, SepCMA); nevergrad (OnePlusOne, TBPSA,
 SPSA); Xopt's extremum seeking. The main scale of each (step size, σ, oscillation) is tuned on other seeds: the best
 median of what was played. Problems: LQR (T = 100), LQR with zero-mean drift, a quadratic with d = 20, DEAP's moving
-peaks, resource allocation. Two numbers each, as means over the run, medians over trials: the cost that was played, and
+peaks (changes every 50 rounds; every 1000), resource allocation. Two numbers each, as means over the run, medians over trials: the cost that was played, and
 the cost at the centre, the point that the method would recommend (looked at without being paid for). Run it with
 `make peers`, or
 
@@ -64,18 +64,18 @@ class Simulated:
 
 
 class DeapPeaks:
-    """DEAP's own moving peaks (scenario 2, d = 5), which change every 50 rounds; a cost, so the sign is turned."""
+    """DEAP's own moving peaks (scenario 2, d = 5), which change every so many rounds; a cost, so the sign is turned."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, every: int = 50) -> None:
         from deap.benchmarks import movingpeaks
 
         options = {**movingpeaks.SCENARIO_2, "period": 0}
         self.peaks = movingpeaks.MovingPeaks(dim=5, random=random.Random(seed), **options)
         self.start = np.random.default_rng(seed).uniform(0.0, 100.0, 5)
-        self.changed = 0
+        self.changed, self.every = 0, every
 
     def cost(self, t: int, x: np.ndarray) -> float:
-        while self.changed < t // 50:
+        while self.changed < t // self.every:
             self.peaks.changePeaks()
             self.changed += 1
         return -float(self.peaks(np.clip(x, 0.0, 100.0), count=False)[0])
@@ -89,6 +89,7 @@ def arenas(quick: bool) -> dict[str, Arena]:
         Arena("lqr-zero-mean", 300, 0.1, None, lambda seed: Simulated("lqr-zero-mean-v1", seed)),
         Arena("quadratic-d20", 500, 0.1, None, lambda seed: Simulated("quadratic-v1", seed, dim=20, noise=0.01)),
         Arena("deap-peaks", 500, 2.0, (0.0, 100.0), DeapPeaks),
+        Arena("deap-peaks-rare", 2000, 2.0, (0.0, 100.0), lambda seed: DeapPeaks(seed, every=1000)),
         Arena("allocation", 300, 0.03, None, lambda seed: Simulated("allocation-v1", seed)),
     ]
     return {a.name: Arena(a.name, min(a.rounds, 100), *_rest(a)) if quick else a for a in found}

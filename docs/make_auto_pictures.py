@@ -26,8 +26,9 @@ def main(arguments: list[str]) -> None:
     """Draw all panels."""
     folder = Path(arguments[0]) if arguments else Path(__file__).parent / "pictures"
     plt.rcParams.update({"axes.grid": True, "grid.alpha": 0.25, "font.size": 9, "legend.frameon": False})
-    figure, axes = plt.subplots(2, 3, figsize=(12, 7), layout="constrained")
-    for axis, draw in zip(axes.flat, (directions, estimators, scale, pace, echoes, widening), strict=True):
+    figure, axes = plt.subplots(2, 4, figsize=(16, 7), layout="constrained")
+    panels = (directions, estimators, scale, pace, cap, echoes, widening, edge)
+    for axis, draw in zip(axes.flat, panels, strict=True):
         draw(axis)
         axis.spines[["top", "right"]].set_visible(False)
     figure.savefig(folder / "auto-parts.png", dpi=110)
@@ -113,13 +114,32 @@ def pace(axis: Any) -> None:
     axis.set_title("whiteness: gains too large come down\n(a walking optimum, d = 4)")
 
 
+def cap(axis: Any) -> None:
+    """A jump of the optimum by 100 probes, with and without a limit to the moves."""
+    target = np.where(np.arange(500) < 200, 0.0, 5.0)[:, None, None] * np.ones(4)
+    for limit, colour in ((None, BLUE), (1.0, RED)):
+        method = replace(tt.auto(radius=0.05), max_move=limit)
+        _, path = _run(method, 500, lambda t, x: np.square(x - target[t]).sum(-1))
+        distance = np.linalg.norm(path - target, axis=-1)
+        axis.plot(np.median(distance, axis=1), color=colour, label="no limit" if limit is None else "at most a probe")
+        axis.fill_between(np.arange(500), *np.quantile(distance, [0.05, 0.95], axis=1), color=colour, alpha=0.15, lw=0)
+    axis.set(xlabel="round", ylabel="distance to the optimum, 5 to 95 %", yscale="log")
+    axis.legend()
+    axis.set_title("cap: no throw when the scale changes\n(the optimum jumps by 100 probes)")
+
+
 def echoes(axis: Any) -> None:
-    """Regret in noise, with and without echoes."""
+    """Regret in noise, with and without echoes, and with probes that may not widen."""
     problem = problems.make("quadratic-v1", dim=10, speed=0.005, noise=1.0, radius=0.063, condition=1.0)
     auto = tt.auto(radius=0.063)
-    methods = {"without echoes": replace(auto, directions=tt.Orthogonal()), "with echoes": auto, "standing still": None}
-    curves(axis, problem, methods, (BLUE, RED, GREY), 1000)
-    axis.set_title("echoes: where nothing is to be learnt, stay\n(noise 16 times the change by a probe)")
+    methods = {
+        "no echoes": replace(auto, directions=tt.Orthogonal()),
+        "echoes, probes of one size": replace(auto, step=tt.Adaptive(widest=1.0)),
+        "echoes, wider probes": auto,
+        "standing still": None,
+    }
+    curves(axis, problem, methods, (BLUE, ORANGE, RED, GREY), 1000)
+    axis.set_title("echoes: go gently in noise, and probe wider\n(noise 16 times the change by a probe)")
 
 
 def widening(axis: Any) -> None:
@@ -131,10 +151,20 @@ def widening(axis: Any) -> None:
         axis.plot(np.median(np.linalg.norm(path - target, axis=-1), axis=1), color=colour, label=f"widest = {widest:g}")
         if widest > 1:
             widths = np.median(np.sqrt(np.clip(paces, 1, None)), axis=1)
-            axis.plot(widths, ":", color=colour, label="δ_t/δ")
+            axis.plot(widths, ":", color=colour, label="√max(a, 1)")
     axis.set(xlabel="round", ylabel="distance to the optimum", yscale="log")
     axis.legend()
     axis.set_title("widening: a runaway is caught up with\n(it rests from round 300 on)")
+
+
+def edge(axis: Any) -> None:
+    """Regret where the optimum is in a corner, by what is done with probes at the wall."""
+    problem = problems.make("corner-v1", dim=10, drift="walk", speed=0.003, condition=10.0, noise=0.003, radius=0.063)
+    auto = tt.auto(radius=0.063)
+    methods = {"centres keep off the wall": replace(auto, margin="erode"), "probes are projected back": auto}
+    curves(axis, problem, methods, (BLUE, RED), 800)
+    axis.set(yscale="log")
+    axis.set_title("edge: the best point may be at a wall\n(it walks beyond a corner, d = 10)")
 
 
 if __name__ == "__main__":

@@ -88,6 +88,7 @@ def test_compare_over_a_suite(shell, tmp_path, monkeypatch):
     found = json.loads((folder / "summary.json").read_text())
     assert found["complete"]
     assert found["methods"]["residual"]["to residual"]["mean"]["all"] == pytest.approx(1.0)
+    assert found["methods"]["residual"]["to residual"]["played"]["held out"] == pytest.approx(1.0)
     halves = {cell["held_out"] for cell in found["cells"]}
     assert halves == {True, False}
     again = json.loads(shell(*words, "--json").stdout)  # from what is kept

@@ -177,6 +177,7 @@ def _ratios(found: Verdict) -> Table:
             row(half, lambda m, h=half: m["to residual"]["mean"][h])
         row("worst, held out", lambda m: m["to residual"]["worst"]["held out"])
         row("worst, all", lambda m: m["to residual"]["worst"]["all"])
+        row("held out, what was played", lambda m: m["to residual"]["played"]["held out"])
     if "two-point" in names:
         row("held out, to two-point", lambda m: m["to two-point"]["mean"]["held out"])
     row("diverged trials", lambda m: m["diverged"])

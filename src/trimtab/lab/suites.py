@@ -130,21 +130,23 @@ class Verdict:
         """Those that were run."""
         return list(dict.fromkeys(name for records in self.records for name in records))
 
-    def ratio(self, n: int, method: str, reference: str) -> float:
-        """Median regret of a method in cell n, divided by that of a reference."""
-        mine, other = (float(quantiles(self.records[n][name].score(), (0.5,))[0]) for name in (method, reference))
+    def ratio(self, n: int, method: str, reference: str, of: str = "centre") -> float:
+        """Median regret of a method in cell n, at the centre or "incurred", divided by that of a reference."""
+        mine, other = (
+            float(quantiles(self.records[n][name].regret(of=of)[:, -1], (0.5,))[0]) for name in (method, reference)
+        )
         return math.inf if math.isinf(mine) or math.isnan(mine) else mine / other
 
-    def ratios(self, method: str, reference: str, held_out: bool | None = None) -> list[float]:
+    def ratios(self, method: str, reference: str, held_out: bool | None = None, of: str = "centre") -> list[float]:
         """The ratios of all cells (of one half) where both are known."""
         return [
-            self.ratio(n, method, reference)
+            self.ratio(n, method, reference, of)
             for n, place in enumerate(self.places)
             if held_out in (None, place.held_out) and {method, reference} <= self.records[n].keys()
         ]
 
     def summary(self) -> dict[str, Any]:
-        """Geometric means by group, half and over all, the worst cell and the diverged, for each method."""
+        """Geometric means by group, half and over all, the worst cell, what was played and the diverged, by method."""
         cells = [
             {
                 **place._asdict(),
@@ -174,6 +176,10 @@ class Verdict:
             found[f"to {reference}"] = {
                 "mean": {half: plain(geometric_mean(ratios)) for half, ratios in to.items()},
                 "worst": {half: plain(max(ratios, default=math.nan)) for half, ratios in to.items()},
+                "played": {
+                    half: plain(geometric_mean(self.ratios(name, reference, which, "incurred")))
+                    for half, which in halves.items()
+                },
                 "groups": {
                     group: plain(geometric_mean(self._group(group).ratios(name, reference))) for group in self.groups
                 },
