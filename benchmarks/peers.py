@@ -3,9 +3,9 @@
 Contestants: trimtab's `auto` (nothing tuned) and residual feedback; cmaes (CMA, SepCMA); nevergrad (OnePlusOne, TBPSA,
 SPSA); Xopt's extremum seeking. The main scale of each (step size, σ, oscillation) is tuned on other seeds: the best
 median of what was played. Problems: LQR (T = 100), LQR with zero-mean drift, a quadratic with d = 20, DEAP's moving
-peaks (changes every 50 rounds; every 1000), resource allocation. Two numbers each, as means over the run, medians over trials: the cost that was played, and
-the cost at the centre, the point that the method would recommend (looked at without being paid for). Run it with
-`make peers`, or
+peaks (a change every 50 rounds, and every 1000), resource allocation. Two numbers each, as means over the run, medians
+over trials: the cost that was played, and the cost at the centre, the point that the method would recommend (looked at
+without being paid for). Run it with `make peers`, or
 
     python benchmarks/peers.py [--quick] [--only PROBLEM] [--out out/peers]
 """

@@ -202,3 +202,14 @@ def test_the_default_of_the_tuner_is_auto():
     assert tt.Tuner([0.5], bounds=[(0, 1)]).setup.method == tt.auto(radius=0.05)
     with pytest.warns(UserWarning, match="no method and no bounds given"):
         tt.Tuner([2.0])
+
+
+@pytest.mark.parametrize("start", [0.0, 1.0])
+def test_a_start_at_the_limit_stays_there(start):
+    tuner = tt.Tuner([start, 0.5], bounds=[(0, 1), (0, 1)], seed=0)
+    assert tuner.centre.tolist() == [start, 0.5]
+    for _ in range(50):
+        trial = tuner.ask()
+        assert np.all((trial.x >= 0) & (trial.x <= 1))
+        tuner.tell(trial, 5 * float(np.abs(trial.x[0] - start)) + float((trial.x[1] - 0.5) ** 2))
+    assert tuner.centre[0] == start

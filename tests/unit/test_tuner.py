@@ -292,6 +292,7 @@ def test_bad_setups_are_named(arguments, error, words):
         ({"radius": math.nan}, "radius=nan"),
         ({"max_move": 0.0}, "max_move=0.0 allows no move"),
         ({"margin": "wide"}, "margin='wide' is unknown"),
+        ({"margin": "project"}, r"margin='project' moves queries, but Residual\(\) takes them to be at x \+ δu"),
     ],
 )
 def test_bad_methods_are_named(options, words):

@@ -117,11 +117,11 @@ class Record:
             )
         return np.cumsum(played[of] - against[kind], axis=1)
 
-    def score(self) -> Array:
+    def score(self, of: str = "centre") -> Array:
         """What methods are ranked by, `(trials,)`: the dynamic regret; the total cost where no optimum is known."""
         if np.isnan(self.optimum).all():
-            return np.asarray(self.cost.sum(1))
-        return self.regret()[:, -1]
+            return np.asarray((self.cost if of == "centre" else self.incurred).sum(1))
+        return self.regret(of=of)[:, -1]
 
     def summary(self) -> dict[str, Any]:
         """Medians and quartiles over trials, with the count of diverged ones, as plain numbers."""

@@ -132,9 +132,7 @@ class Verdict:
 
     def ratio(self, n: int, method: str, reference: str, of: str = "centre") -> float:
         """Median regret of a method in cell n, at the centre or "incurred", divided by that of a reference."""
-        mine, other = (
-            float(quantiles(self.records[n][name].regret(of=of)[:, -1], (0.5,))[0]) for name in (method, reference)
-        )
+        mine, other = (float(quantiles(self.records[n][name].score(of), (0.5,))[0]) for name in (method, reference))
         return math.inf if math.isinf(mine) or math.isnan(mine) else mine / other
 
     def ratios(self, method: str, reference: str, held_out: bool | None = None, of: str = "centre") -> list[float]:

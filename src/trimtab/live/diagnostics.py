@@ -9,7 +9,7 @@ y the values, Δ the moves of the centre as shares of the ranges, ρ the length 
     contraction  α = 2⟨Δ²⟩/ρ²: the paper's 4dL²η²/δ², L from the contrast and for a move of random direction
     signal       ‖⟨Δ⟩‖² against ⟨‖Δ‖²⟩, less what pure noise gives: signal over noise of one estimate
     capped       the share of moves as long as the cap allows
-    edge         the share of rounds with a knob as near to its limit as probing allows
+    edge         the share of rounds with a knob within a probe of its limit
 """
 
 from __future__ import annotations
