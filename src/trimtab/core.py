@@ -194,7 +194,7 @@ class Setup:
         each, length = self.domain.reach(self.dim, *(radius * r for r in law.reach(self.dim)))
         if self.method.margin == "none" or isinstance(self.domain, Everywhere):
             return self.domain
-        if math.isinf(each):
+        if math.isinf(each) and self.method.margin != "project":
             if self.method.margin == "scale":
                 raise ValueError(
                     "margin='scale' needs bounded directions: use Sphere() or Rademacher(), not Gaussian()"
@@ -202,7 +202,7 @@ class Setup:
             return self.domain
         if self.method.margin in ("erode", "project"):
             try:
-                eroded = self.domain.erode(self.dim, each, length)
+                eroded = self.domain if math.isinf(each) else self.domain.erode(self.dim, each, length)
                 return eroded if self.method.margin == "erode" else self.domain.erode(self.dim, 0.0, 0.0)
             except ValueError as error:
                 unit = " (with bounds, a share of each range)" if self.bounds is not None else ""

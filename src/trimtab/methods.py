@@ -29,7 +29,7 @@ class Method:
     max_move: c, shortens a move to ‖Δx‖ ≤ c·(length of a probe); None leaves it as it is.
     margin: how queries stay inside the domain: centres keep clear of the edge by as little as the law of u allows
     ("erode"), or by the paper's (1−ξ)X, ξ = δ/r ("scale"); or centres go to the very edge and a probe that would leave
-    is projected back ("project", for estimators that learn from where they measured); or they do not ("none").
+    is projected back ("project", for estimators that learn from where they measured). With "none" they may leave.
 
     >>> Method(estimator=Residual(), radius=0.05, step=3e-3).queries
     1

@@ -49,7 +49,7 @@ FEWER = {  # kind, dimension, rounds of LANES queries for each way
 LAWS = (tt.Rademacher(), tt.Sphere(), tt.Paired(), tt.Echoed())
 WAYS = [
     *itertools.product(("residual", "auto"), LAWS, ("erode", "scale")),
-    *itertools.product(("auto",), LAWS, ("project",)),
+    *itertools.product(("auto",), (*LAWS, tt.Gaussian()), ("project",)),
 ]
 
 
@@ -88,7 +88,7 @@ class Hostile:
 def violations(domain, dim, rounds, way, seed=0):
     name, law, margin = way
     inner = domain.inner_radius(dim)
-    radius = 0.2 * (inner if math.isfinite(inner) else 0.5) / law.reach(dim)[1]
+    radius = 0.2 * (inner if math.isfinite(inner) else 0.5) / min(law.reach(dim)[1], math.sqrt(dim))
     start = domain.erode(dim, *domain.reach(dim, radius, radius)).project(np.full(dim, 0.1))
     tuner = tt.Tuner(np.tile(start, (LANES, 1)), method(name, law, margin, radius), domain=domain, seed=seed)
     hostile = Hostile(dim, seed)
