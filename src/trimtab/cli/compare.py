@@ -57,8 +57,8 @@ def compare_methods(
     methods meet the same drift and noise. Prints a table, draws regret and variance, writes the summary.
 
     With --suite drift, over a fixed list of cells, half of them held out from any choice of constants; steps are then
-    tuned in hindsight, cell by cell, and all is shown as ratios to tuned residual feedback. Takes about a quarter of
-    an hour on two cores (--jobs 2).
+    tuned in hindsight, cell by cell, and all is shown as ratios to tuned residual feedback. Takes about ten minutes
+    on two cores (--jobs 2).
     """
     names = [name.strip() for name in methods.split(",") if name.strip()]
     if (problem is None) == (suite is None):
