@@ -115,17 +115,14 @@ def pace(axis: Any) -> None:
 
 
 def cap(axis: Any) -> None:
-    """A jump of the optimum by 100 probes, with and without a limit to the moves."""
-    target = np.where(np.arange(500) < 200, 0.0, 5.0)[:, None, None] * np.ones(4)
-    for limit, colour in ((None, BLUE), (1.0, RED)):
-        method = replace(tt.auto(radius=0.05), max_move=limit)
-        _, path = _run(method, 500, lambda t, x: np.square(x - target[t]).sum(-1))
-        distance = np.linalg.norm(path - target, axis=-1)
-        axis.plot(np.median(distance, axis=1), color=colour, label="no limit" if limit is None else "at most a probe")
-        axis.fill_between(np.arange(500), *np.quantile(distance, [0.05, 0.95], axis=1), color=colour, alpha=0.15, lw=0)
-    axis.set(xlabel="round", ylabel="distance to the optimum, 5 to 95 %", yscale="log")
-    axis.legend()
-    axis.set_title("cap: no throw when the scale changes\n(the optimum jumps by 100 probes)")
+    """Regret under jumps, by the longest move that is allowed."""
+    problem = problems.make(
+        "quadratic-v1", dim=2, drift="jumps", every=100, speed=0.01, noise=0.003, offset=0.002, radius=0.14
+    )
+    auto = tt.auto(radius=0.14)
+    names = {None: "no limit", 1.0: "at most a probe", 0.3: "0.3 of a probe"}
+    curves(axis, problem, {n: replace(auto, max_move=limit) for limit, n in names.items()}, (BLUE, RED, GREY), 1000)
+    axis.set_title("cap: no throw when all is new\n(the optimum jumps every 100 rounds, d = 2)")
 
 
 def echoes(axis: Any) -> None:
