@@ -136,15 +136,15 @@ def test_covariance_of_two_is_the_symmetric_residual():
 
 
 def test_plane_by_hand():
-    """b = 5, r = (1,0); then e = 2, D = (−1,1), g = 0.8·2·D/2; then b = 6, r = (½,½), predicted 0.8·(−1.5 − ½)…"""
+    """b = 5, r = (1,0); then e = 2, D = (−1,1), g = 0.8·2·D/2; then b = 6, c = 2/64, r = (½,½), predicted …"""
     plane = tt.Plane(window=2.0, level=0.5, share=0.8)
     contrast, slope, memory = learned(plane, [5.0, 7.0], [[1.0, 0.0], [0.0, 1.0]])
     assert contrast == 2.0
     np.testing.assert_allclose(slope, [-0.8, 0.8])
-    assert memory[2] == 6.0
-    np.testing.assert_allclose(memory[3], [0.5, 0.5])
+    assert memory[2:4] == (6.0, 2 / 64)
+    np.testing.assert_allclose(memory[4], [0.5, 0.5])
     contrast, slope, _ = plane.learn(memory, 3.0, np.array([-1.0, 0.0]), 1.0)
-    error = 3.0 - 6.0 - (-0.8 * -1.5 + 0.8 * -0.5)
+    error = 3.0 - 6.0 - 2 / 64 - (-0.8 * -1.5 + 0.8 * -0.5)
     assert contrast == pytest.approx(error)
     np.testing.assert_allclose(slope, [-0.4 + 0.8 * error * -1.5 / 2.5, 0.4 + 0.8 * error * -0.5 / 2.5])
 
@@ -159,6 +159,18 @@ def test_plane_predicts_a_plane_that_stands_still():
         error, _, memory = plane.learn(memory, float(query @ [1, -2, 3, 0.5]) + 7.0, query, 0.2)
         errors.append(abs(error))
     assert max(errors[-20:]) < 0.2 * max(errors[1:20])
+
+
+def test_plane_follows_a_level_that_climbs():
+    """A level that rises by 1 a round is a constant error at first, and then known: nothing of it is left in e."""
+    rng = np.random.default_rng(1)
+    plane = tt.Plane()
+    memory, errors = plane.start(math.nan, np.zeros(4)), []
+    for t in range(400):
+        error, _, memory = plane.learn(memory, float(t), rng.choice([-0.1, 0.1], 4), 0.2)
+        errors.append(error)
+    assert np.mean(errors[5:15]) > 0.5
+    assert abs(np.mean(errors[-100:])) < 0.1
 
 
 def test_estimators_that_remember_refuse_nonsense():
