@@ -469,7 +469,7 @@ def _move_by_slope(setup: Setup, state: State, y: tuple[Value, ...], trial: int)
     around: tuple[Any, ...] = ()
     if setup._looks:
         along = k.dot(setup.direction(trial), course[0]) / k.larger(k.root(k.dot(course[0], course[0])), TINY)
-        around = along * setup._unit, _echo(setup, state, y, trial)
+        around = along * setup._unit, _echo(setup, state, y, trial) if state.echo else None
     rate, gain = method.step.rate(state.gain, known, trial, probe, setup.dim, *around)
     target = k.times(-rate, slope)
     length = k.root(k.dot(target, target))
@@ -503,7 +503,7 @@ def _move_by_slope(setup: Setup, state: State, y: tuple[Value, ...], trial: int)
 
 def _echo(setup: Setup, state: State, y: tuple[Value, ...], trial: int) -> Any:
     """By how much the value of a repeated query differs from its first; NaN in lanes without one, None if none has."""
-    if not (state.echo and setup.directions.echoes(trial)):
+    if not setup.directions.echoes(trial):
         return None
     if setup.lanes is None:
         return y[0] - state.echo[1] if state.last == trial - 1 else None

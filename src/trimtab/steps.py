@@ -140,11 +140,15 @@ class Normalised:
         return (blank, blank)
 
     def rate(self, memory: Memory, contrast: Value, round: int, probe: float, dim: int) -> tuple[Value, Memory]:
-        k = lanes.of(contrast)
         seen, square = memory
+        seen, square, scale = self._scale(lanes.of(contrast), seen, square, contrast)
+        return self.gain * probe * probe / dim**1.5 / scale, (seen, square)
+
+    def _scale(self, k: Any, seen: Any, square: Any, contrast: Any) -> tuple[Any, Any, Any]:
+        """The number of contrasts, their running mean square with one more, and its root, s."""
         seen = seen + 1.0
         square = square + (contrast * contrast - square) * k.larger(1.0 / seen, 1.0 / self.window)
-        return self.gain * probe * probe / dim**1.5 / k.root(k.larger(square, TINY)), (seen, square)
+        return seen, square, k.root(k.larger(square, TINY))
 
 
 @dataclass(frozen=True)
@@ -192,7 +196,7 @@ class Adaptive(Normalised):
         """η_t and the new memory; along: √scale·⟨u, w⟩/‖w‖; echo: what a repeated query brought more than before."""
         k = lanes.of(contrast)
         seen, square, pace, share, echoes, noise, others, power = memory
-        rate, (seen, square) = Normalised.rate(self, (seen, square), contrast, round, probe, dim)
+        seen, square, scale = self._scale(k, seen, square, contrast)
         again = self._tally(k, power, others, contrast, 1 / OTHERS)
         if echo is None:  # most of the time
             power, others = again
@@ -206,10 +210,11 @@ class Adaptive(Normalised):
             share = k.choose((echoes > 0) & (others > 2), share, 1.0)
         root = math.sqrt(dim)
         kappa = min(0.1, self.rate_of_change / root)
-        evidence = k.within(contrast / k.root(k.larger(square, TINY)) * along, -3.0, 3.0)
+        evidence = k.within(contrast / scale * along, -3.0, 3.0)
         caution = min(0.2, self.caution / root) * (1.0 - share)
         change = k.exponential(-kappa * (evidence + caution))
         pace = k.choose(seen > 3, k.within(pace * change, SLOWEST, self.widest**2), pace)
+        rate: Value = self.gain * probe * probe / dim**1.5 / scale
         rate = rate * min(1.0, root / FEW) * k.smaller(pace, 1.0) * k.root(share * k.root(share))
         return rate, (seen, square, pace, share, echoes, noise, others, power)
 
