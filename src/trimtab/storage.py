@@ -230,9 +230,9 @@ def _state(setup: Setup, saved: dict[str, Any], arrays: dict[str, Any]) -> State
     round, pending = _count(part["round"]), tuple(_count(p) for p in part["pending"])
     if len(set(pending)) < len(pending) or any(p >= round for p in pending):
         raise ValueError(f"the saved pending trials {pending} do not fit round {round}: restore the file from a copy")
-    query = ask(setup, blank)
+    heard = part.get("echo", [])
     value = 0.0 if setup.lanes is None else np.zeros(setup.lanes)
-    echo = _alike("echo", (query, value) if part.get("echo") else (), part.get("echo", []), setup)
+    echo = _alike("echo", (ask(setup, blank), value) if heard else (), heard, setup)
     if echo and not np.all(setup.domain.contains(echo[0])):
         raise ValueError("the saved query is outside the domain: the file was changed; restore it from a copy")
     return State(
