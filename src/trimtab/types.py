@@ -1,0 +1,15 @@
+"""The types that every layer speaks of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Value = float | Array
+"""One number, or one per lane."""
+Memory = tuple[Any, ...]
+"""What a part remembers: a NamedTuple of values and arrays, or ()."""
