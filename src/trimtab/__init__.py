@@ -7,25 +7,37 @@
 """
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from trimtab import checks, lab, problems, theory
-from trimtab.core import Setup, State, ask, init, tell
-from trimtab.directions import Echoed, Gaussian, Orthogonal, Paired, Rademacher, Sphere
+from trimtab import registry
+from trimtab.core import ask, init, tell
+from trimtab.directions import Gaussian, Orthogonal, Paired, Rademacher, Sphere
 from trimtab.domains import Ball, Box, Domain, Everywhere, Halfspace, Intersection, Polytope, Product, Simplex
-from trimtab.estimators import Covariance, HighPass, ModifiedTwoPoint, OnePoint, Plane, Residual, TwoPoint
-from trimtab.methods import Method, auto, high_pass, methods, modified_two_point, one_point, residual, two_point
+from trimtab.estimators import Covariance, HighPass, ModifiedTwoPoint, OnePoint, Plane, Residual, Still, TwoPoint
+from trimtab.methods import Method, auto, high_pass, methods, modified_two_point, one_point, residual, still, two_point
+from trimtab.setup import Setup
+from trimtab.state import Look, State, Trial
 from trimtab.steps import Adaptive, Constant, Normalised, Power, Schedule
-from trimtab.tuner import Trial, Tuner
+from trimtab.tuner import Tuner
+
+if TYPE_CHECKING:
+    from trimtab import checks, lab, live, problems, theory
 
 __version__ = "0.1.0"
 
+LATER = ("checks", "lab", "live", "problems", "theory")  # imported when they are first used
+
 
 def __getattr__(name: str) -> Any:
-    """`tt.live` needs an extra, so it is imported when it is first used."""
-    if name == "live":
-        return importlib.import_module("trimtab.live")
+    if name in LATER:
+        return importlib.import_module(f"trimtab.{name}")
+    if found := registry.exported(name):
+        return found
     raise AttributeError(f"module 'trimtab' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *registry.parts, *(name.replace("-", "_") for name in registry.methods)})
 
 
 __all__ = [
@@ -35,12 +47,12 @@ __all__ = [
     "Constant",
     "Covariance",
     "Domain",
-    "Echoed",
     "Everywhere",
     "Gaussian",
     "Halfspace",
     "HighPass",
     "Intersection",
+    "Look",
     "Method",
     "ModifiedTwoPoint",
     "Normalised",
@@ -58,6 +70,7 @@ __all__ = [
     "Simplex",
     "Sphere",
     "State",
+    "Still",
     "Trial",
     "Tuner",
     "TwoPoint",
@@ -67,11 +80,13 @@ __all__ = [
     "high_pass",
     "init",
     "lab",
+    "live",
     "methods",
     "modified_two_point",
     "one_point",
     "problems",
     "residual",
+    "still",
     "tell",
     "theory",
     "two_point",

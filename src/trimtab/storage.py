@@ -2,43 +2,34 @@
 
 Text is JSON (Python writes the shortest digits that read back to the same float; numbers JSON lacks are the strings
 "inf", "-inf", "nan"). The binary file is a NumPy .npz: the same JSON, with large arrays beside it. No pickles.
-Configuration objects are dataclasses, written as {"type": name, field: value, …}; `known` says which can be read.
+Parts are dataclasses, written as {"type": name, field: value, …}; `trimtab.registry.parts` says which can be read.
+A checksum is over everything: a file that was changed is refused, before anything is made by a number it contains.
 """
 
 from __future__ import annotations
 
-import io
 import json
 import math
 import os
-import secrets
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from trimtab import directions, domains, estimators, steps
-from trimtab.core import LARGEST, Setup, State, ask, init
+from trimtab.core import frozen, init
+from trimtab.files import canonical, digest, pack_archive, parse, read_archive, write_atomically
 from trimtab.methods import Method
+from trimtab.registry import parts
+from trimtab.setup import LARGEST, Setup
+from trimtab.state import State
 
 FORMAT = "trimtab.tuner"
-VERSION = 1
-SETUP = ("method", "shape", "domain", "bounds", "seed", "lane", "copies", "maximise", "max_pending")
+VERSION = 2
+BESIDE = 16  # arrays with more numbers stand beside the document
+DAMAGED = (KeyError, TypeError, AttributeError, OverflowError, IndexError, MemoryError)
 
-known: dict[str, Any] = {
-    cls.__name__: cls
-    for cls in (
-        Method,
-        *(directions.Gaussian, directions.Sphere, directions.Rademacher, directions.Paired),
-        *(directions.Orthogonal, directions.Echoed, estimators.Covariance, estimators.Plane, steps.Adaptive),
-        *(estimators.OnePoint, estimators.Residual, estimators.HighPass),
-        *(estimators.TwoPoint, estimators.ModifiedTwoPoint),
-        *(steps.Constant, steps.Power, steps.Normalised),
-        *(domains.Everywhere, domains.Box, domains.Ball, domains.Simplex, domains.Halfspace),
-        *(domains.Polytope, domains.Product, domains.Intersection),
-    )
-}
+Arrays = dict[str, Any]
 
 
 def to_json(setup: Setup, state: State) -> str:
@@ -47,9 +38,9 @@ def to_json(setup: Setup, state: State) -> str:
 
 
 def from_json(text: str, *, method: Method | None = None) -> tuple[Setup, State]:
-    """What `to_json` wrote."""
+    """What `to_json` wrote; `method` replaces one that could not be written (a schedule)."""
     try:
-        document = json.loads(text)
+        document = parse(text)
     except (ValueError, TypeError) as error:
         raise ValueError(
             f"this is not a saved tuner, nor any JSON ({error}): give the text that to_json() wrote"
@@ -58,15 +49,18 @@ def from_json(text: str, *, method: Method | None = None) -> tuple[Setup, State]
 
 
 def state_to_json(state: State) -> str:
-    """The state alone, on one line: for whoever keeps the setup elsewhere and writes often."""
-    return json.dumps({name: _pack(value, None) for name, value in state._asdict().items()}, allow_nan=False)
+    """The state alone, on one line, with its checksum: for whoever keeps the setup elsewhere and writes often."""
+    document = _pack(state, None)
+    return json.dumps({"checksum": digest(canonical(document)), **document}, allow_nan=False)
 
 
 def state_from_json(setup: Setup, text: str) -> State:
     """What `state_to_json` wrote."""
     try:
-        return _state(setup, json.loads(text), {})
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+        document = parse(text)
+        _verify(document.pop("checksum"), document)
+        return _state(setup, document, {})
+    except (ValueError, *DAMAGED) as error:
         raise ValueError(f"the saved state is damaged ({error}): restore it from a copy") from None
 
 
@@ -75,59 +69,9 @@ def save(path: str | os.PathLike[str], setup: Setup, state: State) -> None:
     if Path(path).suffix == ".json":
         write_atomically(path, to_json(setup, state).encode())
     else:
-        arrays: dict[str, Any] = {}
+        arrays: Arrays = {}
         document = _document(setup, state, arrays)
         write_atomically(path, pack_archive(document, arrays))
-
-
-def pack_archive(document: dict[str, Any], arrays: dict[str, Any], *, compressed: bool = False) -> bytes:
-    """A NumPy .npz with a JSON document beside the arrays."""
-    text = json.dumps(document, allow_nan=False).encode()
-    buffer = io.BytesIO()
-    write = np.savez_compressed if compressed else np.savez
-    write(buffer, document=np.frombuffer(text, dtype=np.uint8), **arrays)
-    return buffer.getvalue()
-
-
-def read_archive(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
-    """The document and the arrays that `pack_archive` packed."""
-    data = io.BytesIO(Path(path).read_bytes())
-    try:
-        with np.load(data, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-        return json.loads(arrays.pop("document").tobytes()), arrays
-    except Exception as error:  # whatever the zip reader stumbles over, the file is not what was written
-        raise ValueError(f"{path} is not a saved file, or is damaged ({error}): restore it from a copy") from None
-
-
-def cache_folder() -> Path:
-    """Where what can be computed again is kept: $TRIMTAB_CACHE, or trimtab in $XDG_CACHE_HOME or ~/.cache."""
-    if folder := os.environ.get("TRIMTAB_CACHE"):
-        return Path(folder)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "trimtab"
-
-
-def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
-    """Afterwards the file is either the old one or the new one, whatever happens meanwhile."""
-    path = Path(os.path.realpath(path))  # a link stays a link
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"{path.parent} is not a folder: make it first, or save elsewhere")
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
-    try:
-        with open(temporary, "xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    if os.name == "posix":  # the new name, too, must survive a power cut
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
 
 
 def load(path: str | os.PathLike[str], *, method: Method | None = None) -> tuple[Setup, State]:
@@ -139,22 +83,28 @@ def load(path: str | os.PathLike[str], *, method: Method | None = None) -> tuple
     return _read(*read_archive(path), method)
 
 
-def _document(setup: Setup, state: State, arrays: dict[str, Any] | None) -> dict[str, Any]:
-    return {
-        "format": FORMAT,
-        "version": VERSION,
-        "setup": {name: _pack(getattr(setup, name), arrays) for name in SETUP},
-        "state": {name: _pack(value, arrays) for name, value in state._asdict().items()},
-    }
+def sealed(document: dict[str, Any]) -> dict[str, Any]:
+    """The document with the checksum of its setup and state."""
+    return {**document, "checksum": digest(canonical([document["setup"], document["state"]]))}
 
 
-def _pack(value: Any, arrays: dict[str, Any] | None) -> Any:
+def _document(setup: Setup, state: State, arrays: Arrays | None) -> dict[str, Any]:
+    given = {f.name: _pack(getattr(setup, f.name), arrays) for f in fields(setup)}
+    return sealed({"format": FORMAT, "version": VERSION, "setup": given, "state": _pack(state, arrays)})
+
+
+def _verify(checksum: object, content: object) -> None:
+    if checksum != digest(canonical(content)):
+        raise ValueError("its checksum does not fit: the file was changed, or cut")
+
+
+def _pack(value: Any, arrays: Arrays | None) -> Any:
     if isinstance(value, np.ndarray) and value.ndim:
-        if arrays is not None and value.size > 16:
+        if arrays is not None and value.size > BESIDE:
             name = f"array{len(arrays)}"
             arrays[name] = value
-            return {"array": name}
-        if value.dtype.kind == "f" and np.isfinite(value).all():
+            return {"array": name, "digest": digest(np.ascontiguousarray(value).tobytes())}
+        if value.dtype.kind != "f" or np.isfinite(value).all():
             return value.tolist()
         return [_pack(v, arrays) for v in value]
     if isinstance(value, np.generic | np.ndarray):
@@ -163,17 +113,17 @@ def _pack(value: Any, arrays: dict[str, Any] | None) -> Any:
         return str(value)
     if value is None or isinstance(value, bool | int | float | str):
         return value
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return {name: _pack(v, arrays) for name, v in zip(value._fields, value, strict=True)}
     if isinstance(value, tuple | list):
         return [_pack(v, arrays) for v in value]
     if is_dataclass(value) and not isinstance(value, type):
-        return {
-            "type": type(value).__name__,
-            **{f.name: _pack(getattr(value, f.name), arrays) for f in fields(value) if f.init},
-        }
+        given = {f.name: _pack(getattr(value, f.name), arrays) for f in fields(value) if f.init}
+        return {"type": type(value).__name__, **given}
     return {"lost": getattr(value, "__qualname__", type(value).__name__)}
 
 
-def _unpack(value: Any, arrays: dict[str, Any]) -> Any:
+def _unpack(value: Any, arrays: Arrays) -> Any:
     if isinstance(value, list):
         return [_unpack(v, arrays) for v in value]
     if value in ("inf", "-inf", "nan"):
@@ -181,20 +131,25 @@ def _unpack(value: Any, arrays: dict[str, Any]) -> Any:
     if not isinstance(value, dict):
         return value
     if "array" in value:
-        return arrays[value["array"]]
+        return _beside(value, arrays)
     if "lost" in value:
         raise ValueError(f"{value['lost']} could not be saved: give the method again, from_json(text, method=...)")
     options = {name: _unpack(v, arrays) for name, v in value.items() if name != "type"}
     kind = value.get("type")
-    if kind not in known:
-        raise ValueError(
-            f"{kind!r} is not known here: give the method again, or add the class to trimtab.storage.known"
-        )
+    if not isinstance(kind, str) or kind not in parts:
+        raise ValueError(f"{kind!r} is not known here: give the method again, or register its class (trimtab.registry)")
     positional = next((name for name in ("parts", "members") if name in options), None)
-    return known[kind](*options[positional]) if positional else known[kind](**options)
+    return parts[kind](*options[positional]) if positional else parts[kind](**options)
 
 
-def _read(document: Any, arrays: dict[str, Any], method: Method | None) -> tuple[Setup, State]:
+def _beside(value: dict[str, Any], arrays: Arrays) -> Any:
+    array = arrays[value["array"]]
+    if value["digest"] != digest(np.ascontiguousarray(array).tobytes()):
+        raise ValueError("its checksum does not fit: the file was changed, or cut")
+    return array
+
+
+def _read(document: Any, arrays: Arrays, method: Method | None) -> tuple[Setup, State]:
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ValueError("this is not a saved tuner: give what to_json() or save() wrote")
     if document.get("version") != VERSION:
@@ -205,69 +160,67 @@ def _read(document: Any, arrays: dict[str, Any], method: Method | None) -> tuple
     if method is not None and not isinstance(method, Method):
         raise TypeError(f"method={method!r} is not a Method: use for example tt.residual(radius=0.05, step=3e-3)")
     try:
-        options = dict(document["setup"])
+        _verify(document["checksum"], [document["setup"], document["state"]])
+        options, shape = dict(document["setup"]), tuple(document["setup"]["shape"])
+        if (found := np.shape(_unpack(document["state"]["centre"], arrays))) != shape:
+            raise ValueError(f"the saved centre has shape {found} instead of {shape}")
         if method is not None:
             options["method"] = None
         options = {name: _unpack(v, arrays) for name, v in options.items()}
-        setup = Setup(**{**options, "method": method or options["method"], "shape": tuple(options["shape"])})
+        setup = Setup(**{**options, "method": method or options["method"], "shape": shape})
         return setup, _state(setup, document["state"], arrays)
-    except (KeyError, TypeError, AttributeError, OverflowError) as error:
+    except DAMAGED as error:
         raise ValueError(f"the saved tuner is damaged ({error!r}): restore it from a copy") from None
 
 
-def _state(setup: Setup, saved: dict[str, Any], arrays: dict[str, Any]) -> State:
+def _state(setup: Setup, saved: dict[str, Any], arrays: Arrays) -> State:
     """The saved state, in the types and shapes of a fresh one."""
-    blank = init(setup, setup.outward(setup.home.project(np.full(setup.shape, 0.5))))
-    part = {name: _unpack(v, arrays) for name, v in saved.items()}
-    centre = np.array(part["centre"], dtype=float)
-    if centre.shape != setup.shape or not np.isfinite(centre).all():
-        raise ValueError(f"the saved centre has shape {centre.shape} instead of {setup.shape}, or is not finite")
-    if not np.all(setup.domain.contains(centre)):
-        raise ValueError("the saved centre is outside the domain: the file was changed; restore it from a copy")
+    start = init(setup, setup.outward(setup.home.project(np.full(setup.shape, 0.5))))
+    open_trials = saved["open"]
+    state = _alike("state", start._replace(open=()), {**saved, "open": []}, arrays, setup)
+    looks = tuple((_count(id), _alike("open", start.last, look, arrays, setup)) for id, look in open_trials)
+    numbers = [id for id, _ in looks]
+    if len(set(numbers)) < len(numbers) or any(id >= state.round for id in numbers):
+        raise ValueError(f"the open trials {numbers} do not fit round {state.round}: restore the file from a copy")
+    centre = state.centre
+    for point in (centre, state.last.centre, *(look.centre for _, look in looks)):
+        if not np.all(setup.domain.contains(point)):
+            raise ValueError("the saved centre is outside the domain: the file was changed; restore it from a copy")
     if not np.all(setup.home.contains(centre)):  # a method with a larger radius keeps farther from the edge
         centre = setup.home.project(centre)
-    centre.flags.writeable = False
-    round, pending = _count(part["round"]), tuple(_count(p) for p in part["pending"])
-    if len(set(pending)) < len(pending) or any(p >= round for p in pending):
-        raise ValueError(f"the saved pending trials {pending} do not fit round {round}: restore the file from a copy")
-    heard = part.get("echo", [])
-    value = 0.0 if setup.lanes is None else np.zeros(setup.lanes)
-    echo = _alike("echo", (ask(setup, blank), value) if heard else (), heard, setup)
-    if echo and not np.all(setup.domain.contains(echo[0])):
-        raise ValueError("the saved query is outside the domain: the file was changed; restore it from a copy")
-    return State(
-        round=round,
-        centre=centre,
-        memory=_alike("memory", blank.memory, part["memory"], setup),
-        gain=_alike("gain", blank.gain, part["gain"], setup),
-        last=_alike("last", (blank.last,), [part["last"]], setup)[0],
-        skipped=_alike("skipped", (blank.skipped,), [part["skipped"]], setup)[0],
-        pending=pending,
-        course=_alike("course", blank.course, part.get("course", []), setup),
-        echo=echo,
-    )
+    return frozen(state._replace(centre=centre, open=looks))
 
 
-def _alike(name: str, fresh: tuple[Any, ...], saved: Any, setup: Setup) -> tuple[Any, ...]:
-    """The saved numbers in the types and shapes of fresh ones."""
-    try:
-        arrays = [np.array(value, dtype=float) for value in saved]
-    except ValueError:
-        arrays = []
-    fits = len(arrays) == len(fresh) and all(a.shape == np.shape(f) for a, f in zip(arrays, fresh, strict=False))
-    largest = {"memory": 2 * LARGEST, "course": LARGEST, "echo": LARGEST}.get(name, 100 * LARGEST**2)
-    if name == "memory" and hasattr(setup.method.estimator, "learn"):
-        largest = 100 * LARGEST**2  # squares and slopes, too
-    if not fits or any(np.any(np.abs(a) > largest) for a in arrays):
+def _alike(name: str, fresh: Any, saved: Any, arrays: Arrays, setup: Setup) -> Any:
+    """The saved numbers in the types and shapes of fresh ones: finite, unless a fresh one is not, and > 0 if it is."""
+    if isinstance(fresh, tuple):
+        named = hasattr(fresh, "_fields")
+        if len(saved) != len(fresh) or (named and set(saved) != set(fresh._fields)):
+            raise ValueError(f"the saved {name} does not fit {setup.method}: give the method that it was saved with")
+        pairs = [(f, saved[f]) for f in fresh._fields] if named else [(name, v) for v in saved]
+        found = [_alike(key, f, v, arrays, setup) for f, (key, v) in zip(fresh, pairs, strict=True)]
+        return type(fresh)(*found) if named else tuple(found)
+    if type(fresh) is int and not isinstance(saved, list | dict):
+        return _count(saved, least=-1 if name in ("trial", "told") else 0)
+    array = np.array(_unpack(saved, arrays))
+    per_lane = isinstance(fresh, np.ndarray) and fresh.ndim == 1 and setup.lanes is not None and array.ndim == 0
+    if array.dtype.kind not in "if" or not (array.shape == np.shape(fresh) or per_lane):
         raise ValueError(f"the saved {name} does not fit {setup.method}: give the method that it was saved with")
-    if name not in ("memory", "course", "echo") and not all(np.all(a >= (-1 if name == "last" else 0)) for a in arrays):
-        raise ValueError(f"the saved {name} is negative or not a number: restore the file from a copy")
-    return tuple(
-        a.astype(f.dtype) if isinstance(f, np.ndarray) else type(f)(a) for a, f in zip(arrays, fresh, strict=True)
-    )
+    good = np.abs(array) <= 100 * LARGEST**2
+    if np.isnan(fresh).any():
+        good |= np.isnan(array)
+    elif np.all(np.asarray(fresh) > 0) and name not in ("centre", "anchor"):
+        good &= array > 0
+    if not good.all():
+        raise ValueError(f"the saved {name} has a number that it cannot have: restore the file from a copy")
+    if per_lane:
+        return array.item()
+    return array.astype(fresh.dtype) if isinstance(fresh, np.ndarray) else type(fresh)(array)
 
 
-def _count(number: Any) -> int:
-    if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < 2**63:
+def _count(number: Any, least: int = 0) -> int:
+    if isinstance(number, bool) or not isinstance(number, int) or not least <= number < 2**63:
         raise ValueError(f"the saved round or trial {number!r} is not a whole number: restore the file from a copy")
     return number
+
+

@@ -7,26 +7,19 @@ import os
 import secrets
 import threading
 import warnings
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from trimtab import core, storage
-from trimtab.core import Setup, State
 from trimtab.domains import Domain, Everywhere
 from trimtab.methods import Method, auto
-
-Array = NDArray[np.float64]
+from trimtab.setup import Setup
+from trimtab.state import State, Trial
+from trimtab.types import Array, Integers
 
 SHARE = 0.05  # the default radius, as a share of the range (or of the size of x0)
-
-
-class Trial(NamedTuple):
-    """A query to measure: `x`, and the `id` to tell its value under."""
-
-    id: int
-    x: Array
 
 
 class Tuner:
@@ -71,7 +64,7 @@ class Tuner:
             raise ValueError("give either bounds or a domain; for both, use Intersection(Box(low, high), domain)")
         if method is None:
             method = auto(radius=_default_radius(x, bounds, domain))
-        self.setup = Setup(
+        setup = Setup(
             method,
             x.shape,
             domain=Everywhere() if domain is None else domain,
@@ -81,8 +74,7 @@ class Tuner:
             maximise=maximise,
             max_pending=max_pending,
         )
-        self.state: State = core.init(self.setup, x)
-        self._lock = threading.Lock()
+        self.__setstate__((setup, core.init(setup, x)))
 
     @property
     def centre(self) -> Array:
@@ -95,35 +87,29 @@ class Tuner:
         return self.state.round
 
     @property
-    def skipped(self) -> Any:
+    def skipped(self) -> int | Integers:
         """How many rounds brought no value (one number per lane)."""
         return self.state.skipped
 
     @property
     def pending(self) -> tuple[Trial, ...]:
-        """The trials handed out and not yet told (with max_pending > 1); their queries are about the present centre."""
-        return tuple(Trial(p, core.ask(self.setup, self.state, p)) for p in self.state.pending)
+        """The trials handed out and not yet told (with max_pending > 1), as they were handed out."""
+        return tuple(self._kernel.ask(self.state, id) for id, _ in self.state.open)
 
     def ask(self) -> Trial:
         """The next query. Asking again before telling gives the same one, unless several may be pending."""
-        if self.setup.max_pending == 1:
+        if self._alone:
             state = self.state
-            return Trial(state.round, core.ask(self.setup, state))
+            return self._kernel.ask(state, state.round)
         with self._lock:
-            state = self.state
-            if len(state.pending) >= self.setup.max_pending:
-                raise RuntimeError(
-                    f"{len(state.pending)} trials are open and max_pending={self.setup.max_pending}:"
-                    f" tell or skip one of {', '.join(map(str, state.pending))} first"
-                )
-            self.state = state._replace(round=state.round + 1, pending=(*state.pending, state.round))
-        return Trial(state.round, core.ask(self.setup, state))
+            trial, self.state = core.hand_out(self.setup, self.state)
+        return trial
 
     def tell(self, trial: Trial | int, value: Any) -> None:
         """The measured value(s) of a trial; None or NaN if the measurement failed."""
         id = trial.id if isinstance(trial, Trial) else _id(trial)
         with self._lock:
-            self.state = core.tell(self.setup, self.state, value, id)
+            self.state = self._kernel.tell(self.state, id, value)
 
     def skip(self, trial: Trial | int) -> None:
         """The measurement failed: the round passes, the centre and the anchor stay."""
@@ -159,6 +145,8 @@ class Tuner:
     def __setstate__(self, saved: tuple[Setup, State]) -> None:
         self.setup, state = saved
         self.state = core.frozen(state)
+        self._kernel = core.build(self.setup)
+        self._alone = self.setup.max_pending == 1
         self._lock = threading.Lock()
 
     def __repr__(self) -> str:

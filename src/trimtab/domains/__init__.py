@@ -3,6 +3,10 @@
 from trimtab.domains.intersection import Intersection
 from trimtab.domains.polytope import Polytope
 from trimtab.domains.product import Product
+from trimtab.registry import part
 from trimtab.domains.sets import Ball, Box, Domain, Everywhere, Halfspace, Simplex
 
 __all__ = ["Ball", "Box", "Domain", "Everywhere", "Halfspace", "Intersection", "Polytope", "Product", "Simplex"]
+
+for _set in (Ball, Box, Everywhere, Halfspace, Intersection, Polytope, Product, Simplex):
+    part(_set)

@@ -1,0 +1,126 @@
+"""The same names for one number and for one number per lane, chosen once, when a part is bound to its setup.
+
+Python's own functions are several times faster on single numbers than NumPy's. Both give the same to the last bit.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+from typing import Any
+
+import numpy as np
+
+from trimtab.types import Array
+
+TINY = float(np.finfo(float).tiny)
+
+
+class Single:
+    """One system: values are floats, vectors `(d,)`."""
+
+    any, sqrt, maximum, minimum = bool, math.sqrt, builtins.max, builtins.min
+
+    @staticmethod
+    def where(condition: Any, a: Any, b: Any) -> Any:
+        """a where the condition holds, else b."""
+        return a if condition else b
+
+    @staticmethod
+    def clip(x: float, low: float, high: float) -> float:
+        """x, not below low and not above high."""
+        return low if x < low else high if x > high else x
+
+    @staticmethod
+    def exp(x: float) -> float:
+        """eˣ, by NumPy, whose last digit is not always that of `math.exp`."""
+        return float(np.exp(x))
+
+    @staticmethod
+    def ratio(a: float, b: float) -> float:
+        """a/b, and 0 where b is 0."""
+        return a / b if b else 0.0
+
+    @staticmethod
+    def dot(x: Array, y: Array) -> float:
+        """⟨x, y⟩."""
+        return float(x.dot(y))
+
+    @staticmethod
+    def norm(x: Array) -> float:
+        """‖x‖."""
+        return math.sqrt(x.dot(x))
+
+    @staticmethod
+    def times(a: float, x: Array) -> Array:
+        """a·x, a value times a vector."""
+        return a * x
+
+    @staticmethod
+    def axpy(a: float, x: Array, y: Array) -> Array:
+        """a·x + y."""
+        out = a * x
+        out += y
+        return out
+
+    @staticmethod
+    def failed(values: tuple[float, ...]) -> bool:
+        """Whether a value is missing; a single system without one is not told at all."""
+        return False
+
+    @staticmethod
+    def merge(mask: Any, old: Any, new: Any) -> Any:
+        """The old number, array or tuple of them where the mask holds."""
+        return old if mask else new
+
+
+class Lanes:
+    """Many systems: values are arrays `(lanes,)`, vectors `(lanes, d)`."""
+
+    any, sqrt, maximum, minimum, where, clip, exp = np.any, np.sqrt, np.maximum, np.minimum, np.where, np.clip, np.exp
+
+    @staticmethod
+    def ratio(a: Any, b: Any) -> Any:
+        """a/b in each lane, and 0 where b is 0."""
+        zero = np.equal(b, 0.0)
+        return np.where(zero, 0.0, a / np.where(zero, 1.0, b)) if zero.any() else a / b
+
+    @staticmethod
+    def dot(x: Array, y: Array) -> Array:
+        """⟨x, y⟩ of each lane."""
+        return np.asarray(np.matmul(x[:, None, :], y[:, :, None])[:, 0, 0])
+
+    @classmethod
+    def norm(cls, x: Array) -> Array:
+        """‖x‖ of each lane."""
+        return np.asarray(np.sqrt(cls.dot(x, x)))
+
+    @staticmethod
+    def times(a: Any, x: Array) -> Array:
+        """a·x, the value of each lane (or one for all) times its vector."""
+        return np.asarray(np.asarray(a)[..., None] * x)
+
+    @staticmethod
+    def axpy(a: Any, x: Array, y: Array) -> Array:
+        """a·x + y in each lane."""
+        out = np.asarray(np.asarray(a)[..., None] * x)
+        out += y
+        return out
+
+    @staticmethod
+    def failed(values: tuple[Array, ...]) -> Any:
+        """The lanes in which a value is missing."""
+        missing = np.isnan(values[0])
+        for value in values[1:]:
+            missing |= np.isnan(value)
+        return missing
+
+    @classmethod
+    def merge(cls, mask: Any, old: Any, new: Any) -> Any:
+        """The old value, vector or tuple of them in the lanes of the mask (one for all, if it is a single bool)."""
+        if isinstance(mask, bool):
+            return old if mask else new
+        if isinstance(new, tuple):
+            parts = [cls.merge(mask, a, b) for a, b in zip(old, new, strict=True)]
+            return type(new)(*parts) if hasattr(new, "_fields") else tuple(parts)
+        return np.where(mask.reshape(-1, *(1,) * (np.ndim(new) - 1)) if np.ndim(new) > 1 else mask, old, new)

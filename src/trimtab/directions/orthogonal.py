@@ -1,0 +1,106 @@
+"""Blocks of d directions that are exactly orthogonal."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from trimtab.directions import rows
+from trimtab.directions.rademacher import signs
+from trimtab.directions.rows import BLOCK, Fresh, drawn_rows
+from trimtab.parts import Source
+from trimtab.randomness import DIRECTIONS, Keyed
+from trimtab.registry import part
+from trimtab.types import Array
+
+
+@part
+@dataclass(frozen=True)
+class Orthogonal(Fresh):
+    """Blocks of d directions that are exactly orthogonal: rows of a cosine transform, shuffled, with random signs.
+
+    In the block of d rounds with signs σ ∈ {±1}^d and a permutation π, both from (seed, block), and ε_t = ±1,
+
+        u_j = ε_t·σ_j·√2·cos(π·k(j + ½)/d),   k = π(t mod d),   and u_j = ε_t·σ_j for k = 0.
+
+    Every d rounds look once along each axis of an orthogonal frame, so no two of them tell the same; E[u_t | past] = 0
+    by ε_t, and E[u uᵀ] = I by σ. Memory is O(d), and a row costs one look-up per coordinate in a table of 4d cosines.
+
+    >>> Orthogonal().scale(9), Orthogonal().reach(2)[0]
+    (1.0, 1.0)
+    """
+
+    def scale(self, dim: int) -> float:
+        """1: E[u uᵀ] = I."""
+        return 1.0
+
+    def reach(self, dim: int) -> tuple[float, float]:
+        """√2 (1 for d ≤ 2) and √d."""
+        return (math.sqrt(2) * (1 + 1e-12) if dim > 2 else 1.0), math.sqrt(dim)
+
+    def fill(self, rng: np.random.Generator, out: Array) -> None:
+        """What makes a block, `(3, d)`: σ, π and ε, signs as what they add to an angle, 0 or 2d steps of the table."""
+        signs(rng, out)
+        out += 1.0
+        out *= out.shape[1]
+        out[1] = rng.permutation(out.shape[1])
+
+    def source(self, shape: tuple[int, ...], seed: int, lane: int) -> Source:
+        """Rows by the chunk, from what makes their block."""
+        return Frames(self, shape, seed, lane)
+
+
+class Frames:
+    """draw → its row of a frame: (σ, π, ε) of the block is kept, and the rows made from it last."""
+
+    def __init__(self, law: Orthogonal, shape: tuple[int, ...], seed: int, lane: int) -> None:
+        self.law, self.shape, self.lane = law, shape, lane
+        self.keyed, self.cosines = Keyed(seed, DIRECTIONS), Cosines(shape[-1])
+        # as `Rows` does, but a look-up has more to set up than a draw, so a chunk of few lanes is longer
+        numbers = math.prod(shape)
+        chunk = min(BLOCK // shape[-1], max(1, rows.CACHE // numbers))
+        self.chunk = max(1, chunk, min(4 * BLOCK, rows.CACHE) // numbers)
+        self.index, self.start, self.block = -1, 0, np.empty((0, *shape))
+        self.block_parameters = self.block
+
+    def __call__(self, draw: int) -> Array:
+        """`(d,)` or `(lanes, d)`."""
+        index, row = divmod(draw, self.shape[-1])
+        if index != self.index:
+            states = self.keyed.states(index, self.lane, *self.shape[:-1])
+            self.block_parameters = drawn_rows(self.law.fill, self.keyed, states, (3, *self.shape), last=True)
+            self.index, self.block = index, self.block[:0]
+        if not self.start <= row < self.start + len(self.block):
+            signs, order, flips = self.block_parameters
+            self.start = row - row % self.chunk
+            some = slice(self.start, self.start + self.chunk)
+            self.block = self.cosines(order[..., some].T, signs, flips[..., some].T)
+            self.block.setflags(write=False)
+        drawn: Array = self.block[row - self.start]
+        return drawn
+
+
+class Cosines:
+    """(k, shift) → the row √2·cos(π·k(j + ½)/d + π·shift/2d) of the cosine transform (±1 for k = 0), from one table."""
+
+    def __init__(self, dim: int) -> None:
+        half = math.sqrt(2) * np.cos(np.arange(2 * dim) * (math.pi / (2 * dim)))
+        self._table = np.concatenate([half, -half])
+        if dim <= 2:
+            self._table = np.sign(np.round(self._table, 9))  # exactly ±1
+        self._whole: Any = np.uint32 if 2 * dim * (dim + 4) < 2**32 else np.uint64
+        self._odd = np.arange(1, 2 * dim, 2).astype(self._whole)
+        self._period = self._whole(4 * dim)
+
+    def __call__(self, k: Array, columns: Array, rows: Array) -> Array:
+        """The rows k, shifted by what columns and rows say."""
+        place = k.astype(self._whole)[..., None] * self._odd
+        place += columns.astype(self._whole)
+        place += rows.astype(self._whole)[..., None]
+        place -= place // self._period * self._period  # a remainder by a fixed divisor is faster this way
+        u: Array = self._table.take(place)
+        u[k == 0] = np.sign(u[k == 0])
+        return u

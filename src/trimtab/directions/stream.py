@@ -1,0 +1,54 @@
+"""A law of directions, a seed and a range of lanes: the function trial → u."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+
+from trimtab.parts import Directions
+from trimtab.types import Array, Integers
+
+
+class Stream:
+    """trial → u for one law, dimension, seed and range of lanes; remembers what it drew last.
+
+    Lane k of a stream is the same whether it is drawn alone (`lane=k`) or beside others, and u is the same whatever
+    was asked before. With `copies`, so many neighbouring lanes share one direction.
+
+    >>> from trimtab.directions import Gaussian
+    >>> stream = Stream(Gaussian(), (3,), seed=7)
+    >>> bool((stream(5) == Stream(Gaussian(), (3,), seed=7)(5)).all())
+    True
+    """
+
+    def __init__(self, law: Directions, shape: tuple[int, ...], *, seed: int, lane: int = 0, copies: int = 1) -> None:
+        self.copies = copies
+        self._locate = law.locate
+        self._source = law.source(shape if copies == 1 else (shape[0] // copies, shape[1]), seed, lane)
+        self._lock = threading.Lock()
+        self._latest: tuple[int, Array] = (-1, np.empty(0))
+
+    def __call__(self, trial: int | Integers) -> Array:
+        """u of this trial (or of one trial per lane), `(d,)` or `(lanes, d)`; a view that must not be written to."""
+        latest, u = self._latest
+        if latest is trial or (trial.__class__ is int and latest == trial):  # tell comes after ask
+            return u
+        if isinstance(trial, np.ndarray):
+            return self._mixed(trial)
+        draw, sign = self._locate(trial)
+        with self._lock:
+            u = self._source(draw)
+        if sign < 0 or self.copies > 1:
+            u = np.repeat(sign * u, self.copies, axis=0) if self.copies > 1 else np.negative(u)
+            u.setflags(write=False)
+        self._latest = (trial, u)
+        return u
+
+    def _mixed(self, trials: Integers) -> Array:
+        """Lanes that look along the directions of different trials."""
+        different = np.unique(trials)
+        u = self(int(different[-1]))
+        for trial in different[:-1]:
+            u = np.where((trials == trial)[:, None], self(int(trial)), u)
+        return u

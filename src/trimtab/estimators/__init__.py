@@ -1,0 +1,15 @@
+"""What does the number tell?  Estimates of the gradient from the values of a round and a memory of the ones before.
+
+Reference: Zhang, Zhou, Ji, Zavlanos, "Boosting One-Point Derivative-Free Online Optimization via Residual
+Feedback", arXiv 2010.07378.
+"""
+
+from trimtab.estimators.covariance import Covariance
+from trimtab.estimators.high_pass import HighPass
+from trimtab.estimators.one_point import OnePoint
+from trimtab.estimators.plane import Plane
+from trimtab.estimators.residual import Residual
+from trimtab.estimators.still import Still
+from trimtab.estimators.two_point import ModifiedTwoPoint, TwoPoint
+
+__all__ = ["Covariance", "HighPass", "ModifiedTwoPoint", "OnePoint", "Plane", "Residual", "Still", "TwoPoint"]

@@ -1,0 +1,52 @@
+"""What most estimators have in common: one query a round, and a contrast that multiplies the direction of the probe.
+
+    ĝ_t = (scale/δ_t) · a_t · u_t
+
+Such an estimator says only what the contrast a_t is. Values may be floats (one system) or arrays (lanes); noisy
+values F_t(·; ξ_t) (Section 5) are the same code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from trimtab.parts import Frame
+from trimtab.state import Look, State
+from trimtab.types import Array, Memory, Value
+
+Along = Callable[[State, Look, Value], tuple[Value, Array]]
+
+
+class OneQuery:
+    """One query at x + δ_t·u, contrasted with earlier values; nothing to remember beyond the value told last."""
+
+    offsets: ClassVar[tuple[float, ...]] = (1.0,)
+    lags: ClassVar[tuple[int, ...]] = (0,)
+    anchored: ClassVar[bool] = True
+    unbiased: ClassVar[bool] = True
+    located: ClassVar[bool] = False
+    senses: ClassVar[bool] = False
+
+    def start(self, frame: Frame, centre: Array) -> Memory:
+        """Nothing."""
+        return ()
+
+
+def along(frame: Frame, recall: float = 0.0) -> Along:
+    """(state, look, contrast) → scale and vector of (scale/δ_t)·contrast·u.
+
+    recall is the weight of −y_{t−1} in the contrast: where that value was measured at −u (`Paired`) it tells of the same
+    gradient, and the estimate is divided by 1 + recall.
+    """
+    gain, direction, partner = frame.scale / frame.radius, frame.direction, frame.partner
+    where, ratio = frame.xp.where, frame.xp.ratio
+
+    def fresh(state: State, look: Look, contrast: Value) -> tuple[Value, Array]:
+        return ratio(gain, look.width) * contrast, direction(look.trial)
+
+    def paired(state: State, look: Look, contrast: Value) -> tuple[Value, Array]:
+        both = where(state.told == partner(look.trial), 1.0 + recall, 1.0)
+        return ratio(gain, look.width) / both * contrast, direction(look.trial)
+
+    return fresh if partner(0) is None else paired

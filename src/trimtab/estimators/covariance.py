@@ -1,0 +1,63 @@
+"""The slope as a covariance of values and queries."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from trimtab.estimators.base import OneQuery
+from trimtab.parts import Estimate, Estimation, Frame, fresh_look
+from trimtab.registry import part
+from trimtab.state import Look, State
+from trimtab.types import Array, Memory, Value
+from trimtab.validation import whole
+
+
+class Window(NamedTuple):
+    """The last m values, NaN before they are known, and where they were measured: `([lanes,] m)`, `([lanes,] m, d)`."""
+
+    values: Array
+    queries: Array
+
+
+@part
+@dataclass(frozen=True)
+class Covariance(OneQuery):
+    """The slope as a covariance, over the last n = min(t + 1, m) queries p_i and their values y_i:
+
+        ĝ = Σ_i (y_i − ȳ)(p_i − p̄)/((n − 1)·δ²)
+
+    Of a function that stands still it is unbiased for every n ≥ 2 (n = 2 is the residual, made symmetric); under drift
+    it lags: E ĝ = (1/n)·Σ_i ∇f_i, the mean gradient of the window, which is behind by (n − 1)/2 rounds. Needs O(m·d).
+    """
+
+    m: int = 5
+    located: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        whole("m", self.m, 2, why=": fewer queries have no covariance")
+
+    def start(self, frame: Frame, centre: Array) -> Memory:
+        """m empty places."""
+        shape = (*np.shape(frame.zero), self.m)
+        return Window(np.full(shape, math.nan), np.zeros((*shape, frame.dim)))
+
+    def bind(self, frame: Frame) -> Estimation:
+        """The contrast, for a step that wants one, is that of residual feedback."""
+        unit = frame.dim / frame.probe_length**2
+
+        def learn(state: State, look: Look, query: Array, values: tuple[Value, ...]) -> Estimate:
+            window, value = state.slope, np.asarray(values[0])
+            y = np.concatenate([window.values[..., 1:], value[..., None]], axis=-1)
+            p = np.concatenate([window.queries[..., 1:, :], query[..., None, :]], axis=-2)
+            known = ~np.isnan(y)
+            count = known.sum(-1)
+            mean = np.where(known, y, 0.0).sum(-1) / np.maximum(count, 1)
+            weights = np.where(known, y - mean[..., None], 0.0) / np.maximum(count - 1, 1)[..., None]
+            slope = np.einsum("...m,...md->...d", weights, p - query[..., None, :])  # Σ weights = 0
+            return values[0] - state.values[0], unit / np.square(look.width), slope, Window(y, p), None
+
+        return Estimation(fresh_look, learn)

@@ -1,0 +1,53 @@
+"""The value less a running mean of the values before."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from trimtab.estimators.base import OneQuery, along
+from trimtab.parts import Estimate, Estimation, Frame, fresh_look
+from trimtab.registry import part
+from trimtab.state import Look, State
+from trimtab.types import Array, Memory, Value
+from trimtab.validation import real
+
+
+class Mean(NamedTuple):
+    """What `HighPass` remembers."""
+
+    mean: Value
+
+
+@part
+@dataclass(frozen=True)
+class HighPass(OneQuery):
+    """a_t = z_t with z_t = β·z_{t−1} + y_t − y_{t−1}: the value less a running mean b_t of the values before it.
+
+    Written with the mean alone: z_t = y_t − b_t, b_{t+1} = y_t − β·z_t. β = 0 is residual feedback. Unbiased by the
+    same argument: all but y_t is independent of u_t. A larger β averages more of the noise and of the probing out of
+    the anchor, and follows an offset that drifts more slowly. The high-pass filter of extremum seeking; the first half
+    of HLF-SZO (Chen, Tang, Li, ICML 2022), whose second half is `trimtab.methods.hlf_szo`.
+    """
+
+    beta: float = 0.5
+
+    def __post_init__(self) -> None:
+        real("beta", self.beta, 0.0, 1.0, below=True, why=", to make a high-pass filter: choose 0 <= beta < 1")
+
+    def start(self, frame: Frame, centre: Array) -> Memory:
+        """No mean yet."""
+        return Mean(frame.zero + math.nan)
+
+    def bind(self, frame: Frame) -> Estimation:
+        """What the value is above the mean is the contrast."""
+        slope, where, beta = along(frame, recall=1.0 - self.beta), frame.xp.where, self.beta
+
+        def learn(state: State, look: Look, query: Array, values: tuple[Value, ...]) -> Estimate:
+            contrast = values[0] - state.slope[0]
+            mean = values[0] - beta * where(contrast != contrast, 0.0, contrast)
+            scale, vector = slope(state, look, contrast)
+            return contrast, scale, vector, Mean(mean), None
+
+        return Estimation(fresh_look, learn)

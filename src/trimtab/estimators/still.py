@@ -1,0 +1,31 @@
+"""Doing nothing: what every method has to beat."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from trimtab.estimators.base import OneQuery
+from trimtab.parts import Estimate, Estimation, Frame, fresh_look
+from trimtab.registry import part
+from trimtab.state import Look, State
+from trimtab.types import Array, Value
+
+
+@part
+@dataclass(frozen=True)
+class Still(OneQuery):
+    """Measures at the centre, learns nothing, never moves."""
+
+    offsets: ClassVar[tuple[float, ...]] = (0.0,)
+    unbiased: ClassVar[bool] = False
+
+    def bind(self, frame: Frame) -> Estimation:
+        """There is never a contrast."""
+        nothing = frame.zero + math.nan
+
+        def learn(state: State, look: Look, query: Array, values: tuple[Value, ...]) -> Estimate:
+            return nothing, frame.zero, state.centre, (), None
+
+        return Estimation(fresh_look, learn)

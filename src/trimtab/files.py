@@ -1,0 +1,100 @@
+"""Files: written atomically, read with care."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import secrets
+import stat
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+
+def digest(data: bytes) -> str:
+    """A short fingerprint, by which a change is noticed.
+
+    >>> digest(b"trimtab")
+    'd8d35bc80b07f3d5'
+    """
+    return hashlib.blake2b(data, digest_size=8).hexdigest()
+
+
+def canonical(document: Any) -> bytes:
+    """The one way to write a document on a line."""
+    return json.dumps(document, allow_nan=False, sort_keys=True, separators=(",", ":")).encode()
+
+
+def parse(text: str | bytes) -> Any:
+    """JSON, or a ValueError: also for what is nested too deeply, and for numbers that JSON does not have."""
+    try:
+        return json.loads(text, parse_constant=_no_number)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _no_number(word: str) -> Any:
+    raise ValueError(f"{word} is no number of JSON")
+
+
+def cache_folder() -> Path:
+    """Where what can be computed again is kept: $TRIMTAB_CACHE, or trimtab in $XDG_CACHE_HOME or ~/.cache."""
+    if folder := os.environ.get("TRIMTAB_CACHE"):
+        return Path(folder)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "trimtab"
+
+
+def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
+    """Afterwards the file is either the old one or the new one, whatever happens meanwhile; it keeps its mode."""
+    path = Path(os.path.realpath(path))  # a link stays a link
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"{path.parent} is not a folder: make it first, or save elsewhere")
+    mode = path.stat().st_mode if path.exists() else None
+    if mode is not None and not stat.S_ISREG(mode):
+        raise ValueError(f"{path} is not an ordinary file: choose another name")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
+    try:
+        with open(temporary, "xb") as file:
+            if mode is not None and os.name == "posix":
+                os.fchmod(file.fileno(), stat.S_IMODE(mode))
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    if os.name == "posix":  # the new name, too, must survive a power cut
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def pack_archive(document: dict[str, Any], arrays: dict[str, Any], *, compressed: bool = False) -> bytes:
+    """A NumPy .npz with a JSON document beside the arrays."""
+    text = json.dumps(document, allow_nan=False).encode()
+    buffer = io.BytesIO()
+    write = np.savez_compressed if compressed else np.savez
+    write(buffer, document=np.frombuffer(text, dtype=np.uint8), **arrays)
+    return buffer.getvalue()
+
+
+def read_archive(path: str | os.PathLike[str], *, compressed: bool = False) -> tuple[Any, dict[str, Any]]:
+    """The document and the arrays that `pack_archive` packed; what was not compressed must not inflate."""
+    data = Path(path).read_bytes()
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            size = sum(member.file_size for member in archive.infolist())
+            if not compressed and size > len(data):
+                raise ValueError(f"its {len(data)} bytes would inflate to {size}")
+        with np.load(io.BytesIO(data), allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        return parse(arrays.pop("document").tobytes()), arrays
+    except Exception as error:  # whatever the zip reader stumbles over, the file is not what was written
+        raise ValueError(f"{path} is not a saved file, or is damaged ({error}): restore it from a copy") from None

@@ -1,0 +1,79 @@
+"""A method is one choice in each place: directions, estimator, step, and how centres keep their distance from the edge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from trimtab.parts import Directions, Estimator, Step
+from trimtab.registry import part
+from trimtab.steps import StepLike, as_step
+from trimtab.validation import real
+
+Margin = Literal["erode", "scale", "project", "none"]
+
+
+@part
+@dataclass(frozen=True, kw_only=True)
+class Method:
+    """x_{t+1} = Π(x_t − η_t·ĝ_t), queried at x_t + δ_t·u_t (Eq. 4).
+
+    estimator: one of `trimtab.estimators`, or your own.
+    radius: δ, the size of a probe: per coordinate for Gaussian and Rademacher directions, its length for `Sphere`.
+    step: η, a number, a function of the round, or one of `trimtab.steps`.
+    directions: the law of u; None chooses Gaussian on `Everywhere` and Rademacher on any other domain.
+    max_move: c, shortens a move to ‖Δx‖ ≤ c·(length of a probe by the radius given); None leaves it as it is.
+    margin: how queries stay inside the domain: centres keep clear of the edge by as little as the law of u allows
+    ("erode"), or by the paper's (1−ξ)X, ξ = δ/r ("scale"); or centres go to the very edge and a probe that would leave
+    is projected back ("project", for estimators that learn from where they measured). With "none" they may leave.
+
+    >>> import trimtab as tt
+    >>> Method(estimator=tt.Residual(), radius=0.05, step=3e-3).queries
+    1
+    """
+
+    estimator: Estimator
+    radius: float
+    step: Step
+    directions: Directions | None = None
+    max_move: float | None = None
+    margin: Margin = "erode"
+
+    if TYPE_CHECKING:  # a number or a function is a step, too
+
+        def __init__(
+            self,
+            *,
+            estimator: Estimator,
+            radius: float,
+            step: StepLike,
+            directions: Directions | None = None,
+            max_move: float | None = None,
+            margin: Margin = "erode",
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        for given in (self.estimator, self.directions, self.step):
+            if isinstance(given, type):
+                raise TypeError(f"{given.__name__} is a class: write {given.__name__}(...) for one of its kind")
+        object.__setattr__(self, "step", as_step(self.step))
+        object.__setattr__(self, "radius", real("radius", self.radius, 0, above=True))
+        if self.max_move is not None:
+            real("max_move", self.max_move, 0, above=True, why=", or None for no limit")
+        if self.margin not in ("erode", "scale", "project", "none"):
+            raise ValueError(f"margin={self.margin!r} is unknown: choose 'erode', 'scale', 'project' or 'none'")
+        if self.margin == "project" and not self.estimator.located:
+            raise ValueError(
+                f"margin='project' moves queries, but {self.estimator} takes them to be at x + δu: use margin='erode',"
+                " or an estimator that learns from where it measured, Plane() or Covariance()"
+            )
+
+    @property
+    def queries(self) -> int:
+        """Measurements per round: 1, or 2 for the forms that only a simulation can serve."""
+        return len(self.estimator.offsets)
+
+    @property
+    def scale_free(self) -> bool:
+        """Whether a·f + b, a > 0, has the same path as f."""
+        return self.step.scale_free and (self.estimator.anchored or self.queries > 1)

@@ -1,0 +1,78 @@
+"""The paper's methods, what it compares them with, and standing still."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Literal
+
+from trimtab.estimators import HighPass, ModifiedTwoPoint, OnePoint, Residual, Still, TwoPoint
+from trimtab.methods.method import Method
+from trimtab.registry import method
+from trimtab.steps import StepLike
+
+
+@method("residual")
+def residual(*, radius: float, step: StepLike, **more: Any) -> Method:
+    """Residual feedback (Eq. 3): one query per round, contrasted with the value of the round before.
+
+    more: directions, max_move, margin, as in `Method`; so for all of these.
+
+    >>> residual(radius=0.05, step=3e-3).estimator
+    Residual()
+    """
+    return Method(estimator=Residual(), radius=radius, step=step, **more)
+
+
+@method("one-point")
+def one_point(*, radius: float, step: StepLike, **more: Any) -> Method:
+    """Conventional one-point feedback (Eq. 2).
+
+    >>> one_point(radius=0.05, step=3e-3).estimator
+    OnePoint()
+    """
+    return Method(estimator=OnePoint(), radius=radius, step=step, **more)
+
+
+@method("two-point")
+def two_point(
+    *, radius: float, step: StepLike, form: Literal["symmetric", "forward"] = "symmetric", **more: Any
+) -> Method:
+    """Two-point feedback, two queries of the same objective: a benchmark for simulations (Eq. 1; Bach & Perchet).
+
+    >>> two_point(radius=0.05, step=3e-3, form="forward").queries
+    2
+    """
+    return Method(estimator=TwoPoint(form), radius=radius, step=step, **more)
+
+
+method("two-point-forward")(partial(two_point, form="forward"))
+
+
+@method("modified-two-point")
+def modified_two_point(*, radius: float, step: StepLike, **more: Any) -> Method:
+    """The biased modification of two-point feedback in Remark 2.5: to show its bias, not to be used.
+
+    >>> modified_two_point(radius=0.05, step=3e-3).queries
+    2
+    """
+    return Method(estimator=ModifiedTwoPoint(), radius=radius, step=step, **more)
+
+
+@method("high-pass")
+def high_pass(*, radius: float, step: StepLike, beta: float = 0.5, **more: Any) -> Method:
+    """One query per round, contrasted with a running mean of the values before.
+
+    >>> high_pass(radius=0.05, step=3e-3, beta=0.5).estimator
+    HighPass(beta=0.5)
+    """
+    return Method(estimator=HighPass(beta), radius=radius, step=step, **more)
+
+
+@method("still")
+def still(*, radius: float = 1.0) -> Method:
+    """Doing nothing: measures at the start and stays there. The radius is not used.
+
+    >>> still().estimator
+    Still()
+    """
+    return Method(estimator=Still(), radius=radius, step=1.0, margin="none")

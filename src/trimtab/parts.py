@@ -1,0 +1,189 @@
+"""What a part has to say of itself: estimators, steps, and laws of directions, in one protocol each.
+
+A part is configuration (a frozen dataclass). It is *bound* once to a `Frame`, what it may know of the setup, and gives
+functions in which nothing is left to decide. What it remembers is a NamedTuple in the `State`, never in the part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from trimtab.state import Look, State, make
+from trimtab.types import Array, Integers, Memory, Value
+
+
+class Frame(NamedTuple):
+    """What a part may know of its setup."""
+
+    xp: Any
+    """`Single` or `Lanes` of `trimtab.arithmetic`."""
+    dim: int
+    radius: float
+    probe_length: float
+    """δ·rms‖u‖: δ√d for Gaussian and Rademacher directions, δ for the unit sphere."""
+    scale: float
+    """The number s with s·E[u uᵀ] = I."""
+    direction: Callable[[int | Integers], Array]
+    """trial → u."""
+    partner: Callable[[int | Integers], int | Integers | None]
+    """trial → the trial whose u is minus that of this one, if there is one."""
+    zero: Value
+    """0 in the shape of a value."""
+
+
+class Sense(NamedTuple):
+    """What an estimator that knows its own scale tells a step that finds its own pace."""
+
+    surprise: Value
+    """The contrast, in units of its own running rms."""
+    steepness: Value
+    """The running rms of the slope along a probe."""
+    share: Value
+    """How much of the contrast is signal, as far as it is known: 0 to 1."""
+    curvature: Value
+    """The mean curvature of the objective; 0 where it is not known."""
+    certainty: Value
+    """How far the curvature stands out of the noise: 0 to 1."""
+
+
+Estimate = tuple[Value, Value, Array, Memory, Sense | None]
+"""contrast, scale, vector, memory, sense. The contrast is the news in a round's values, NaN where there is nothing to
+contrast them with: the centre stays. ĝ = scale·vector. A plain tuple, because it is made in every round."""
+
+
+class Estimation(NamedTuple):
+    """An estimator, bound."""
+
+    look: Callable[[State, int, Value], Look]
+    """(state, id, width) → where trial `id` looks from; `fresh_look` for most."""
+    learn: Callable[[State, Look, Array, tuple[Value, ...]], Estimate]
+    """(state, look, query, values) → what the values tell; `query` in scaled coordinates."""
+
+
+class Estimator(Protocol):
+    """What does the number tell?"""
+
+    @property
+    def offsets(self) -> tuple[float, ...]:
+        """The queries of a round: x + offset·δ_t·u."""
+        ...
+
+    @property
+    def lags(self) -> tuple[int, ...]:
+        """Which objective each is measured on; 1: that of the round before, which only a simulation can do."""
+        ...
+
+    @property
+    def anchored(self) -> bool:
+        """Whether values are contrasted with earlier ones, so that the first only anchors."""
+        ...
+
+    @property
+    def unbiased(self) -> bool:
+        """Whether E ĝ = ∇f for a quadratic that stands still, once there is a contrast."""
+        ...
+
+    @property
+    def senses(self) -> bool:
+        """Whether it gives a `Sense`."""
+        ...
+
+    @property
+    def located(self) -> bool:
+        """Whether it learns from where it measured, so that queries may be projected back into the domain."""
+        ...
+
+    def start(self, frame: Frame, centre: Array) -> Memory:
+        """The memory before anything was measured."""
+        ...
+
+    def bind(self, frame: Frame) -> Estimation:
+        """The functions that do the work."""
+        ...
+
+
+class Pacing(NamedTuple):
+    """A step, bound."""
+
+    width: Callable[[Memory], Value]
+    """pace → δ_t/δ of the next query."""
+    rate: Callable[[State, Look, Value, Sense | None], tuple[Value, Memory]]
+    """(state, look, contrast, sense) → η_t, and the new memory."""
+    settle: Callable[[Memory, Array, Array], Memory]
+    """(pace, centre before, centre after the projection) → the memory after the move."""
+
+
+class Step(Protocol):
+    """How far do we go, and how wide do we probe?"""
+
+    @property
+    def scale_free(self) -> bool:
+        """Whether a·f has the same path as f, for every a > 0."""
+        ...
+
+    @property
+    def constant(self) -> float | tuple[float, ...] | None:
+        """η, where it is the same in every round."""
+        ...
+
+    @property
+    def needs_sense(self) -> bool:
+        """Whether it can only go with an estimator that gives a `Sense`."""
+        ...
+
+    @property
+    def widest(self) -> float:
+        """The largest δ_t/δ: margin="erode" keeps room for it."""
+        ...
+
+    def start(self, frame: Frame, centre: Array) -> Memory:
+        """The memory before any contrast was seen."""
+        ...
+
+    def bind(self, frame: Frame) -> Pacing:
+        """The functions that do the work."""
+        ...
+
+
+class Source(Protocol):
+    """draw → the rows u of all lanes: what a law of directions makes of random numbers."""
+
+    def __call__(self, draw: int) -> Array:
+        """`(d,)` or `(lanes, d)`, not to be written to."""
+        ...
+
+
+class Directions(Protocol):
+    """Where do we look?"""
+
+    def scale(self, dim: int) -> float:
+        """The number s with s·E[u uᵀ] = I."""
+        ...
+
+    def reach(self, dim: int) -> tuple[float, float]:
+        """The largest |u_j| and the largest ‖u‖ that can occur (inf if unbounded)."""
+        ...
+
+    def locate(self, trial: int) -> tuple[int, float]:
+        """Which draw serves this trial, and with which sign."""
+        ...
+
+    def partner(self, trial: int | Integers) -> int | Integers | None:
+        """The trial whose u is minus that of this one, if there is one."""
+        ...
+
+    def fill(self, rng: np.random.Generator, out: Array) -> None:
+        """Draw independent directions into the rows of `out`, row after row, so that fewer rows are the same ones."""
+        ...
+
+    def source(self, shape: tuple[int, ...], seed: int, lane: int) -> Source:
+        """The function draw → u, for these lanes."""
+        ...
+
+
+def fresh_look(state: State, id: int, width: Value) -> Look:
+    """A direction of its own, from where the centre is."""
+    return make(Look, (id, state.centre, width))

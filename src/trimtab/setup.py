@@ -1,0 +1,251 @@
+"""What does not change: method, shape, domain, seed, …, validated, with everything that can be worked out once."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from trimtab.arithmetic import Lanes, Single
+from trimtab.directions import Gaussian, Rademacher, Stream
+from trimtab.domains import Box, Domain, Everywhere
+from trimtab.methods import Method
+from trimtab.parts import Directions, Frame
+from trimtab.types import Array, Integers, Value
+from trimtab.validation import whole
+
+LARGEST = 1e150  # values beyond are taken as this, so that their squares stay finite
+FARTHEST = 1e6  # no move is longer than this many times the domain: beyond, a projection has no digits left
+FARTHEST_FREE = 1e12  # the same, in probe lengths, where the domain is unbounded
+
+
+@dataclass(frozen=True, eq=False)
+class Setup:
+    """Everything that stays: what to run, where, on which random numbers.
+
+    With `bounds`, coordinates are scaled to the range, and the domain is the unit box. `lane` is the number of the first
+    lane. With `copies`, so many neighbouring lanes share a number and so their directions: to try several step sizes
+    (a step per lane) on the same random numbers.
+
+    >>> import trimtab as tt
+    >>> setup = Setup(tt.residual(radius=0.1, step=0.01), (3,), seed=1)
+    >>> state = tt.init(setup, [0.0, 0.0, 0.0])
+    >>> tt.tell(setup, state, 4.2).round
+    1
+    """
+
+    method: Method
+    shape: tuple[int, ...]
+    domain: Domain = field(default_factory=Everywhere)
+    bounds: ArrayLike | None = None
+    seed: int = 0
+    lane: int = 0
+    copies: int = 1
+    maximise: bool = False
+    max_pending: int = 1
+
+    def __post_init__(self) -> None:
+        if len(self.shape) not in (1, 2) or min(self.shape) < 1:
+            raise ValueError(f"shape={self.shape} is neither (d,) nor (lanes, d) with at least one of each")
+        limits = {"seed": (0, 2**64), "lane": (0, 2**63), "copies": (1, 2**20), "max_pending": (1, 2**20)}
+        for name, (least, below) in limits.items():
+            object.__setattr__(self, name, whole(name, getattr(self, name), least, below))
+        if not isinstance(self.method, Method):
+            raise TypeError(
+                f"method={self.method!r} is not a Method: use for example tt.residual(radius=0.05, step=3e-3)"
+            )
+        if not isinstance(self.domain, Domain):
+            raise TypeError(f"domain={self.domain!r} is not a domain: give for example tt.Ball(5.0), or bounds=")
+        if not isinstance(self.maximise, bool | np.bool_):
+            raise TypeError(f"maximise={self.maximise!r} is neither True nor False")
+        steps = self.method.step.constant
+        if isinstance(steps, tuple) and len(steps) != self.lanes:
+            raise ValueError(f"{len(steps)} steps do not fit {self.lanes or 1} lanes: give one number, or one per lane")
+        if (self.lanes or 1) % self.copies:
+            raise ValueError(f"copies={self.copies} does not divide the {self.lanes or 1} lanes")
+        if self.bounds is not None:
+            object.__setattr__(self, "bounds", self._checked_bounds())
+            object.__setattr__(self, "domain", Box(0.0, 1.0))
+        if self.domain.dim not in (None, self.dim):
+            raise ValueError(f"the domain has dimension {self.domain.dim}, but x0 has {self.dim} coordinates")
+        _ = self.home  # whether the probes fit in is told at once
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What was given; the rest is worked out anew."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    @property
+    def dim(self) -> int:
+        """d."""
+        return self.shape[-1]
+
+    @property
+    def lanes(self) -> int | None:
+        """How many systems run side by side; None for a single one."""
+        return self.shape[0] if len(self.shape) == 2 else None
+
+    @property
+    def queries(self) -> int:
+        """How many measurements a round has."""
+        return self.method.queries
+
+    @cached_property
+    def directions(self) -> Directions:
+        """The law of u: the method's, or Gaussian on `Everywhere` and Rademacher on any other domain."""
+        return self.method.directions or (Gaussian() if isinstance(self.domain, Everywhere) else Rademacher())
+
+    @cached_property
+    def probe_length(self) -> float:
+        """The length of a probe of width 1: δ·rms‖u‖."""
+        return self.method.radius * math.sqrt(self.dim / self.directions.scale(self.dim))
+
+    @cached_property
+    def longest(self) -> float:
+        """The longest move: `max_move` probes, and never so far that a projection has no digits left."""
+        around = self.domain.outer_radius(self.dim)
+        farthest = FARTHEST * around if math.isfinite(around) else FARTHEST_FREE * self.probe_length
+        most = self.method.max_move
+        return farthest if most is None else min(farthest, most * self.probe_length)
+
+    @cached_property
+    def frame(self) -> Frame:
+        """What the parts may know."""
+        law = self.directions
+        stream = Stream(law, self.shape, seed=self.seed, lane=self.lane, copies=self.copies)
+        flat = type(self.domain).flatten is Domain.flatten
+        return Frame(
+            xp=Single if self.lanes is None else Lanes,
+            dim=self.dim,
+            radius=self.method.radius,
+            probe_length=self.probe_length,
+            scale=law.scale(self.dim),
+            direction=stream if flat else lambda trial: self.domain.flatten(stream(trial)),
+            partner=law.partner,
+            zero=0.0 if self.lanes is None else _frozen(np.zeros(self.lanes)),
+        )
+
+    @cached_property
+    def home(self) -> Domain:
+        """Where centres live, so that queries stay in the domain."""
+        law, margin, radius = self.directions, self.method.margin, self.method.radius * self.method.step.widest
+        if margin == "none" or isinstance(self.domain, Everywhere):
+            return self.domain
+        if margin == "project":
+            return self.domain.erode(self.dim, 0.0, 0.0)
+        each, length = self.domain.reach(self.dim, *(radius * r for r in law.reach(self.dim)))
+        if math.isinf(each):
+            if margin == "scale":
+                raise ValueError(
+                    "margin='scale' needs bounded directions: use Sphere() or Rademacher(), not Gaussian()"
+                )
+            return self.domain  # the paper's first variant: queries may leave
+        if margin == "erode":
+            try:
+                return self.domain.erode(self.dim, each, length)
+            except ValueError as error:
+                unit = " (with bounds, a share of each range)" if self.bounds is not None else ""
+                raise ValueError(f"radius={self.method.radius}{unit} is too large: {error}") from None
+        inner = self.domain.inner_radius(self.dim)
+        if math.isinf(inner):
+            raise ValueError("margin='scale' needs a bounded domain: use margin='erode'")
+        xi = min(length, each * math.sqrt(self.dim)) / inner if inner > 0 else math.inf
+        return self.domain.scale(self.dim, xi + 1e-12)  # ξ = δ/r (Lemma H.3)
+
+    def outward(self, z: Array) -> Array:
+        """Scaled coordinates → the user's; what is inside stays inside, whatever the rounding."""
+        if self.bounds is None:
+            return z
+        low, high = np.transpose(self.bounds)
+        x: Array = z * (high - low)
+        x += low
+        np.minimum(x, high, out=x, where=z <= 1)
+        np.maximum(x, low, out=x, where=z >= 0)
+        return x
+
+    def inward(self, x: Array) -> Array:
+        """The user's coordinates → scaled ones."""
+        if self.bounds is None:
+            return x
+        low, high = np.transpose(self.bounds)
+        return np.asarray((x - low) / (high - low))
+
+    def count(self, number: int) -> int | Integers:
+        """A whole number in the shape of a value."""
+        return number if self.lanes is None else _frozen(np.full(self.lanes, number, dtype=np.int64))
+
+    def read(self, values: Any) -> tuple[Value, ...] | None:
+        """The values of a round's queries, to be minimised; NaN in lanes that have none, None if none has."""
+        if values is None:
+            return None
+        shape: tuple[int, ...] = () if self.lanes is None else (self.lanes,)
+        if self.queries > 1:
+            shape += (self.queries,)
+        if isinstance(values, np.ma.MaskedArray):  # what is masked was not measured
+            values = np.ma.filled(values.astype(float), math.nan)
+        try:
+            array = np.asarray(values)
+            if array.dtype.kind not in "biufO":
+                raise TypeError
+            array = array.astype(float)
+        except (TypeError, ValueError, OverflowError):
+            raise TypeError(f"value={values!r} is not a number: tell a real number, or skip the trial") from None
+        if array.shape != shape:
+            raise ValueError(f"value has shape {array.shape}, but {shape} is needed: one number per lane and query")
+        if np.isinf(array).any():
+            raise ValueError(
+                f"value={values!r} is infinite: skip the trial if the measurement failed, or tell a finite penalty"
+            )
+        if np.isnan(array).all() or (self.lanes is None and np.isnan(array).any()):
+            return None
+        array = np.clip(array, -LARGEST, LARGEST)
+        if self.maximise:
+            array = -array
+        parts = (array,) if self.queries == 1 else tuple(np.moveaxis(array, -1, 0))
+        return tuple(float(p) for p in parts) if self.lanes is None else tuple(_frozen(p) for p in parts)
+
+    def _checked_bounds(self) -> Array:
+        if not (isinstance(self.domain, Everywhere) or self.domain == Box(0.0, 1.0)):
+            raise ValueError("give either bounds or a domain; for both, use Intersection(Box(low, high), domain)")
+        wanted = f"give one (low, high) for each of {self.dim} coordinates"
+        try:
+            bounds = np.array(self.bounds, dtype=float)
+        except (TypeError, ValueError):
+            raise TypeError(f"bounds={self.bounds!r} is not a list of pairs: {wanted}") from None
+        if bounds.shape != (self.dim, 2):
+            raise ValueError(f"bounds has shape {bounds.shape}: {wanted}")
+        low, high = bounds.T
+        for k in np.flatnonzero(~(np.isfinite(low) & np.isfinite(high) & (low < high)))[:1]:
+            raise ValueError(
+                f"bounds[{k}]=({low[k]}, {high[k]}): every low must be a finite number below its high;"
+                " for a side without a limit use domain=Box(low, high) with inf"
+            )
+        size = np.maximum(np.abs(low), np.abs(high))
+        for k in np.flatnonzero((size > 1e300) | (high / 2 - low / 2 < 1e-12 * size))[:1]:
+            raise ValueError(
+                f"bounds[{k}]=({low[k]}, {high[k]}) are too close, or too large, for floating point: shift or rescale"
+            )
+        return _frozen(bounds)
+
+    def outside(self, x: Array) -> NoReturn:
+        """The error for a start that is not in the domain."""
+        point, limits = _shortly(x), _shortly(self.domain)
+        if self.bounds is not None:
+            z = self.inward(x)
+            place = np.argwhere(~((z >= 0) & (z <= 1)))[0]
+            bound = tuple(np.asarray(self.bounds)[place[-1]].tolist())
+            point, limits = str(x[tuple(place)]), f"bounds[{place[-1]}]={bound}"
+        raise ValueError(f"x0={point} is outside {limits}: start inside, or widen the limits")
+
+
+def _shortly(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= 200 else text[:190] + " ..."
+
+
+def _frozen(x: Any) -> Any:
+    x.setflags(write=False)
+    return x

@@ -1,0 +1,52 @@
+"""What changes: a `State`, the `Look` of a trial, and the `Trial` that is handed out. Plain numbers and arrays."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from trimtab.types import Array, Integers, Memory, Value
+
+make = tuple.__new__
+"""make(Look, (…)) is Look(…) at half the cost: for what is made in every round."""
+
+
+class Look(NamedTuple):
+    """Where a trial looks from: with the seed, all that its query depends on."""
+
+    trial: int | Integers
+    """Whose direction it is: its own number, or that of the trial whose query is repeated or mirrored."""
+    centre: Array
+    """x, as it was when the trial was asked for."""
+    width: Value
+    """δ_t/δ: 0 looks at the centre itself, a negative one at the mirror image."""
+
+
+class Trial(NamedTuple):
+    """A query to measure: `x`, and the `id` to tell its value under."""
+
+    id: int
+    x: Array
+    look: Look | None = None
+
+
+class State(NamedTuple):
+    """Everything that changes."""
+
+    round: int
+    """The number of the next new trial."""
+    centre: Array
+    """x_t, in scaled coordinates where there are bounds: `(d,)` or `(lanes, d)`."""
+    slope: Memory
+    """The estimator's memory."""
+    pace: Memory
+    """The step's."""
+    last: Look
+    """Where the value told last was measured."""
+    values: tuple[Value, ...]
+    """That value, the anchor of residual feedback (or two of them); NaN before the first."""
+    told: int | Integers
+    """The trial that brought it, −1 before the first; one per lane, because a lane may have failed."""
+    skipped: int | Integers
+    """How many rounds brought no value: a number, or one per lane."""
+    open: tuple[tuple[int, Look], ...]
+    """Trials handed out ahead and not yet told (with max_pending > 1), each with its look."""

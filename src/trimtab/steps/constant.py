@@ -1,0 +1,46 @@
+"""The same step in every round."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from trimtab.parts import Frame, Sense
+from trimtab.registry import part
+from trimtab.state import Look, State
+from trimtab.steps.base import FixedWidth, Rate
+from trimtab.types import Array, Memory, Value
+
+
+@part
+@dataclass(frozen=True)
+class Constant(FixedWidth):
+    """η_t = η; in lanes, a number for all or one for each.
+
+    >>> Constant(0.1).constant
+    0.1
+    """
+
+    step: float | Sequence[float] | Array
+
+    def __post_init__(self) -> None:
+        step = np.asarray(self.step)
+        if step.ndim > 1 or step.dtype.kind not in "iuf" or not (np.isfinite(step).all() and (step > 0).all()):
+            raise ValueError(f"step={self.step!r} is not a step size: it must be a finite number > 0")
+        object.__setattr__(self, "step", float(step) if step.ndim == 0 else tuple(step.tolist()))
+
+    @property
+    def constant(self) -> float | tuple[float, ...] | None:
+        """η."""
+        return self.step  # type: ignore[return-value]
+
+    def rate(self, frame: Frame) -> Rate:
+        """η, whatever is seen."""
+        step = self.step if isinstance(self.step, float) else np.array(self.step)
+
+        def rate(state: State, look: Look, contrast: Value, sense: Sense | None) -> tuple[Value, Memory]:
+            return step, ()
+
+        return rate

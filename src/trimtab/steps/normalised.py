@@ -1,0 +1,56 @@
+"""Moves in units of the probe, whatever the units of the objective."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from trimtab.arithmetic import TINY
+from trimtab.parts import Frame, Sense
+from trimtab.registry import part
+from trimtab.state import Look, State
+from trimtab.steps.base import FixedWidth, Rate
+from trimtab.types import Array, Memory, Value
+from trimtab.validation import real
+
+
+class Rms(NamedTuple):
+    """What `Normalised` remembers: how many contrasts it saw, and their running mean square."""
+
+    count: Value
+    square: Value
+
+
+@part
+@dataclass(frozen=True)
+class Normalised(FixedWidth):
+    """η_t = gain·ρ²/(d^{3/2}·s_t): the estimate in units of the running rms s_t of its own contrast.
+
+    ρ is the length of a probe. s² ← s² + (a² − s²)·max(1/k, 1/window) over the k contrasts seen so far, the present
+    one included, so a single outlier moves the centre by at most √window typical moves. A typical move has the length
+    gain·ρ/√d, whatever the units of the objective: a·f has the same path as f.
+    """
+
+    gain: float = 1.0
+    window: float = 100.0
+    scale_free: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        real("gain", self.gain, 0, above=True)
+        real("window", self.window, 1, why=" of rounds")
+
+    def start(self, frame: Frame, centre: Array) -> Memory:
+        """No contrast yet."""
+        return Rms(frame.zero, frame.zero)
+
+    def rate(self, frame: Frame) -> Rate:
+        """gain·ρ²/(d^{3/2}·s_t)."""
+        xp, unit, gain, least = frame.xp, frame.probe_length, self.gain / frame.dim**1.5, 1.0 / self.window
+
+        def rate(state: State, look: Look, contrast: Value, sense: Sense | None) -> tuple[Value, Memory]:
+            count, square = state.pace
+            count, length = count + 1.0, unit * look.width
+            square = square + (contrast * contrast - square) * xp.maximum(1.0 / count, least)
+            return gain * length * length / xp.sqrt(xp.maximum(square, TINY)), Rms(count, square)
+
+        return rate

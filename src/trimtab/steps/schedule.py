@@ -1,0 +1,86 @@
+"""Steps that depend on the trial alone, and what counts as a step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from numbers import Real
+
+import numpy as np
+
+from trimtab.parts import Frame, Sense, Step
+from trimtab.registry import part
+from trimtab.state import Look, State
+from trimtab.steps.base import FixedWidth, Rate
+from trimtab.steps.constant import Constant
+from trimtab.types import Array, Memory, Value
+from trimtab.validation import real
+
+StepLike = Step | float | Sequence[float] | Array | Callable[[int], float]
+"""What can be given as a step: a number, one per lane, a function of the round, or one of `trimtab.steps`."""
+
+
+class _Scheduled(FixedWidth):
+    def at(self, trial: int) -> float:
+        """η of a trial."""
+        raise NotImplementedError
+
+    def rate(self, frame: Frame) -> Rate:
+        """η of the trial whose value is told."""
+        at = self.at
+
+        def rate(state: State, look: Look, contrast: Value, sense: Sense | None) -> tuple[Value, Memory]:
+            return at(int(np.max(look.trial))), ()
+
+        return rate
+
+
+@part
+@dataclass(frozen=True)
+class Power(_Scheduled):
+    """η_t = η/(1 + t)^p: a schedule that can be saved.
+
+    >>> Power(0.5, exponent=1.0).at(4)
+    0.1
+    """
+
+    step: float
+    exponent: float = 0.75
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "step", real("step", self.step, 0, above=True))
+        real("exponent", self.exponent, 0, 2)
+
+    def at(self, trial: int) -> float:
+        """η/(1 + t)^p."""
+        return self.step / (1 + trial) ** self.exponent
+
+
+@dataclass(frozen=True)
+class Schedule(_Scheduled):
+    """η_t = function(t): any function of the round. It cannot be saved: give the method again when loading.
+
+    >>> Schedule(lambda t: 1 / (1 + t)).at(3)
+    0.25
+    """
+
+    function: Callable[[int], float]
+
+    def at(self, trial: int) -> float:
+        """What the function says."""
+        step = float(self.function(trial))
+        if not (math.isfinite(step) and step >= 0):
+            raise ValueError(f"the schedule gave {step!r} in round {trial}: a step must be a finite number >= 0")
+        return step
+
+
+def as_step(step: StepLike) -> Step:
+    """A number becomes `Constant`, a function of the round `Schedule`; a step rule stays what it is."""
+    if isinstance(step, Real | np.ndarray | list | tuple):
+        return Constant(step)
+    if hasattr(step, "bind"):
+        return step  # type: ignore[return-value]
+    if callable(step):
+        return Schedule(step)
+    raise TypeError(f"step={step!r} is not a step: give a number, a function of the round, or one of trimtab.steps")
