@@ -17,8 +17,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import trimtab as tt
-from trimtab.core import Setup, ask, init, tell
+from trimtab.core import ask, init, tell
 from trimtab.problems import Problem, World, make, registry
+from trimtab.setup import Setup
 
 OUT = Path(__file__).parent / "pictures"
 BLUE, ORANGE, GREEN, PURPLE, GREY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#666666"  # Okabe & Ito
@@ -232,7 +233,7 @@ def duel(axes: Any, problem: Problem, order: str, method: tt.Method) -> tuple[np
     state = init(setup, against.start(SEED, TRIALS))
     regret, level = [], []
     for t in range(against.rounds):
-        query, centre = ask(setup, state)[:, None], np.array(state.centre)[:, None]
+        query, centre = ask(setup, state).x[:, None], np.array(state.centre)[:, None]
         world.play(t, centre, query)
         regret.append(world.regret(t, centre)[:, 0])
         level.append(world.optimum(t))

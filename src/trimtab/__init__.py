@@ -9,12 +9,23 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from trimtab import registry
 from trimtab.core import ask, init, tell
 from trimtab.directions import Gaussian, Orthogonal, Paired, Rademacher, Sphere
 from trimtab.domains import Ball, Box, Domain, Everywhere, Halfspace, Intersection, Polytope, Product, Simplex
 from trimtab.estimators import Covariance, HighPass, ModifiedTwoPoint, OnePoint, Plane, Residual, Still, TwoPoint
-from trimtab.methods import Method, auto, high_pass, methods, modified_two_point, one_point, residual, still, two_point
+from trimtab.methods import (
+    Method,
+    auto,
+    exported,
+    high_pass,
+    methods,
+    modified_two_point,
+    one_point,
+    residual,
+    still,
+    two_point,
+)
+from trimtab.registry import parts
 from trimtab.setup import Setup
 from trimtab.state import Look, State, Trial
 from trimtab.steps import Adaptive, Constant, Normalised, Power, Schedule
@@ -31,13 +42,13 @@ LATER = ("checks", "lab", "live", "problems", "theory")  # imported when they ar
 def __getattr__(name: str) -> Any:
     if name in LATER:
         return importlib.import_module(f"trimtab.{name}")
-    if found := registry.exported(name):
+    if found := parts.get(name) or exported(name):
         return found
     raise AttributeError(f"module 'trimtab' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *registry.parts, *(name.replace("-", "_") for name in registry.methods)})
+    return sorted({*__all__, *parts, *(name.replace("-", "_") for name in methods)})
 
 
 __all__ = [

@@ -13,23 +13,27 @@ import math
 import pickle
 import random
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from trimtab.core import Setup
-from trimtab.directions import Echoed, Gaussian, Rademacher, Sphere
+from trimtab.directions import Rademacher, Sphere
 from trimtab.domains import Box, Domain, Everywhere
 from trimtab.methods import Method
+from trimtab.parts import Estimate, Estimation, Frame
 from trimtab.problems.checking import CheckError, check_problem
+from trimtab.setup import Setup
+from trimtab.state import Look, State
 from trimtab.tuner import Tuner
+from trimtab.types import Array, Value
 
 __all__ = [
     "CheckError",
     "check_domain",
     "check_errors",
     "check_feasible",
+    "check_late",
     "check_memory",
     "check_method",
     "check_problem",
@@ -42,7 +46,6 @@ __all__ = [
     "check_unbiased",
 ]
 
-Array = NDArray[np.float64]
 Make = Callable[[Array, int], Any]
 
 SIGMAS = 6.0  # of the statistical checks: 2e-9 per comparison
@@ -64,27 +67,28 @@ def check_method(method: Method, *, dim: int = 3, domain: Domain | None = None) 
         return Tuner(x0, method, domain=Box(-1.0, 1.0), seed=seed)
 
     setup = Setup(method, (dim,), domain=domain or Everywhere())
-    check_tuner(make, dim=dim, queries=method.queries, anchored=method.estimator.recall > 0)
+    estimator, queries = method.estimator, method.queries
+    check_tuner(make, dim=dim, queries=queries, anchored=estimator.anchored, probes=any(estimator.offsets))
+    check_late(method, dim=dim, domain=domain)
     _check_lanes(method, dim, domain)
     if method.scale_free:
-        check_scale_free(make, dim=dim, queries=method.queries)
-    if _is_plain(method):
-        rate, _ = method.step.rate((), 1.0, 1, setup.probe, dim)
-        turning = max(method.estimator.lags) == 0 and not hasattr(method.estimator, "learn")
-        check_unbiased(make, dim=dim, setup=setup, step=float(rate), turning=turning)
-    bounded = not isinstance(method.directions, Gaussian) and not isinstance(
-        getattr(method.directions, "base", None), Gaussian
-    )
-    if bounded and method.radius < 0.5 and method.margin != "none":
-        check_feasible(inside, domain=Box(-1.0, 1.0), dim=dim, queries=method.queries)
+        check_scale_free(make, dim=dim, queries=queries)
+    step = method.step.constant
+    if estimator.unbiased and method.max_move is None and isinstance(step, float):  # a move is −η·ĝ with a known η
+        turning = max(estimator.lags) == 0 and not estimator.located
+        check_unbiased(make, dim=dim, setup=setup, step=step, turning=turning)
+    bounded = math.isfinite(Setup(method, (dim,), domain=Box(-9.0, 9.0)).directions.reach(dim)[0])
+    if (bounded or method.margin == "project") and method.radius < 0.5 and method.margin != "none":
+        check_feasible(inside, domain=Box(-1.0, 1.0), dim=dim, queries=queries)
 
 
-def check_tuner(make: Make, *, dim: int = 3, queries: int = 1, anchored: bool = True) -> None:
+def check_tuner(make: Make, *, dim: int = 3, queries: int = 1, anchored: bool = True, probes: bool = True) -> None:
     """The promises that need no knowledge of the method: queries, ids, skips, resume, memory.
 
     anchored: whether the method contrasts values with earlier ones, so that a constant value tells nothing.
+    probes: whether it looks anywhere else than where it is.
     """
-    check_queries(make, dim=dim, queries=queries)
+    check_queries(make, dim=dim, queries=queries, probes=probes)
     check_still(make, dim=dim, queries=queries, anchored=anchored)
     check_skips(make, dim=dim, queries=queries)
     check_errors(make, dim=dim, queries=queries)
@@ -92,7 +96,7 @@ def check_tuner(make: Make, *, dim: int = 3, queries: int = 1, anchored: bool = 
     check_memory(make, dim=dim, queries=queries)
 
 
-def check_queries(make: Make, *, dim: int, queries: int) -> None:
+def check_queries(make: Make, *, dim: int, queries: int, probes: bool = True) -> None:
     """One query per round (or as many as declared), the same when asked again, ids in order, no global randomness."""
     shape = (dim,) if queries == 1 else (queries, dim)
     before = random.getstate(), pickle.dumps(np.random.get_state())  # noqa: NPY002
@@ -109,10 +113,15 @@ def check_queries(make: Make, *, dim: int, queries: int) -> None:
         if first.id != round:
             raise CheckError(f"round {round} has the trial id {first.id}: every tell must end exactly one round")
         tuner.tell(first, objective(first.x))
-    twin = make(np.zeros(dim), 1)
-    if not np.array_equal(twin.ask().x, make(np.zeros(dim), 1).ask().x):
+
+    def second(seed: int) -> Any:
+        tuner = make(np.zeros(dim), seed)
+        tuner.tell(tuner.ask(), _same(1.0, queries))
+        return tuner.ask().x
+
+    if not np.array_equal(second(1), second(1)):
         raise CheckError("the same seed gives different queries: all randomness must come from the seed")
-    if all(np.array_equal(twin.ask().x, make(np.zeros(dim), seed).ask().x) for seed in range(2, 42)):
+    if probes and all(np.array_equal(second(1), second(seed)) for seed in range(2, 42)):
         raise CheckError("different seeds give the same query: the seed is not used")
     if before != (random.getstate(), pickle.dumps(np.random.get_state())):  # noqa: NPY002
         raise CheckError("uses the global random state: two tuners in one process would disturb each other")
@@ -235,6 +244,54 @@ def check_memory(make: Make, *, dim: int, queries: int) -> None:
             raise CheckError(f"keeps growing: {before} bytes after 200 rounds, {after} after 2200; memory must be O(d)")
 
 
+def check_late(method: Method, *, dim: int, domain: Domain | None = None) -> None:
+    """Values that come late, in any order, are learnt where they were measured: from the query that was handed out."""
+    spy = Spy(method.estimator)
+    watched = replace(method, estimator=spy)
+    start = np.zeros(dim) if domain is None or not math.isfinite(domain.inner_radius(dim)) else domain.middle(dim)
+    for pending in (1, 2, 5):
+        rng = np.random.default_rng(pending)
+        tuner = Tuner(start, watched, domain=domain, seed=12, max_pending=pending)
+        waiting: list[Any] = []
+        for _, objective in zip(range(60), _objectives(dim), strict=False):
+            while len(waiting) < pending:
+                waiting.append(tuner.ask())
+            trial = waiting.pop(int(rng.integers(len(waiting))))
+            for other in tuner.pending:
+                if other.id in (w.id for w in waiting) and not any(np.array_equal(other.x, w.x) for w in waiting):
+                    raise CheckError(f"trial {other.id} is shown with another query than it was handed out with")
+            handed_out = np.array(trial.x)
+            tuner.tell(trial, objective(trial.x))
+            if not np.array_equal(spy.learnt, handed_out):
+                raise CheckError(
+                    f"with max_pending={pending}, the value of trial {trial.id} was learnt at {spy.learnt},"
+                    f" but measured at {handed_out}"
+                )
+
+
+class Spy:
+    """An estimator that remembers the query it was given last; all else is another's."""
+
+    def __init__(self, estimator: Any) -> None:
+        self.estimator, self.learnt = estimator, np.empty(0)
+
+    located = True  # so that the query it is given is not the one in the hands of the user
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.estimator, name)
+
+    def bind(self, frame: Frame) -> Estimation:
+        """The other's functions, watched."""
+        look, learn = self.estimator.bind(frame)
+
+        def watched(state: State, look: Look, query: Array, values: tuple[Value, ...]) -> Estimate:
+            self.learnt = query
+            found: Estimate = learn(state, look, query, values)
+            return found
+
+        return Estimation(look, watched)
+
+
 def check_scale_free(make: Make, *, dim: int, queries: int) -> None:
     """a·f + b, a > 0, has the same path as f."""
     for a, b in ((1e-6, 0.0), (1e6, 0.0), (1.0, 100.0), (50.0, -3.0)):
@@ -264,7 +321,7 @@ def check_unbiased(
         setup.directions.partner(1) == 0
     )  # then the value before tells of the gradient too, and must be of this f
     then = _quadratic(a, b)
-    first = then if mirrored or not turning else _quadratic(a, -b, 0.3 * setup.probe)
+    first = then if mirrored or not turning else _quadratic(a, -b, 0.3 * setup.probe_length)
     moves = np.empty((samples, dim))
     for seed in range(samples):
         tuner = make(np.linspace(-0.3, 0.3, dim), seed)
@@ -371,14 +428,8 @@ def _check_lanes(method: Method, dim: int, domain: Domain | None) -> None:
                 raise CheckError(f"lane {k} queries elsewhere than the same system alone, in round {t}")
             tuner.tell(other, values[k])
     for k, tuner in enumerate(alone):
-        if not np.allclose(tuner.centre, many.centre[k], rtol=1e-12, atol=1e-14):
+        if not np.array_equal(tuner.centre, many.centre[k]):
             raise CheckError(f"lane {k} ends elsewhere than the same system alone")
-
-
-def _is_plain(method: Method) -> bool:
-    """Whether a move is −η·ĝ with a known η, and ĝ is unbiased in every round."""
-    claims = getattr(method.estimator, "unbiased", True) and not isinstance(method.directions, Echoed)
-    return claims and method.max_move is None and type(method.step).__name__ == "Constant"
 
 
 def _quadratic(a: Array, b: Array, c: float = 0.0) -> Callable[[Array], Any]:

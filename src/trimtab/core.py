@@ -22,14 +22,14 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trimtab.arithmetic import TINY
 from trimtab.domains import Everywhere
 from trimtab.parts import Frame
 from trimtab.setup import LARGEST, Setup
-from trimtab.state import Look, State, Trial, make
-from trimtab.types import Array, Memory, Value
+from trimtab.state import Look, State, Trial, frozen, make
+from trimtab.types import Array, Value
 
 ORIGIN = -1  # the trial before the first
+SHORTEST = 1e-200  # of a vector: its square is still a number
 
 
 class Kernel(NamedTuple):
@@ -136,7 +136,7 @@ def build(setup: Setup) -> Kernel:
 
     def tell(state: State, id: int, told: Any) -> State:
         round, still_open = (id + 1, ()) if id == state[0] and one_at_a_time else _close(state, id)
-        if single and told.__class__ is float and -LARGEST <= told <= LARGEST:  # the fast way, most of the time
+        if single and type(told) is float and -LARGEST <= told <= LARGEST:  # the fast way, most of the time
             values: tuple[Value, ...] | None = (-told if setup.maximise else told,)
         else:
             values = setup.read(told)
@@ -152,7 +152,7 @@ def build(setup: Setup) -> Kernel:
         rate, pace = rate_of(state, look, contrast, sense)
         before, factor = state.centre, -rate * scale
         if some(abs(factor) > plain):
-            most = longest / xp.maximum(xp.norm(vector), TINY)
+            most = longest / xp.maximum(xp.norm(vector), SHORTEST)
             factor = xp.clip(factor, -most, most)
         centre = project(axpy(factor, vector, before))
         pace = settle(pace, before, centre)
@@ -223,18 +223,3 @@ def _keep(xp: Any, failed: Any, idle: Any, old: State, new: State) -> State:
         told=xp.merge(failed, old.told, new.told),
         skipped=new.skipped + failed,
     )
-
-
-def frozen(state: State) -> State:
-    """The state with arrays that nobody can change (they thaw when they are pickled)."""
-    _freeze(state)
-    return state
-
-
-def _freeze(part: Memory) -> None:
-    for x in part:
-        if x.__class__ is np.ndarray:
-            x.setflags(write=False)
-        elif isinstance(x, tuple) and x:
-            _freeze(x)
-

@@ -27,9 +27,9 @@ FARTHEST_FREE = 1e12  # the same, in probe lengths, where the domain is unbounde
 class Setup:
     """Everything that stays: what to run, where, on which random numbers.
 
-    With `bounds`, coordinates are scaled to the range, and the domain is the unit box. `lane` is the number of the first
-    lane. With `copies`, so many neighbouring lanes share a number and so their directions: to try several step sizes
-    (a step per lane) on the same random numbers.
+    With `bounds`, coordinates are scaled to the range, and the domain is the unit box. `lane` is the number of the
+    first lane. With `copies`, so many neighbouring lanes share a number and so their directions: to try several step
+    sizes (a step per lane) on the same random numbers.
 
     >>> import trimtab as tt
     >>> setup = Setup(tt.residual(radius=0.1, step=0.01), (3,), seed=1)
@@ -228,7 +228,8 @@ class Setup:
             raise ValueError(
                 f"bounds[{k}]=({low[k]}, {high[k]}) are too close, or too large, for floating point: shift or rescale"
             )
-        return _frozen(bounds)
+        bounds.setflags(write=False)
+        return bounds
 
     def outside(self, x: Array) -> NoReturn:
         """The error for a start that is not in the domain."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from trimtab.types import Array, Integers, Memory, Value
 
@@ -50,3 +53,31 @@ class State(NamedTuple):
     """How many rounds brought no value: a number, or one per lane."""
     open: tuple[tuple[int, Look], ...]
     """Trials handed out ahead and not yet told (with max_pending > 1), each with its look."""
+
+
+def frozen(state: State) -> State:
+    """The state with arrays that nobody can change (they thaw when they are pickled)."""
+    _freeze(state)
+    return state
+
+
+def _freeze(part: Memory) -> None:
+    for x in part:
+        if isinstance(x, np.ndarray):
+            x.setflags(write=False)
+        elif isinstance(x, tuple):
+            _freeze(x)
+
+
+def take(state: State, lanes: NDArray[np.intp]) -> State:
+    """The state of some of the lanes, each as often as it is named: to try something out beside the run itself."""
+    return frozen(_taken(state, lanes))
+
+
+def _taken(part: Any, lanes: NDArray[np.intp]) -> Any:
+    if isinstance(part, np.ndarray):
+        return part[lanes]
+    if not isinstance(part, tuple):
+        return part
+    found = [_taken(x, lanes) for x in part]
+    return type(part)(*found) if hasattr(part, "_fields") else tuple(found)

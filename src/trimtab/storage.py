@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from trimtab.core import frozen, init
+from trimtab.core import init
 from trimtab.files import canonical, digest, pack_archive, parse, read_archive, write_atomically
 from trimtab.methods import Method
 from trimtab.registry import parts
 from trimtab.setup import LARGEST, Setup
-from trimtab.state import State
+from trimtab.state import State, frozen
 
 FORMAT = "trimtab.tuner"
 VERSION = 2
@@ -194,12 +194,12 @@ def _state(setup: Setup, saved: dict[str, Any], arrays: Arrays) -> State:
 def _alike(name: str, fresh: Any, saved: Any, arrays: Arrays, setup: Setup) -> Any:
     """The saved numbers in the types and shapes of fresh ones: finite, unless a fresh one is not, and > 0 if it is."""
     if isinstance(fresh, tuple):
-        named = hasattr(fresh, "_fields")
-        if len(saved) != len(fresh) or (named and set(saved) != set(fresh._fields)):
+        names: tuple[str, ...] | None = getattr(fresh, "_fields", None)
+        if len(saved) != len(fresh) or (names and set(saved) != set(names)):
             raise ValueError(f"the saved {name} does not fit {setup.method}: give the method that it was saved with")
-        pairs = [(f, saved[f]) for f in fresh._fields] if named else [(name, v) for v in saved]
+        pairs = [(f, saved[f]) for f in names] if names else [(name, v) for v in saved]
         found = [_alike(key, f, v, arrays, setup) for f, (key, v) in zip(fresh, pairs, strict=True)]
-        return type(fresh)(*found) if named else tuple(found)
+        return type(fresh)(*found) if names else tuple(found)
     if type(fresh) is int and not isinstance(saved, list | dict):
         return _count(saved, least=-1 if name in ("trial", "told") else 0)
     array = np.array(_unpack(saved, arrays))
@@ -222,5 +222,3 @@ def _count(number: Any, least: int = 0) -> int:
     if isinstance(number, bool) or not isinstance(number, int) or not least <= number < 2**63:
         raise ValueError(f"the saved round or trial {number!r} is not a whole number: restore the file from a copy")
     return number
-
-

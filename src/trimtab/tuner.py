@@ -16,7 +16,7 @@ from trimtab import core, storage
 from trimtab.domains import Domain, Everywhere
 from trimtab.methods import Method, auto
 from trimtab.setup import Setup
-from trimtab.state import State, Trial
+from trimtab.state import State, Trial, frozen
 from trimtab.types import Array, Integers
 
 SHARE = 0.05  # the default radius, as a share of the range (or of the size of x0)
@@ -40,6 +40,9 @@ class Tuner:
     >>> bool(abs(tuner.centre[0] - 0.6) < 0.1), bool(abs(tuner.centre[1] - 70) < 10)
     (True, True)
     """
+
+    setup: Setup
+    state: State
 
     def __init__(
         self,
@@ -144,7 +147,7 @@ class Tuner:
 
     def __setstate__(self, saved: tuple[Setup, State]) -> None:
         self.setup, state = saved
-        self.state = core.frozen(state)
+        self.state = frozen(state)
         self._kernel = core.build(self.setup)
         self._alone = self.setup.max_pending == 1
         self._lock = threading.Lock()

@@ -11,5 +11,5 @@ Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Value = float | Array
 """One number, or one per lane."""
-Memory = tuple[Any, ...]
-"""What a part remembers: a NamedTuple of values and arrays, or ()."""
+Memory = Any
+"""What a part remembers: () or a NamedTuple of values and arrays, whose names only that part knows."""

@@ -46,7 +46,7 @@ FEWER = {  # kind, dimension, rounds of LANES queries for each way
     ),
     "open intersection": (tt.Intersection(tt.Box(0, math.inf), tt.Halfspace([1, 2], 1.0)), 2, 20),
 }
-LAWS = (tt.Rademacher(), tt.Sphere(), tt.Paired(), tt.Echoed())
+LAWS = (tt.Rademacher(), tt.Sphere(), tt.Paired(), tt.Orthogonal())
 WAYS = [
     *itertools.product(("residual", "auto"), LAWS, ("erode", "scale")),
     *itertools.product(("auto",), (*LAWS, tt.Gaussian()), ("project",)),

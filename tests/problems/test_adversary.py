@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import trimtab as tt
-from trimtab.core import Setup, ask, init, tell
+from trimtab.core import ask, init, tell
 from trimtab.problems import Adversary
+from trimtab.setup import Setup
 
 
 def offsets_after_one_round(order: str, trials: int, *, delta: float = 0.1) -> tuple[np.ndarray, np.ndarray]:
@@ -86,7 +87,7 @@ def test_residual_feedback_survives_the_one_and_not_the_other():
         world = problem.world(3, trials)
         late = []
         for t in range(1000):
-            query = ask(setup, state)[:, None]
+            query = ask(setup, state).x[:, None]
             world.play(t, np.array(state.centre)[:, None], query)
             if t >= 800:
                 late.append(world.regret(t, np.array(state.centre)[:, None]))

@@ -11,12 +11,15 @@ LANES, DIM, RADIUS = 40_000, 4, 0.3
 
 def mean_slope(gradients, curvature, m, law):
     """Mean and standard error of ĝ over lanes, at a centre that stays, f_t(x) = ⟨b_t, x⟩ + ½xᵀAx."""
-    estimator, stream = tt.Covariance(m), Stream(law, (LANES, DIM), seed=8)
-    memory = estimator.start(np.full(LANES, np.nan), np.zeros((LANES, DIM)))
+    method = tt.Method(estimator=tt.Covariance(m), radius=RADIUS, step=1.0, directions=law)
+    setup, stream = tt.Setup(method, (LANES, DIM)), Stream(law, (LANES, DIM), seed=8)
+    state, bound = tt.init(setup, np.zeros((LANES, DIM))), method.estimator.bind(setup.frame)
     for t, b in enumerate(gradients):
         query = RADIUS * stream(t)
         value = query @ b + 0.5 * np.einsum("ij,jk,ik->i", query, curvature, query)
-        _, slope, memory = estimator.learn(memory, value, query, RADIUS * np.sqrt(DIM))
+        _, scale, vector, memory, _ = bound.learn(state, tt.Look(t, state.centre, 1.0), query, (value,))
+        state = state._replace(slope=memory, values=(value,))
+    slope = scale * vector
     return slope.mean(0), slope.std(0) / np.sqrt(LANES)
 
 

@@ -77,7 +77,7 @@ def test_paired_directions_estimate_a_mean_of_two_rounds(base, estimator):
     before, now = Quadratic(3, seed=1), Quadratic(3, seed=2)
     method = tt.Method(estimator=estimator, radius=0.3, step=STEP, directions=tt.Paired(base))
     samples, centres = estimates(method, [before, before, before, now], np.array([0.3, -0.2, 0.5]))
-    w = estimator.recall
+    w = 1.0 if estimator == tt.Residual() else 1 - estimator.beta  # the weight of −y_{t−1} in the contrast
     expected = (now.gradient(centres.mean(0)) + w * before.gradient(centres.mean(0))) / (1 + w)
     assert_mean(samples, expected)
 

@@ -1,16 +1,16 @@
-import pickle
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import trimtab as tt
-from trimtab.directions import BLOCK, Stream
+from trimtab.directions import Stream
+from trimtab.directions.rows import BLOCK
 
 LAWS = [
     *(tt.Gaussian(), tt.Sphere(), tt.Rademacher(), tt.Orthogonal()),
     *(tt.Paired(), tt.Paired(tt.Gaussian()), tt.Paired(tt.Sphere())),
-    *(tt.Echoed(), tt.Echoed(tt.Gaussian(), every=5)),
+    tt.Paired(tt.Orthogonal()),
 ]
 
 
@@ -41,12 +41,12 @@ def test_a_lane_is_the_same_alone_and_beside_others(law):
 @pytest.mark.parametrize("dim", [2, 70])
 def test_many_lanes_draw_in_chunks_and_get_the_same(law, dim, monkeypatch):
     whole = Stream(law, (5, dim), seed=5)
-    monkeypatch.setattr("trimtab.directions.CACHE", 5 * dim * 3)
+    monkeypatch.setattr("trimtab.directions.rows.CACHE", 5 * dim * 3)
     chunked = Stream(law, (5, dim), seed=5)
     order = [0, 1, 2, 3, 4, 10, 3, 200, 7, 8, 5000, 4999]
     for t in order:
         np.testing.assert_array_equal(chunked(t), whole(t))
-        assert chunked._block.size <= 5 * dim * 3
+        assert chunked._source.block.size <= 5 * dim * 3
 
 
 def test_seeds_lanes_and_rounds_differ():
@@ -80,9 +80,11 @@ def test_paired_rounds_mirror_each_other():
     assert tt.Gaussian().partner(3) is None
 
 
-def test_streams_survive_pickling():
-    stream = Stream(tt.Rademacher(), (5, 3), seed=9, lane=2)
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(stream))(17), stream(17))
+def test_lanes_may_look_along_the_directions_of_different_trials():
+    stream = Stream(tt.Orthogonal(), (4, 3), seed=9)
+    mixed = stream(np.array([7, 2, 7, 0])).copy()
+    for lane, trial in enumerate([7, 2, 7, 0]):
+        np.testing.assert_array_equal(mixed[lane], stream(trial)[lane])
 
 
 def test_threads_do_not_mix_up_directions():
@@ -132,13 +134,4 @@ def test_orthogonal_directions_need_memory_of_order_d():
     stream = Stream(tt.Orthogonal(), (10_000,), seed=0)
     for t in range(50):
         stream(t)
-    assert stream._block.size + stream._makings.size <= 5 * 10_000
-
-
-def test_echoes_repeat_the_round_before_and_nothing_else_does():
-    law = tt.Echoed(tt.Gaussian(), every=8, first=2)
-    stream = Stream(law, (3,), seed=2)
-    echoes = [t for t in range(1, 100) if np.array_equal(stream(t - 1).copy(), stream(t))]
-    assert echoes == [t for t in range(100) if law.echoes(t)] == [1, 3, 7, *range(15, 100, 8)]
-    with pytest.raises(ValueError, match="every=1"):
-        tt.Echoed(every=1)
+    assert stream._source.block.size + stream._source.block_parameters.size <= 5 * 10_000

@@ -1,4 +1,5 @@
 import copy
+import inspect
 import math
 import pickle
 
@@ -54,9 +55,9 @@ def test_the_class_delegates_to_the_pure_core():
     state = tt.init(setup, np.zeros(3))
     for _ in range(20):
         trial, query = tuner.ask(), tt.ask(setup, state)
-        np.testing.assert_array_equal(trial.x, query)
+        np.testing.assert_array_equal(trial.x, query.x)
         before = state
-        state = tt.tell(setup, state, bowl(query))
+        state = tt.tell(setup, state, bowl(query.x))
         assert before.round == state.round - 1
         tuner.tell(trial, bowl(trial.x))
     np.testing.assert_array_equal(tuner.centre, state.centre)
@@ -288,9 +289,9 @@ def test_bad_setups_are_named(arguments, error, words):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"radius": -0.1}, "radius=-0.1 is not a radius: it must be a finite number > 0"),
+        ({"radius": -0.1}, "radius=-0.1 must be a finite number > 0"),
         ({"radius": math.nan}, "radius=nan"),
-        ({"max_move": 0.0}, "max_move=0.0 allows no move"),
+        ({"max_move": 0.0}, "max_move=0.0 must be a finite number > 0, or None for no limit"),
         ({"margin": "wide"}, "margin='wide' is unknown"),
         ({"margin": "project"}, r"margin='project' moves queries, but Residual\(\) takes them to be at x \+ δu"),
     ],
@@ -321,7 +322,8 @@ def test_without_bounds_the_radius_is_a_guess_with_a_warning():
 
 @pytest.mark.parametrize("name", sorted(tt.methods))
 def test_lanes_equal_single_runs(name):
-    method = tt.auto(radius=0.1) if name == "auto" else tt.methods[name](radius=0.1, step=0.01)
+    needs_step = "step" in inspect.signature(tt.methods[name]).parameters
+    method = tt.methods[name](radius=0.1, **({"step": 0.01} if needs_step else {}))
     starts = np.linspace(-0.3, 0.3, 8).reshape(4, 2)
     many = tt.Tuner(starts, method, domain=tt.Box(-1, 1), seed=3)
     alone = [tt.Tuner(x, method, domain=tt.Box(-1, 1), seed=3, lane=k) for k, x in enumerate(starts)]
@@ -330,9 +332,9 @@ def test_lanes_equal_single_runs(name):
         values = np.sum((trial.x - 0.7) ** 2, axis=-1)
         many.tell(trial, values)
         for k, tuner in enumerate(alone):
-            np.testing.assert_allclose(tuner.ask().x, trial.x[k], rtol=0, atol=1e-15)
+            np.testing.assert_array_equal(tuner.ask().x, trial.x[k])
             tuner.tell(tuner.ask(), values[k])
-    np.testing.assert_allclose(many.centre, [t.centre for t in alone], rtol=0, atol=1e-14)
+    np.testing.assert_array_equal(many.centre, [t.centre for t in alone])
 
 
 @pytest.mark.parametrize("twin_of", [copy.copy, copy.deepcopy, lambda t: pickle.loads(pickle.dumps(t))])
@@ -397,11 +399,14 @@ def test_a_state_is_immutable_in_lanes_and_after_copies():
     for values in ([1.0, 2.0], [2.0, math.nan], [3.0, 1.0]):
         tuner.tell(tuner.ask(), values)
     for twin in (tuner, copy.deepcopy(tuner), pickle.loads(pickle.dumps(tuner)), tt.Tuner.from_json(tuner.to_json())):
-        for array in (twin.centre, twin.skipped, twin.state.last, *twin.state.memory, *twin.state.gain):
+        state = twin.state
+        arrays = [x for x in (*state, *state.last, *state.slope, *state.pace) if isinstance(x, np.ndarray)]
+        assert len(arrays) > 8
+        for array in (twin.centre, twin.skipped, *arrays):
             with pytest.raises(ValueError, match="read-only"):
                 array[0] = 9
         with pytest.raises(ValueError, match="read-only"):
-            twin.setup.direction(3)[0] = 9
+            twin.setup.frame.direction(3)[0] = 9
 
 
 def test_threads_share_a_tuner():

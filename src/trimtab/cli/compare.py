@@ -11,9 +11,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from trimtab.cli.console import app, err, out, progress_bar
+from trimtab.files import cache_folder
 from trimtab.lab import SUITES, Comparison, Verdict, compare, judge
 from trimtab.lab.drawing import draw_comparison, draw_verdict
-from trimtab.storage import cache_folder
 
 
 @app.command("compare", epilog="Example: trimtab compare lqr-v1 --methods residual,one-point,two-point --rounds 50")

@@ -12,8 +12,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from trimtab.cli.console import app, err, out, whole_bar
+from trimtab.files import cache_folder
 from trimtab.paper import reproduce
-from trimtab.storage import cache_folder
 
 COLOURS = {"holds": "blue", "partly": "yellow", "fails": "red"}
 

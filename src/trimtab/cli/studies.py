@@ -13,10 +13,10 @@ import typer
 from rich.table import Table
 
 from trimtab.cli.console import app, out
+from trimtab.files import write_atomically
 from trimtab.live.drawing import draw_study
 from trimtab.live.store import Event, Store
 from trimtab.live.study import Study
-from trimtab.storage import write_atomically
 
 StoreOption = Annotated[
     str, typer.Option("--store", envvar="TRIMTAB_STORE", help="A SQLite file, or postgresql://user@host/database.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -26,7 +26,7 @@ class Paired:
     ((2, 1.0), (2, -1.0), 1.0)
     """
 
-    base: Directions = Rademacher()
+    base: Directions = field(default_factory=Rademacher)
 
     def scale(self, dim: int) -> float:
         """That of the other law."""

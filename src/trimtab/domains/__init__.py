@@ -3,8 +3,8 @@
 from trimtab.domains.intersection import Intersection
 from trimtab.domains.polytope import Polytope
 from trimtab.domains.product import Product
-from trimtab.registry import part
 from trimtab.domains.sets import Ball, Box, Domain, Everywhere, Halfspace, Simplex
+from trimtab.registry import part
 
 __all__ = ["Ball", "Box", "Domain", "Everywhere", "Halfspace", "Intersection", "Polytope", "Product", "Simplex"]
 

@@ -36,8 +36,8 @@ class OneQuery:
 def along(frame: Frame, recall: float = 0.0) -> Along:
     """(state, look, contrast) → scale and vector of (scale/δ_t)·contrast·u.
 
-    recall is the weight of −y_{t−1} in the contrast: where that value was measured at −u (`Paired`) it tells of the same
-    gradient, and the estimate is divided by 1 + recall.
+    recall is the weight of −y_{t−1} in the contrast: where that value was measured at −u (`Paired`) it tells of the
+    same gradient, and the estimate is divided by 1 + recall.
     """
     gain, direction, partner = frame.scale / frame.radius, frame.direction, frame.partner
     where, ratio = frame.xp.where, frame.xp.ratio

@@ -21,7 +21,7 @@ SETTLED, SCALE, TREND = 5, 100.0, 64.0
 class Fit(NamedTuple):
     """What `Plane` remembers."""
 
-    count: Value
+    seen: Value
     square: Value
     level: Value
     trend: Value

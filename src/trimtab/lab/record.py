@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from trimtab.storage import pack_archive, read_archive, write_atomically
+from trimtab.files import pack_archive, read_archive, write_atomically
 
 Array = NDArray[np.float64]
 
@@ -166,7 +166,7 @@ class Record:
         """What `save` wrote under this path."""
         path = Path(path)
         file = path.with_name(path.name.removesuffix(".npz") + ".npz")
-        document, arrays = read_archive(file)
+        document, arrays = read_archive(file, compressed=True)
         if document.get("format") != FORMAT or document.get("version") != VERSION:
             raise ValueError(f"{file} is not a record that this trimtab can read: run it again")
         evidence = {name.removeprefix(EVIDENCE): arrays.pop(name) for name in list(arrays) if name.startswith(EVIDENCE)}

@@ -15,13 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab import core
-from trimtab.core import Setup, State
 from trimtab.domains import Box
 from trimtab.lab.evidence import Witness
 from trimtab.lab.record import Record
 from trimtab.methods import Method
 from trimtab.problems import Problem, World, make
 from trimtab.problems.base import whole
+from trimtab.setup import Setup
+from trimtab.state import State, take
 from trimtab.steps import Constant
 
 Array = NDArray[np.float64]
@@ -138,8 +139,8 @@ def _groups(methods: Mapping[str, Method | None]) -> list[dict[str, Method | Non
     """Methods that differ in a constant step alone go together, as lanes of one setup."""
     groups: dict[Any, dict[str, Method | None]] = {}
     for name, method in methods.items():
-        alike = method is not None and isinstance(method.step, Constant)
-        key = repr(replace(method, step=1.0)) if method is not None and alike else name
+        alike = method is not None and isinstance(method.step.constant, float)
+        key = repr(replace(method, step=Constant(1.0))) if method is not None and alike else name
         groups.setdefault((alike, key), {})[name] = method
     return list(groups.values())
 
@@ -159,8 +160,8 @@ class _Runner:
         if self.method is not None:
             method = self.method
             if len(members) > 1:
-                steps = [m.step.step for m in members.values() if m is not None]
-                method = replace(method, step=np.tile(steps, x0.shape[0]))
+                steps = np.array([m.step.constant for m in members.values() if m is not None], dtype=float)
+                method = replace(method, step=Constant(np.tile(steps, x0.shape[0])))
             x = np.repeat(x0, len(members), axis=0)
             self.setup = Setup(method, x.shape, domain=problem.domain, seed=seed, lane=first, copies=len(members))
             self.state = core.init(self.setup, x)
@@ -175,7 +176,7 @@ class _Runner:
         if self.method is None:
             return self.start[:, :, None]
         trials, members, dim = self.shape
-        return core.ask(self.setup, self.state).reshape(trials, members, -1, dim)
+        return core.ask(self.setup, self.state).x.reshape(trials, members, -1, dim)
 
     def needs(self) -> list[tuple[int, int]]:
         """The (lag, draw) of each query."""
@@ -221,26 +222,20 @@ class _Runner:
         )
         common = setup.home.project(common.copy())
         for k in range(members):
-            start = tuple(
-                np.repeat(np.reshape(m, (trials, members, *np.shape(m)[1:]))[:, k], resamples, axis=0)
-                for m in self.before.memory
-            )
+            rows = np.repeat(np.arange(trials) * members + k, resamples)
             before, now = (s.centre.reshape(self.shape)[:, k] for s in (self.before, self.state))
             for which, (earlier, later) in enumerate(((before, now), (common, common))):
-                state = State(t - 1, np.repeat(earlier, resamples, axis=0), start, (), self._last(t - 2), 0, ())
+                state = take(self.before, rows)._replace(centre=np.repeat(earlier, resamples, axis=0))
                 values = self._resampled(world, setup, state, resamples)
-                memory = core.learn(setup, state, values, t - 1)[2]
-                state = State(t, np.repeat(later, resamples, axis=0), memory, (), self._last(t - 1), 0, ())
+                told = np.stack(values, axis=-1) if len(values) > 1 else values[0]
+                state = core.tell(setup, state, told)._replace(centre=np.repeat(later, resamples, axis=0))
                 values = self._resampled(world, setup, state, resamples)
                 estimates = core.estimate(setup, state, values).reshape(trials, resamples, dim)
                 found[which, :, k] = estimates[:, :, of].var(axis=1, ddof=1).sum(-1)
         return found
 
-    def _last(self, t: int) -> Any:
-        return np.full(1, t)  # for all lanes: everything up to the round before was told
-
     def _resampled(self, world: World, setup: Setup, state: State, resamples: int) -> tuple[Array, ...]:
-        x = core.ask(setup, state).reshape(self.shape[0], resamples, -1, setup.dim)
+        x = core.ask(setup, state).x.reshape(self.shape[0], resamples, -1, setup.dim)
         values = []
         for k, (lag, draw) in enumerate(self.needs()):
             t, points = max(state.round - lag, 0), np.ascontiguousarray(x[:, :, k])
@@ -373,7 +368,7 @@ def hindsight(problem: Problem | str, *, rounds: int, trials: int, seed: int = 0
 def _about(
     problem: Problem, name: str, method: Method | None, seed: int, first: int, noise: str, threshold: float
 ) -> dict[str, Any]:
-    step = getattr(method.step, "step", None) if method else None
+    step = method.step.constant if method else None
     law = (method.directions or Setup(method, (problem.dim,), problem.domain).directions) if method else None
     return {
         "problem": problem.id,

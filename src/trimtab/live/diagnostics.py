@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.core import LARGEST
+from trimtab.setup import LARGEST
 
 Array = NDArray[np.float64]
 

@@ -13,12 +13,13 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from trimtab import core, storage
-from trimtab.core import Setup, State
 from trimtab.live.diagnostics import Diagnostics, Finding
 from trimtab.live.knobs import Knob, Knobs, Setting, rounding
 from trimtab.live.store import Event, NoStore, Saved, Store
 from trimtab.methods import Method
-from trimtab.tuner import Trial as Point
+from trimtab.setup import Setup
+from trimtab.state import State
+from trimtab.state import Trial as Point
 from trimtab.tuner import Tuner
 
 KEEP = 10_000
@@ -155,7 +156,7 @@ class Study:
         """The next trial; the same one until it is told or skipped."""
         with self._lock:
             if self._open is None:
-                query = core.ask(self.setup, self.state)
+                query = core.ask(self.setup, self.state).x
                 self._open = Trial(self.round, self.knobs.probe(query, self._draws, self.round))
             return Trial(self._open.id, dict(self._open.knobs))
 
@@ -230,7 +231,7 @@ class Study:
     def findings(self) -> dict[str, Finding]:
         """The diagnostics, with advice where it is wanted."""
         names = [knob.name for knob in self.knobs.all]
-        return self.diagnostics.findings(self.setup.probe, names, maximise=self.setup.maximise)
+        return self.diagnostics.findings(self.setup.probe_length, names, maximise=self.setup.maximise)
 
     def summary(self) -> dict[str, Any]:
         """What `trimtab list --json` says of the study."""
@@ -304,8 +305,8 @@ class Study:
 
     def _measured(self, value: float, state: State) -> Diagnostics:
         method = self.setup.method
-        cap = math.inf if method.max_move is None else method.max_move * self.setup.probe
-        near = 1e-9 + self.setup.radii[0] * min(self.setup.directions.reach(self.setup.dim)[0], 2.0)
+        cap = math.inf if method.max_move is None else method.max_move * self.setup.probe_length
+        near = 1e-9 + self.setup.method.radius * min(self.setup.directions.reach(self.setup.dim)[0], 2.0)
         sides = (state.centre >= 1 - near).astype(float) - (state.centre <= near)
         return self.diagnostics.after(value, state.centre - self.state.centre, cap, sides)
 

@@ -1,17 +1,16 @@
 """The ready-made methods, by name: `methods["residual"]`, `methods["auto"]`, ….
 
-A new one is one file in this folder: a constructor with `@method("its-name")` above it, and whatever parts of its own it
-needs, with `@part`. Nothing else has to be touched: the file is found here, and the decorators see to the registry, to
-saving, to the exports and to the contract tests.
+A new one is one file in this folder: a constructor with `@register("its-name")` above it, and whatever parts of its
+own it needs, with `@part`. Nothing else has to be touched: the file is found here, and the decorators see to the
+registry, to saving, to the exports and to the contract tests.
 """
 
 from importlib import import_module
 from pkgutil import iter_modules
 
 from trimtab.methods.auto import auto
-from trimtab.methods.method import Method
+from trimtab.methods.method import Method, exported, methods
 from trimtab.methods.paper import high_pass, modified_two_point, one_point, residual, still, two_point
-from trimtab.registry import methods
 
 for _module in iter_modules(__path__):
     import_module(f"{__name__}.{_module.name}")
@@ -19,6 +18,7 @@ for _module in iter_modules(__path__):
 __all__ = [
     "Method",
     "auto",
+    "exported",
     "high_pass",
     "methods",
     "modified_two_point",

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from trimtab.directions import Orthogonal
 from trimtab.estimators import Plane
-from trimtab.methods.method import Method
-from trimtab.registry import method
+from trimtab.methods.method import Method, register
 from trimtab.steps import Adaptive
 
 
-@method("auto")
+@register("auto")
 def auto(*, radius: float, narrowest: float = 0.03, widest: float = 2.0) -> Method:
     """No step size and no radius to be guessed well: what is played is kept cheap, and followed from one query a round.
 

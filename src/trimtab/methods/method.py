@@ -1,9 +1,10 @@
-"""A method is one choice in each place: directions, estimator, step, and how centres keep their distance from the edge."""
+"""A method is one choice in each place: directions, estimator, step, and how centres keep off the edge."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from trimtab.parts import Directions, Estimator, Step
 from trimtab.registry import part
@@ -77,3 +78,23 @@ class Method:
     def scale_free(self) -> bool:
         """Whether a·f + b, a > 0, has the same path as f."""
         return self.step.scale_free and (self.estimator.anchored or self.queries > 1)
+
+
+Constructor = TypeVar("Constructor", bound=Callable[..., Method])
+methods: dict[str, Callable[..., Method]] = {}
+"""Name → constructor, with `radius=` and, where it needs one, `step=`."""
+
+
+def register(name: str) -> Callable[[Constructor], Constructor]:
+    """Make a constructor known as `trimtab.methods[name]`."""
+
+    def add(constructor: Constructor) -> Constructor:
+        methods[name] = constructor
+        return constructor
+
+    return add
+
+
+def exported(name: str) -> Callable[..., Method] | None:
+    """The constructor whose name, written as an identifier, is this one."""
+    return methods.get(name.replace("_", "-"))

@@ -6,12 +6,11 @@ from functools import partial
 from typing import Any, Literal
 
 from trimtab.estimators import HighPass, ModifiedTwoPoint, OnePoint, Residual, Still, TwoPoint
-from trimtab.methods.method import Method
-from trimtab.registry import method
+from trimtab.methods.method import Method, register
 from trimtab.steps import StepLike
 
 
-@method("residual")
+@register("residual")
 def residual(*, radius: float, step: StepLike, **more: Any) -> Method:
     """Residual feedback (Eq. 3): one query per round, contrasted with the value of the round before.
 
@@ -23,7 +22,7 @@ def residual(*, radius: float, step: StepLike, **more: Any) -> Method:
     return Method(estimator=Residual(), radius=radius, step=step, **more)
 
 
-@method("one-point")
+@register("one-point")
 def one_point(*, radius: float, step: StepLike, **more: Any) -> Method:
     """Conventional one-point feedback (Eq. 2).
 
@@ -33,7 +32,7 @@ def one_point(*, radius: float, step: StepLike, **more: Any) -> Method:
     return Method(estimator=OnePoint(), radius=radius, step=step, **more)
 
 
-@method("two-point")
+@register("two-point")
 def two_point(
     *, radius: float, step: StepLike, form: Literal["symmetric", "forward"] = "symmetric", **more: Any
 ) -> Method:
@@ -45,10 +44,10 @@ def two_point(
     return Method(estimator=TwoPoint(form), radius=radius, step=step, **more)
 
 
-method("two-point-forward")(partial(two_point, form="forward"))
+register("two-point-forward")(partial(two_point, form="forward"))
 
 
-@method("modified-two-point")
+@register("modified-two-point")
 def modified_two_point(*, radius: float, step: StepLike, **more: Any) -> Method:
     """The biased modification of two-point feedback in Remark 2.5: to show its bias, not to be used.
 
@@ -58,7 +57,7 @@ def modified_two_point(*, radius: float, step: StepLike, **more: Any) -> Method:
     return Method(estimator=ModifiedTwoPoint(), radius=radius, step=step, **more)
 
 
-@method("high-pass")
+@register("high-pass")
 def high_pass(*, radius: float, step: StepLike, beta: float = 0.5, **more: Any) -> Method:
     """One query per round, contrasted with a running mean of the values before.
 
@@ -68,7 +67,7 @@ def high_pass(*, radius: float, step: StepLike, beta: float = 0.5, **more: Any) 
     return Method(estimator=HighPass(beta), radius=radius, step=step, **more)
 
 
-@method("still")
+@register("still")
 def still(*, radius: float = 1.0) -> Method:
     """Doing nothing: measures at the start and stays there. The radius is not used.
 

@@ -15,6 +15,7 @@ from trimtab import core, theory
 from trimtab.directions import Gaussian, Sphere
 from trimtab.domains import Ball, Box, Simplex
 from trimtab.estimators import ModifiedTwoPoint, Residual
+from trimtab.files import write_atomically
 from trimtab.lab import Record, run, simulate, tune
 from trimtab.lab.record import plain, quantiles
 from trimtab.lab.running import Progress
@@ -22,7 +23,7 @@ from trimtab.lab.sweeping import Cell
 from trimtab.lab.tuning import GRID, build, needs_step
 from trimtab.methods import Method, methods
 from trimtab.paper.experiments import COMMON, Experiment, Mode
-from trimtab.storage import write_atomically
+from trimtab.setup import Setup
 
 MAPPED = ("residual", "one-point", "two-point", "two-point-forward")
 MAPS = {"lqr-r1": ("lqr-v1", {}, 50), "lqr-r3-sigma-0.1": ("lqr-noisy-v1", {"sigma_w": 0.1}, 40)}
@@ -204,10 +205,10 @@ def _lemmas(cell: Cell) -> dict[str, Any]:
     found = {}
     for name, estimator in (("residual", Residual()), ("modified two-point", ModifiedTwoPoint())):
         method = Method(estimator=estimator, radius=radius, step=1e-300, directions=Gaussian())
-        setup = core.Setup(method, (lanes, dim), seed=cell["seed"] % 2**64)
+        setup = Setup(method, (lanes, dim), seed=cell["seed"] % 2**64)
         state = core.init(setup, np.tile(x, (lanes, 1)))
         for t in (0, 1):
-            query = core.ask(setup, state)
+            query = core.ask(setup, state).x
             parts = query[:, None] if query.ndim == 2 else query
             values = tuple(f(t - lag if t else 0, parts[:, k]) for k, lag in enumerate(estimator.lags))
             if t == 0:
@@ -293,10 +294,10 @@ def _feasible(cell: Cell) -> dict[str, Any]:
     rng = np.random.default_rng(cell["seed"])
     for domain, dim in ((Ball(1.0), 6), (Box([-1.0] * 4, [2.0] * 4), 4), (Simplex(), 5)):
         method = Method(estimator=Residual(), radius=0.05, step=1.0, directions=Sphere(), margin="scale")
-        setup = core.Setup(method, (200, dim), domain=domain, seed=cell["seed"] % 2**64)
+        setup = Setup(method, (200, dim), domain=domain, seed=cell["seed"] % 2**64)
         state = core.init(setup, np.full((200, dim), 1.0 / dim))
         for _ in range(max(10, cell["rounds"] // 200)):
-            query = core.ask(setup, state)
+            query = core.ask(setup, state).x
             outside += int((~np.asarray(domain.contains(query))).sum())
             asked += len(query)
             state = core.tell(setup, state, rng.standard_cauchy(200) * 10.0 ** rng.uniform(-3, 6))

@@ -7,9 +7,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from trimtab.files import write_atomically
 from trimtab.lab.drawing import colour_of
 from trimtab.paper.experiments import MODES, OPEN, SLIPS
-from trimtab.storage import write_atomically
 
 CAPTIONS = {
     "idea": "Left: a cost in two consecutive rounds; it can be measured once in each. One-point feedback builds on the"

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from trimtab.files import write_atomically
 from trimtab.lab import Record
 from trimtab.lab.sweeping import sweep
 from trimtab.paper.cells import cells, compute, load
@@ -17,7 +18,6 @@ from trimtab.paper.experiments import MODES, experiments
 from trimtab.paper.figures import draw
 from trimtab.paper.report import write_report
 from trimtab.paper.results import gather
-from trimtab.storage import write_atomically
 
 Report = Callable[[str, float], None]
 

@@ -32,10 +32,10 @@ import numpy as np
 from scipy.optimize import minimize
 
 from trimtab import randomness
+from trimtab.files import cache_folder, write_atomically
 from trimtab.problems import base, kernels
 from trimtab.problems.base import ONCE, Array, Path, Problem, World, number, register, whole
 from trimtab.randomness import DRIFT, Keyed
-from trimtab.storage import cache_folder, write_atomically
 
 
 @register("allocation-v1")

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from trimtab.arithmetic import TINY
-from trimtab.parts import Frame, Pacing, Sense
+from trimtab.parts import Frame, Pacing
 from trimtab.registry import part
-from trimtab.state import Look, State
 from trimtab.types import Array, Memory, Value
 
 LARGE = float(np.finfo(float).max)

@@ -17,7 +17,7 @@ from trimtab.validation import real
 class Rms(NamedTuple):
     """What `Normalised` remembers: how many contrasts it saw, and their running mean square."""
 
-    count: Value
+    contrasts: Value
     square: Value
 
 
@@ -48,9 +48,9 @@ class Normalised(FixedWidth):
         xp, unit, gain, least = frame.xp, frame.probe_length, self.gain / frame.dim**1.5, 1.0 / self.window
 
         def rate(state: State, look: Look, contrast: Value, sense: Sense | None) -> tuple[Value, Memory]:
-            count, square = state.pace
-            count, length = count + 1.0, unit * look.width
-            square = square + (contrast * contrast - square) * xp.maximum(1.0 / count, least)
-            return gain * length * length / xp.sqrt(xp.maximum(square, TINY)), Rms(count, square)
+            contrasts, square = state.pace
+            contrasts, length = contrasts + 1.0, unit * look.width
+            square = square + (contrast * contrast - square) * xp.maximum(1.0 / contrasts, least)
+            return gain * length * length / xp.sqrt(xp.maximum(square, TINY)), Rms(contrasts, square)
 
         return rate

@@ -54,7 +54,7 @@ class Power(_Scheduled):
 
     def at(self, trial: int) -> float:
         """η/(1 + t)^p."""
-        return self.step / (1 + trial) ** self.exponent
+        return float(self.step / (1 + trial) ** self.exponent)
 
 
 @dataclass(frozen=True)
