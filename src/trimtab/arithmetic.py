@@ -37,11 +37,6 @@ class Single:
         return float(np.exp(x))
 
     @staticmethod
-    def ratio(a: float, b: float) -> float:
-        """a/b, and 0 where b is 0."""
-        return a / b if b else 0.0
-
-    @staticmethod
     def dot(x: Array, y: Array) -> float:
         """⟨x, y⟩."""
         return float(x.dot(y))
@@ -78,12 +73,6 @@ class Lanes:
     """Many systems: values are arrays `(lanes,)`, vectors `(lanes, d)`."""
 
     any, sqrt, maximum, minimum, where, clip, exp = np.any, np.sqrt, np.maximum, np.minimum, np.where, np.clip, np.exp
-
-    @staticmethod
-    def ratio(a: Any, b: Any) -> Any:
-        """a/b in each lane, and 0 where b is 0."""
-        zero = np.equal(b, 0.0)
-        return np.where(zero, 0.0, a / np.where(zero, 1.0, b)) if zero.any() else a / b
 
     @staticmethod
     def dot(x: Array, y: Array) -> Array:

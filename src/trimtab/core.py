@@ -108,10 +108,10 @@ def build(setup: Setup) -> Kernel:
     next_look, learn = estimator.bind(frame)
     width_of, rate_of, settle = method.step.bind(frame)
     query_of, longest, single = _queries(setup, frame), setup.longest, setup.lanes is None and setup.queries == 1
-    one_at_a_time = setup.max_pending == 1
+    one_at_a_time, in_lanes = setup.max_pending == 1, setup.lanes is not None
     plain = longest / _largest_norm(setup)  # of a factor: shorter moves need no measuring
     outward = setup.outward if setup.bounds is not None else np.copy if estimator.located else None
-    latest: tuple[State | None, int, Look | None, Array] = (None, ORIGIN, None, np.empty(0))
+    latest: tuple[Any, ...] = (None, ORIGIN)  # state, id, look, query: tell comes after ask
 
     def look_of(state: State, id: int) -> Look:
         if state.open:
@@ -124,15 +124,8 @@ def build(setup: Setup) -> Kernel:
         nonlocal latest
         look = look_of(state, id)
         query = query_of(look)
-        latest = (state, id, look, query)  # tell comes after ask; where it is the user's, no part reads it
+        latest = (state, id, look, query)  # where it is also in the user's hands, no part reads it
         return make(Trial, (id, outward(query) if outward else query, look))
-
-    def asked(state: State, id: int) -> tuple[Look, Array]:
-        last, number, look, query = latest
-        if last is state and number == id and look is not None:
-            return look, query
-        look = look_of(state, id)
-        return look, query_of(look)
 
     def tell(state: State, id: int, told: Any) -> State:
         round, still_open = (id + 1, ()) if id == state[0] and one_at_a_time else _close(state, id)
@@ -141,11 +134,13 @@ def build(setup: Setup) -> Kernel:
         else:
             values = setup.read(told)
         if values is None:
-            skipped = state.skipped + 1
-            return state._replace(round=round, skipped=skipped, open=still_open)
-        look, query = asked(state, id)
+            return frozen(state._replace(round=round, skipped=state.skipped + 1, open=still_open))
+        asked = latest
+        if asked[0] is not state or asked[1] != id:
+            asked = (state, id, look := look_of(state, id), query_of(look))
+        look, query = asked[2], asked[3]
         contrast, scale, vector, slope, sense = learn(state, look, query, values)
-        failed = missing(values)
+        failed = missing(values) if in_lanes else False
         idle = failed | (contrast != contrast)
         if some_idle := some(idle):  # the first value only anchors
             contrast, scale = xp.where(idle, 0.0, contrast), xp.where(idle, 0.0, scale)
@@ -158,16 +153,15 @@ def build(setup: Setup) -> Kernel:
         pace = settle(pace, before, centre)
         new = make(State, (round, centre, slope, pace, look, values, id, state.skipped, still_open))
         if some_idle:
-            return frozen(_keep(xp, failed, idle, state, new))
+            new = _keep(xp, failed, idle, state, new)
+        if slope or pace or in_lanes:
+            return frozen(new)
         centre.setflags(write=False)
-        for x in slope + pace:
-            if x.__class__ is np.ndarray:
-                x.setflags(write=False)
         return new
 
     def estimate(state: State, id: int, values: tuple[Value, ...]) -> Array:
-        look, query = asked(state, id)
-        contrast, scale, vector, *_ = learn(state, look, query, values)
+        look = look_of(state, id)
+        contrast, scale, vector, *_ = learn(state, look, query_of(look), values)
         return np.asarray(xp.times(xp.where(contrast != contrast, math.nan, scale), vector))
 
     return Kernel(ask, tell, estimate)

@@ -151,6 +151,9 @@ class Step(Protocol):
 class Source(Protocol):
     """draw → the rows u of all lanes: what a law of directions makes of random numbers."""
 
+    held: tuple[int, Array]
+    """The first of the draws that are there already, and their rows."""
+
     def __call__(self, draw: int) -> Array:
         """`(d,)` or `(lanes, d)`, not to be written to."""
         ...

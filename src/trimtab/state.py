@@ -57,15 +57,17 @@ class State(NamedTuple):
 
 def frozen(state: State) -> State:
     """The state with arrays that nobody can change (they thaw when they are pickled)."""
-    _freeze(state)
+    state.centre.setflags(write=False)
+    _freeze((*state.slope, *state.pace, *state.last, *state.values, state.told, state.skipped))
     return state
 
 
 def _freeze(part: Memory) -> None:
     for x in part:
-        if isinstance(x, np.ndarray):
+        kind = x.__class__
+        if kind is np.ndarray:
             x.setflags(write=False)
-        elif isinstance(x, tuple):
+        elif kind is not float and isinstance(x, tuple):
             _freeze(x)
 
 

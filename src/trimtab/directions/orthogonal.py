@@ -64,7 +64,7 @@ class Frames:
         chunk = min(BLOCK // shape[-1], max(1, rows.CACHE // numbers))
         self.chunk = max(1, chunk, min(4 * BLOCK, rows.CACHE) // numbers)
         self.index, self.start, self.block = -1, 0, np.empty((0, *shape))
-        self.block_parameters = self.block
+        self.held, self.block_parameters = (0, self.block), self.block
 
     def __call__(self, draw: int) -> Array:
         """`(d,)` or `(lanes, d)`."""
@@ -79,6 +79,7 @@ class Frames:
             some = slice(self.start, self.start + self.chunk)
             self.block = self.cosines(order[..., some].T, signs, flips[..., some].T)
             self.block.setflags(write=False)
+            self.held = index * self.shape[-1] + self.start, self.block
         drawn: Array = self.block[row - self.start]
         return drawn
 

@@ -14,7 +14,7 @@ from trimtab.types import Array, Integers
 
 Fill = Callable[[np.random.Generator, Array], None]
 
-BLOCK = 4096  # numbers drawn in sequence for one lane: many rounds when d is small, one when it is large
+BLOCK = 8192  # numbers drawn in sequence for one lane: many rounds when d is small, one when it is large
 CACHE = 2**20  # numbers kept for all lanes, unless a single round needs more
 
 
@@ -50,6 +50,7 @@ class Rows:
         self.chunk = min(self.rows, max(1, CACHE // math.prod(shape)))
         self.keyed = Keyed(seed, DIRECTIONS)
         self.index, self.start, self.block = -1, 0, np.empty((0, *shape))
+        self.held = 0, self.block
         self.states = self.keyed.states(0)
 
     def __call__(self, draw: int) -> Array:
@@ -62,6 +63,7 @@ class Rows:
         while row >= self.start + len(self.block):
             self.start += len(self.block)
             self.block = self._next(min(self.chunk, self.rows - self.start))
+        self.held = index * self.rows + self.start, self.block
         drawn: Array = self.block[row - self.start]
         return drawn
 

@@ -37,8 +37,12 @@ class Stream:
         if isinstance(trial, np.ndarray):
             return self._mixed(trial)
         draw, sign = self._locate(trial)
-        with self._lock:
-            u = self._source(draw)
+        first, block = self._source.held
+        if 0 <= draw - first < len(block):
+            u = block[draw - first]
+        else:
+            with self._lock:
+                u = self._source(draw)
         if sign < 0 or self.copies > 1:
             u = np.repeat(sign * u, self.copies, axis=0) if self.copies > 1 else np.negative(u)
             u.setflags(write=False)

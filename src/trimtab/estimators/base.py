@@ -40,13 +40,13 @@ def along(frame: Frame, recall: float = 0.0) -> Along:
     same gradient, and the estimate is divided by 1 + recall.
     """
     gain, direction, partner = frame.scale / frame.radius, frame.direction, frame.partner
-    where, ratio = frame.xp.where, frame.xp.ratio
+    where = frame.xp.where
 
     def fresh(state: State, look: Look, contrast: Value) -> tuple[Value, Array]:
-        return ratio(gain, look.width) * contrast, direction(look.trial)
+        return gain / look.width * contrast, direction(look.trial)
 
     def paired(state: State, look: Look, contrast: Value) -> tuple[Value, Array]:
         both = where(state.told == partner(look.trial), 1.0 + recall, 1.0)
-        return ratio(gain, look.width) / both * contrast, direction(look.trial)
+        return gain / look.width / both * contrast, direction(look.trial)
 
     return fresh if partner(0) is None else paired

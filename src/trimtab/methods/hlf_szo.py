@@ -1,0 +1,76 @@
+"""HLF-SZO: residual feedback through a high-pass filter, its moves through a low-pass filter, which is momentum.
+
+Chen, Tang, Li, "Improve Single-Point Zeroth-Order Optimization Using High-Pass and Low-Pass Filters", ICML 2022.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from trimtab.estimators import HighPass
+from trimtab.methods.method import Method, register
+from trimtab.parts import Estimate, Estimation, Estimator, Frame
+from trimtab.registry import part
+from trimtab.state import Look, State
+from trimtab.steps import StepLike
+from trimtab.types import Array, Memory, Value
+from trimtab.validation import real
+
+
+class Filtered(NamedTuple):
+    """What `Momentum` remembers: what the estimator behind it does, and the filtered estimate."""
+
+    base: Memory
+    filtered: Array
+
+
+@part
+@dataclass(frozen=True)
+class Momentum:
+    """m_t = α·m_{t−1} + ĝ_t in place of ĝ_t: a low-pass filter behind another estimator, the heavy ball.
+
+    x_{t+1} − x_t = −η·ĝ_t + α·(x_t − x_{t−1}) where nothing is projected: a step η moves 1/(1 − α) times as far.
+    """
+
+    base: Estimator = field(default_factory=HighPass)
+    alpha: float = 0.9
+    unbiased: ClassVar[bool] = False
+    senses: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        real("alpha", self.alpha, 0, 1, below=True)
+
+    offsets = property(lambda self: self.base.offsets)
+    lags = property(lambda self: self.base.lags)
+    anchored = property(lambda self: self.base.anchored)
+    located = property(lambda self: self.base.located)
+
+    def start(self, frame: Frame, centre: Array) -> Memory:
+        """At rest."""
+        return Filtered(self.base.start(frame, centre), np.zeros_like(centre))
+
+    def bind(self, frame: Frame) -> Estimation:
+        """The contrast is the other's."""
+        look_of, base = self.base.bind(frame)
+        xp, alpha = frame.xp, self.alpha
+
+        def learn(state: State, look: Look, query: Array, values: tuple[Value, ...]) -> Estimate:
+            memory, filtered = state.slope
+            contrast, scale, vector, memory, _ = base(state._replace(slope=memory), look, query, values)
+            slope = xp.axpy(xp.where(contrast != contrast, 0.0, scale), vector, alpha * filtered)
+            return contrast, 1.0, slope, Filtered(memory, slope), None
+
+        return Estimation(look_of, learn)
+
+
+@register("hlf-szo")
+def hlf_szo(*, radius: float, step: StepLike, beta: float = 0.5, alpha: float = 0.9, **more: Any) -> Method:
+    """High-pass filtered values (β), low-pass filtered moves (α).
+
+    >>> hlf_szo(radius=0.05, step=3e-3).estimator
+    Momentum(base=HighPass(beta=0.5), alpha=0.9)
+    """
+    return Method(estimator=Momentum(HighPass(beta), alpha), radius=radius, step=step, **more)
