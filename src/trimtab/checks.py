@@ -282,14 +282,14 @@ class Spy:
 
     def bind(self, frame: Frame) -> Estimation:
         """The other's functions, watched."""
-        look, learn = self.estimator.bind(frame)
+        look, learn, longest = self.estimator.bind(frame)
 
         def watched(state: State, look: Look, query: Array, values: tuple[Value, ...]) -> Estimate:
             self.learnt = query
             found: Estimate = learn(state, look, query, values)
             return found
 
-        return Estimation(look, watched)
+        return Estimation(look, watched, longest)
 
 
 def check_scale_free(make: Make, *, dim: int, queries: int) -> None:

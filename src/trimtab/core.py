@@ -105,11 +105,11 @@ def build(setup: Setup) -> Kernel:
     method, frame, project = setup.method, setup.frame, setup.home.project
     xp, estimator = frame.xp, method.estimator
     axpy, missing, some = xp.axpy, xp.failed, xp.any
-    next_look, learn = estimator.bind(frame)
+    next_look, learn, longest_vector = estimator.bind(frame)
     width_of, rate_of, settle = method.step.bind(frame)
     query_of, longest, single = _queries(setup, frame), setup.longest, setup.lanes is None and setup.queries == 1
     one_at_a_time, in_lanes = setup.max_pending == 1, setup.lanes is not None
-    plain = longest / _largest_norm(setup)  # of a factor: shorter moves need no measuring
+    plain = longest / longest_vector  # of a factor: shorter moves need no measuring
     outward = setup.outward if setup.bounds is not None else np.copy if estimator.located else None
     latest: tuple[Any, ...] = (None, ORIGIN)  # state, id, look, query: tell comes after ask
 
@@ -185,13 +185,6 @@ def _queries(setup: Setup, frame: Frame) -> Callable[[Look], Array]:
         return query
     project = setup.home.project
     return lambda look: project(query(look))
-
-
-def _largest_norm(setup: Setup) -> float:
-    """Of the vector an estimator gives: that of u, whose normals NumPy draws below 14; else it has to be measured."""
-    if setup.method.estimator.located:
-        return math.inf
-    return min(setup.directions.reach(setup.dim)[1], 14.0 * math.sqrt(setup.dim))
 
 
 def _close(state: State, id: int) -> tuple[int, tuple[tuple[int, Look], ...]]:

@@ -6,6 +6,7 @@ functions in which nothing is left to decide. What it remembers is a NamedTuple 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
@@ -26,6 +27,8 @@ class Frame(NamedTuple):
     """δ·rms‖u‖: δ√d for Gaussian and Rademacher directions, δ for the unit sphere."""
     scale: float
     """The number s with s·E[u uᵀ] = I."""
+    longest: float
+    """The largest ‖u‖; for normals, which NumPy draws below 14, more than can occur."""
     direction: Callable[[int | Integers], Array]
     """trial → u."""
     partner: Callable[[int | Integers], int | Integers | None]
@@ -61,6 +64,8 @@ class Estimation(NamedTuple):
     """(state, id, width) → where trial `id` looks from; `fresh_look` for most."""
     learn: Callable[[State, Look, Array, tuple[Value, ...]], Estimate]
     """(state, look, query, values) → what the values tell; `query` in scaled coordinates."""
+    longest: float = math.inf
+    """The largest length of the vector it gives, where that is known; it is measured in every round where it is not."""
 
 
 class Estimator(Protocol):

@@ -123,6 +123,7 @@ class Setup:
             radius=self.method.radius,
             probe_length=self.probe_length,
             scale=law.scale(self.dim),
+            longest=min(law.reach(self.dim)[1], 14.0 * math.sqrt(self.dim)),
             direction=stream if flat else lambda trial: self.domain.flatten(stream(trial)),
             partner=law.partner,
             zero=0.0 if self.lanes is None else _frozen(np.zeros(self.lanes)),

@@ -15,6 +15,8 @@ from trimtab.parts import Frame
 from trimtab.state import Look, State
 from trimtab.types import Array, Memory, Value
 
+STEEPEST = 1e145  # of a slope, where values are as large as they may be: its square is still a number
+
 Along = Callable[[State, Look, Value], tuple[Value, Array]]
 
 

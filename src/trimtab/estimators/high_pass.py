@@ -50,4 +50,4 @@ class HighPass(OneQuery):
             scale, vector = slope(state, look, contrast)
             return contrast, scale, vector, Mean(mean), None
 
-        return Estimation(fresh_look, learn)
+        return Estimation(fresh_look, learn, frame.longest)

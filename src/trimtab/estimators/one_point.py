@@ -27,4 +27,4 @@ class OnePoint(OneQuery):
             scale, vector = slope(state, look, values[0])
             return values[0], scale, vector, (), None
 
-        return Estimation(fresh_look, learn)
+        return Estimation(fresh_look, learn, frame.longest)

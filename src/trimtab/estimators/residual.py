@@ -29,4 +29,4 @@ class Residual(OneQuery):
             scale, vector = slope(state, look, contrast)
             return contrast, scale, vector, (), None
 
-        return Estimation(fresh_look, learn)
+        return Estimation(fresh_look, learn, frame.longest)

@@ -26,7 +26,7 @@ class _TwoQueries(OneQuery):
             scale, vector = slope(state, look, contrast)
             return contrast, scale, vector, (), None
 
-        return Estimation(fresh_look, learn)
+        return Estimation(fresh_look, learn, frame.longest)
 
 
 @part

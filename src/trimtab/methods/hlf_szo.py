@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from trimtab.estimators import HighPass
+from trimtab.estimators.base import STEEPEST
 from trimtab.methods.method import Method, register
 from trimtab.parts import Estimate, Estimation, Estimator, Frame
 from trimtab.registry import part
@@ -54,13 +55,14 @@ class Momentum:
 
     def bind(self, frame: Frame) -> Estimation:
         """The contrast is the other's."""
-        look_of, base = self.base.bind(frame)
+        look_of, base, _ = self.base.bind(frame)
         xp, alpha = frame.xp, self.alpha
 
         def learn(state: State, look: Look, query: Array, values: tuple[Value, ...]) -> Estimate:
             memory, filtered = state.slope
             contrast, scale, vector, memory, _ = base(state._replace(slope=memory), look, query, values)
             slope = xp.axpy(xp.where(contrast != contrast, 0.0, scale), vector, alpha * filtered)
+            np.clip(slope, -STEEPEST, STEEPEST, out=slope)
             return contrast, 1.0, slope, Filtered(memory, slope), None
 
         return Estimation(look_of, learn)

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from trimtab.estimators.base import STEEPEST
 from trimtab.methods.method import Method, register
 from trimtab.parts import Estimate, Estimation, Frame, fresh_look
 from trimtab.registry import part
@@ -67,7 +68,7 @@ class LeastSquares:
             if full.any():
                 rises, steps = y[..., :-1] - y[..., -1:], p[..., :-1, :] - query[..., None, :]
                 fit = np.matmul(np.linalg.pinv(np.where(full[..., None, None], steps, 0.0)), rises[..., None])[..., 0]
-                slope = np.where(full[..., None], fit, slope)
+                slope = np.where(full[..., None], np.clip(fit, -STEEPEST, STEEPEST), slope)
             return contrast, 1.0, slope, History(y, p), None
 
         return Estimation(fresh_look, learn)
