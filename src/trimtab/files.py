@@ -6,9 +6,7 @@ import hashlib
 import io
 import json
 import os
-import secrets
 import stat
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +54,7 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
     mode = path.stat().st_mode if path.exists() else None
     if mode is not None and not stat.S_ISREG(mode):
         raise ValueError(f"{path} is not an ordinary file: choose another name")
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
+    temporary = path.with_name(f".{path.name}.{os.urandom(6).hex()}.tmp")
     try:
         with open(temporary, "xb") as file:
             if mode is not None and os.name == "posix":
@@ -87,6 +85,8 @@ def pack_archive(document: dict[str, Any], arrays: dict[str, Any], *, compressed
 
 def read_archive(path: str | os.PathLike[str], *, compressed: bool = False) -> tuple[Any, dict[str, Any]]:
     """The document and the arrays that `pack_archive` packed; what was not compressed must not inflate."""
+    import zipfile  # here, as in NumPy: it brings all compressors along
+
     data = Path(path).read_bytes()
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:

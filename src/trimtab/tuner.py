@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import operator
 import os
-import secrets
 import threading
 import warnings
+from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trimtab import core, storage
+from trimtab import core
 from trimtab.domains import Domain, Everywhere
 from trimtab.methods import Method, auto
 from trimtab.setup import Setup
@@ -72,7 +73,7 @@ class Tuner:
             x.shape,
             domain=Everywhere() if domain is None else domain,
             bounds=bounds,
-            seed=secrets.randbits(63) if seed is None else seed,
+            seed=int.from_bytes(os.urandom(8)) >> 1 if seed is None else seed,
             lane=lane,
             maximise=maximise,
             max_pending=max_pending,
@@ -120,21 +121,21 @@ class Tuner:
 
     def to_json(self) -> str:
         """Setup and state, exact, for humans."""
-        return storage.to_json(self.setup, self.state)
+        return _storage().to_json(self.setup, self.state)
 
     @classmethod
     def from_json(cls, text: str, *, method: Method | None = None) -> Tuner:
         """The tuner that `to_json` wrote; `method` replaces one that could not be written (a schedule)."""
-        return cls._of(*storage.from_json(text, method=method))
+        return cls._of(*_storage().from_json(text, method=method))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """One file, written atomically: JSON if its name ends with .json, else compact binary (for large d)."""
-        storage.save(path, self.setup, self.state)
+        _storage().save(path, self.setup, self.state)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, method: Method | None = None) -> Tuner:
         """The tuner that `save` wrote."""
-        return cls._of(*storage.load(path, method=method))
+        return cls._of(*_storage().load(path, method=method))
 
     @classmethod
     def _of(cls, setup: Setup, state: State) -> Tuner:
@@ -156,6 +157,11 @@ class Tuner:
         return (
             f"<Tuner round={self.round} centre={np.array2string(self.centre, threshold=6)} method={self.setup.method}>"
         )
+
+
+def _storage() -> ModuleType:
+    """Imported when something is saved or loaded: files and JSON are not what a tuner starts with."""
+    return import_module("trimtab.storage")
 
 
 def _id(trial: Any) -> int:

@@ -5,15 +5,16 @@ own it needs, with `@part`. Nothing else has to be touched: the file is found he
 registry, to saving, to the exports and to the contract tests.
 """
 
+import os
 from importlib import import_module
-from pkgutil import iter_modules
 
 from trimtab.methods.auto import auto
 from trimtab.methods.method import Method, exported, methods
 from trimtab.methods.paper import high_pass, modified_two_point, one_point, residual, still, two_point
 
-for _module in iter_modules(__path__):
-    import_module(f"{__name__}.{_module.name}")
+for _file in sorted(os.listdir(__path__[0])):
+    if _file.endswith(".py") and _file != "__init__.py":
+        import_module(f"{__name__}.{_file.removesuffix('.py')}")
 
 __all__ = [
     "Method",
