@@ -1,8 +1,9 @@
-"""What a round costs: ask + tell of residual feedback against the floor, `auto` against residual, and other libraries.
+"""What a round costs: ask + tell of `auto` and of residual feedback against the floor, and other libraries.
 
 The floor is what no such method can avoid: d standard normals (SFC64, the fastest generator of NumPy) and one daxpy.
 All contestants of one dimension run interleaved in one process; each figure is the best of many short repetitions,
-so that other users of the machine do not count. Run it with `make bench`, or
+so that other users of the machine do not count. Many systems in lanes, the import and the memory are measured beside
+it. Run it with `make bench`, or
 
     python benchmarks/overhead.py [--quick] [--json FILE]
 """
@@ -12,6 +13,8 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import os
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -24,10 +27,13 @@ from scipy.linalg.blas import daxpy
 
 import trimtab as tt
 
-LIMITS = {10: 8.0, 576: 2.5, 10**4: 1.6, 10**6: 1.6}
-AUTO_LIMITS = {576: 3.0, 10**4: 2.0}  # times residual
-RADEMACHER_LIMIT = 0.8  # at d = 10^6
-PEERS = {"cmaes SepCMA": 2.0, "nevergrad OnePlusOne": 20.0}  # times slower, at least, at d = 10
+RESIDUAL = {10: 5.5, 576: 2.2, 10**4: 1.35, 10**6: 1.3}  # times the floor
+AUTO = {10: 18.0}  # times the floor
+AUTO_TO_RESIDUAL = {576: 2.3, 10**4: 1.15}
+RADEMACHER = {10**6: 0.8}
+PEERS = {"cmaes SepCMA": 2.0, "nevergrad OnePlusOne": 20.0}  # times slower than residual, at least, at d = 10
+LANES = {(200, 10): {"residual": 15.0, "auto": 15.0}, (950, 36): {"residual": 40.0, "auto": 40.0}}  # times one system
+IMPORT = 1.5  # times `import numpy`
 
 
 def floor(d: int) -> Callable[[], None]:
@@ -107,19 +113,51 @@ def memory(rounds: int) -> tuple[float, float]:
     return sizes[0], sizes[1]
 
 
+def lanes(count: int, d: int, method: tt.Method) -> Callable[[], None]:
+    tuner = tt.Tuner(np.zeros((count, d)), method, seed=0)
+    values = itertools.cycle(np.random.default_rng(0).standard_normal((64, count)))
+
+    def round() -> None:
+        tuner.tell(tuner.ask(), next(values))
+
+    return round
+
+
+def imports() -> float:
+    """CPU time of `import trimtab` with numpy, divided by that of numpy alone: the best of several fresh processes."""
+    code = "import time; t = time.process_time(); import {}; print(time.process_time() - t)"
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+
+    def seconds(name: str) -> float:
+        command = [sys.executable, "-c", code.format(name)]
+        return float(subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout)
+
+    times = [(seconds("numpy"), seconds("trimtab")) for _ in range(8)]
+    return min(t for _, t in times) / min(n for n, _ in times)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="fewer repetitions and rounds")
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     options = parser.parse_args()
     repetitions = 15 if options.quick else 60
+    failures: list[str] = []
 
-    print(f"trimtab {tt.__version__}, numpy {np.__version__}; ask + tell of one round, times the floor in brackets\n")
-    print(f"{'d':>8} {'floor':>12} {'residual':>20} {'limit':>6} {'Rademacher':>20} {'limit':>6} {'auto/residual':>22}")
-    rows, failures = [], []
-    for d, limit in LIMITS.items():
+    def judge(what: str, times: float, limit: float | None, least: bool = False) -> str:
+        if limit is None:
+            return f"{times:5.2f}x        "
+        if (times < limit) if least else (times > limit):
+            failures.append(f"{what}: {times:.2f}x, limit {limit}x")
+        return f"{times:5.2f}x ({'>' if least else '<'} {limit:g}) "
+
+    print(f"trimtab {tt.__version__}, numpy {np.__version__}; ask + tell of one round, times the floor\n")
+    print(f"{'d':>8} {'floor':>12} {'auto':>15} {'residual':>15} {'auto/residual':>15} {'Rademacher':>15}")
+    rows = []
+    for d in RESIDUAL:
         contestants = {
             "floor": floor(d),
+            "auto": tuner(d, tt.auto(radius=0.05)),
             "residual": tuner(d, residual(tt.Gaussian())),
             "Rademacher": tuner(d, residual(tt.Rademacher())),
         }
@@ -127,39 +165,40 @@ def main() -> int:
             contestants |= {"cmaes SepCMA": sepcma(d), "nevergrad OnePlusOne": oneplusone(d)}
         seconds = best(contestants, max(2, int(2e4 / (d + 80))), repetitions)
         ratio = {name: s / seconds["floor"] for name, s in seconds.items()}
-        signs, own = RADEMACHER_LIMIT if d == 10**6 else None, AUTO_LIMITS.get(d)
-        pair = {"auto": tuner(d, tt.auto(radius=0.05)), "residual": tuner(d, residual(tt.Gaussian()))}
-        own_seconds = best(pair, max(2, int(2e4 / (d + 80))), repetitions)
-        seconds["auto"], times = own_seconds["auto"], own_seconds["auto"] / own_seconds["residual"]
         print(
-            f"{d:>8} {_time(seconds['floor'])} {_time(seconds['residual'])} ({ratio['residual']:4.2f}x) {limit:>5}x"
-            f" {_time(seconds['Rademacher'])} ({ratio['Rademacher']:4.2f}x) {f'{signs}x' if signs else '':>6}"
-            f" {_time(seconds['auto'])} ({times:4.2f}x) {f'{own}x' if own else ''}"
-        )
-        failures += [f"auto at d={d}: {times:.2f}x residual"] if own and times > own else []
-        failures += [f"residual at d={d}: {ratio['residual']:.2f}x the floor"] if ratio["residual"] > limit else []
-        failures += (
-            [f"Rademacher at d={d}: {ratio['Rademacher']:.2f}x"] if signs and ratio["Rademacher"] > signs else []
+            f"{d:>8} {_time(seconds['floor'])}",
+            judge(f"auto at d={d}", ratio["auto"], AUTO.get(d)),
+            judge(f"residual at d={d}", ratio["residual"], RESIDUAL[d]),
+            judge(f"auto/residual at d={d}", seconds["auto"] / seconds["residual"], AUTO_TO_RESIDUAL.get(d)),
+            judge(f"Rademacher at d={d}", ratio["Rademacher"], RADEMACHER.get(d)),
         )
         rows.append({"d": d, "seconds": seconds, "times_floor": ratio})
 
-    print("\nBeside other libraries, at d = 10, per evaluation:")
+    print("\nBeside other libraries, at d = 10, per evaluation, times residual feedback:")
     for name, least in PEERS.items():
         times = rows[0]["seconds"][name] / rows[0]["seconds"]["residual"]
-        package = name.split()[0]
-        print(f"  {name} ({version(package)}): {_time(rows[0]['seconds'][name]).strip()}, {times:.1f}x trimtab's")
-        failures += [f"{name} only {times:.1f}x slower"] if times < least else []
+        print(f"  {name} ({version(name.split()[0])}): {judge(name, times, least, least=True)}")
 
+    print("\nMany systems at once, times a round of one alone:")
+    methods = {"auto": tt.auto(radius=0.05), "residual": residual(tt.Gaussian())}
+    for (count, d), limits in LANES.items():
+        alone = {name: tuner(d, method) for name, method in methods.items()}
+        together = {f"{name} in lanes": lanes(count, d, method) for name, method in methods.items()}
+        seconds = best({**alone, **together}, 20, repetitions)
+        times = {name: seconds[f"{name} in lanes"] / seconds[name] for name in methods}
+        told = (f"{name} {judge(f'{name} in {count} lanes', times[name], limits[name])}" for name in methods)
+        print(f"  {count} x {d}: {' '.join(told)}")
+        rows.append({"lanes": count, "d": d, "seconds": seconds})
+
+    imported = imports()
+    print(f"\nimport trimtab: {judge('import', imported, IMPORT)} times import numpy (CPU)")
     rounds = 10**5 if options.quick else 10**6
     before, after = memory(rounds)
-    print(
-        f"\nResident memory at d = 10: {before:.1f} MB after {rounds // 10:,} rounds, {after:.1f} MB after {rounds:,}"
-    )
+    print(f"Resident memory at d = 10: {before:.1f} MB after {rounds // 10:,} rounds, {after:.1f} MB after {rounds:,}")
     failures += [f"memory grew by {after - before:.1f} MB"] if after - before > 1 else []
     if options.json:
-        options.json.write_text(
-            json.dumps({"rows": rows, "memory_mb": [before, after], "failures": failures}, indent=1)
-        )
+        figures = {"rows": rows, "import": imported, "memory_mb": [before, after], "failures": failures}
+        options.json.write_text(json.dumps(figures, indent=1))
     print("\nAll within limits." if not failures else "\nBEYOND LIMITS: " + "; ".join(failures))
     return bool(failures)
 
