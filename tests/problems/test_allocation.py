@@ -6,8 +6,9 @@ import pytest
 pytest.importorskip("numba")
 import numba
 
-from trimtab.problems import allocation, check_problem, kernels, make
+from trimtab.problems import allocation, check_problem, make
 from trimtab.problems.allocation import Allocation, PerAgentAllocation
+from trimtab.problems.kernels import allocation as kernels
 from trimtab.randomness import NOISE, Keyed
 
 # Statistical tests compare means with a normal law: |z| > 5.6 happens by chance in 2e-8 of all cases, and no test looks

@@ -32,10 +32,14 @@ import numpy as np
 from scipy.optimize import minimize
 
 from trimtab import randomness
-from trimtab.problems import base, kernels
+from trimtab.problems import base
 from trimtab.problems.base import ONCE, Array, Path, Problem, World, number, register, whole
+from trimtab.problems.kernels import allocation as kernels
+from trimtab.problems.kernels import compiling, matrices
+from trimtab.problems.kernels.compiling import threads, writable
 from trimtab.randomness import DRIFT, Keyed
 from trimtab.storage import cache_folder, write_atomically
+from trimtab.types import Integers
 
 
 @register("allocation-v1")
@@ -132,11 +136,11 @@ class Allocation(Problem):
         return slice(int(start), int(stop))
 
     @cached_property
-    def _heads(self) -> kernels.Integers:
+    def _heads(self) -> Integers:
         return np.array([j for i in range(self.agents) for j in self.neighbours(i)], dtype=np.int64)
 
     @cached_property
-    def _firsts(self) -> kernels.Integers:
+    def _firsts(self) -> Integers:
         return np.cumsum([0, *(len(self.neighbours(i)) for i in range(self.agents))], dtype=np.int64)
 
     @cached_property
@@ -177,7 +181,7 @@ class AllocationWorld(World):
 
     def zeta(self, round: int) -> Array:
         """ζ_{i,t}: `(trials, agents)`."""
-        return kernels.writable(np.broadcast_to(self._path(round), (self.trials, self.problem.agents)))
+        return writable(np.broadcast_to(self._path(round), (self.trials, self.problem.agents)))
 
     @cached_property
     def demand(self) -> Array:
@@ -267,7 +271,7 @@ class AllocationWorld(World):
 
         steps = self.problem.offline_steps
         # Several threads would fight for the cores with those of SciPy's linear algebra, and be four times slower.
-        with kernels.threads(1):
+        with threads(1):
             found = minimize(
                 value_and_slope,
                 np.zeros(self.problem.dim),
@@ -280,7 +284,7 @@ class AllocationWorld(World):
     def _rollouts(self, x: Array, demand: Array, zeta: Array) -> Array:
         p = self.problem
         law = p._firsts, p._heads, float(p.stock), float(p.gamma)
-        with kernels.threads(x.shape[1] * demand.size // 25_000):
+        with threads(x.shape[1] * demand.size // 25_000):
             scores = kernels.per_edge(self._edges(x, len(demand)), p._basis)
             return kernels.allocation_rollouts(scores, demand, zeta, *law)
 
@@ -288,7 +292,7 @@ class AllocationWorld(World):
         """The mean over the paths, `(trials, k)`, and its gradient, `(trials, k, d)`."""
         p = self.problem
         law = p._firsts, p._heads, float(p.stock), float(p.gamma)
-        with kernels.threads(x.shape[1] * demand.size // 10_000):
+        with threads(x.shape[1] * demand.size // 10_000):
             scores = kernels.per_edge(self._edges(x, len(demand)), p._basis)
             costs, slopes = kernels.allocation_gradients(scores, demand, zeta, *law)
             back = kernels.per_edge(slopes.mean(axis=2), np.ascontiguousarray(p._basis.T))
@@ -298,7 +302,7 @@ class AllocationWorld(World):
         p = self.problem
         if x.ndim != 3 or x.shape[0] != trials or x.shape[2] != p.dim:
             raise ValueError(f"x of shape {x.shape} does not fit: give (trials, k, d) = ({trials}, k, {p.dim})")
-        return kernels.writable(x).reshape(trials, x.shape[1], p.actions, len(self.problem.centres) ** 2)
+        return writable(x).reshape(trials, x.shape[1], p.actions, len(self.problem.centres) ** 2)
 
 
 def _mean(costs: Array) -> Array:
@@ -310,7 +314,8 @@ def _mean(costs: Array) -> Array:
 @cache
 def _code() -> str:
     """A hash of the sources that an offline optimum depends on."""
-    sources = (__file__, base.__file__, kernels.__file__, randomness.__file__)
+    modules = (base, compiling, kernels, matrices, randomness)
+    sources = (__file__, *(str(module.__file__) for module in modules))
     return hashlib.sha256(b"\0".join(File(source).read_bytes() for source in sources)).hexdigest()
 
 

@@ -26,7 +26,9 @@ from typing import Any
 import numpy as np
 
 from trimtab.problems.base import ONCE, Array, Path, Problem, World, number, register, whole
-from trimtab.problems.kernels import lqr_gradients, lqr_rollouts, lqr_values, riccati, threads, writable
+from trimtab.problems.kernels.compiling import threads, writable
+from trimtab.problems.kernels.lqr import lqr_gradients, lqr_rollouts, lqr_values
+from trimtab.problems.kernels.riccati import riccati
 
 Weight = float | Sequence[Sequence[float]]
 
