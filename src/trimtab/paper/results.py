@@ -8,14 +8,13 @@ from importlib import metadata
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import trimtab.problems as problems
 from trimtab.lab import Record
 from trimtab.lab.record import plain, quantiles
 from trimtab.paper.experiments import Experiment, Mode
+from trimtab.types import Array
 
-Array = NDArray[np.float64]
 FORMAT = 1
 
 

@@ -23,7 +23,9 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from trimtab.problems.base import Array, Problem, World, number, register, whole
+from trimtab.problems.base import Problem, World, register
+from trimtab.types import Array
+from trimtab.validation import real, whole
 
 Order = Literal["before", "after"]
 
@@ -58,10 +60,10 @@ class Adversary(Problem):
     def __post_init__(self) -> None:
         whole("dim", self.dim, 1)
         whole("rounds", self.rounds, 1)
-        number("power", self.power)
-        number("distance", self.distance)
-        number("scale", self.scale, above=True)
-        number("radius", self.radius, above=True)
+        real("power", self.power, 0)
+        real("distance", self.distance, 0)
+        real("scale", self.scale, 0, above=True)
+        real("radius", self.radius, 0, above=True)
         if self.order not in get_args(Order):
             raise ValueError(f"order={self.order!r} is not known: choose 'before' or 'after'")
 

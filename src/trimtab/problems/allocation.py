@@ -33,13 +33,14 @@ from scipy.optimize import minimize
 
 from trimtab import randomness
 from trimtab.problems import base
-from trimtab.problems.base import ONCE, Array, Path, Problem, World, number, register, whole
+from trimtab.problems.base import ONCE, Path, Problem, World, register
 from trimtab.problems.kernels import allocation as kernels
 from trimtab.problems.kernels import compiling, matrices
 from trimtab.problems.kernels.compiling import threads, writable
 from trimtab.randomness import DRIFT, Keyed
 from trimtab.storage import cache_folder, write_atomically
-from trimtab.types import Integers
+from trimtab.types import Array, Integers
+from trimtab.validation import real, whole
 
 
 @register("allocation-v1")
@@ -95,11 +96,10 @@ class Allocation(Problem):
                 raise ValueError(f"{name}={getattr(self, name)} is odd, and noise comes in pairs: give an even number")
         if self.network is not None:
             whole("network", self.network, 0)
-        number("stock", self.stock, -math.inf)
-        number("noise", self.noise)
-        number("radius", self.radius, above=True)
-        if number("gamma", self.gamma, above=True) > 1:
-            raise ValueError(f"gamma={self.gamma!r} does not discount: choose 0 < gamma <= 1")
+        real("stock", self.stock)
+        real("noise", self.noise, 0)
+        real("radius", self.radius, 0, above=True)
+        real("gamma", self.gamma, 0, 1, above=True)
         for name in ("amplitude", "frequency", "zeta_range"):
             low, high = getattr(self, name)
             if not -math.inf < low <= high < math.inf:
@@ -107,7 +107,7 @@ class Allocation(Problem):
         low, high = self.zeta_range
         if not 0 <= low <= 1 <= high:
             raise ValueError(f"zeta_range={self.zeta_range!r} must contain the first value, 1, and nothing negative")
-        if number("zeta_step", self.zeta_step) > high - low:
+        if real("zeta_step", self.zeta_step, 0) > high - low:
             raise ValueError(
                 f"zeta_step={self.zeta_step!r} jumps across zeta_range={self.zeta_range!r}: choose a smaller"
             )

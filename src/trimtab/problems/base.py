@@ -15,12 +15,13 @@ from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from trimtab.domains import Domain, Everywhere
 from trimtab.randomness import DRIFT, NOISE, Keyed
+from trimtab.types import Array
+from trimtab.validation import whole
 
-Array = NDArray[np.float64]
 S = TypeVar("S")
 
 ONCE = 2**63
@@ -37,9 +38,7 @@ class World(ABC):
     """Whether what is played changes the objective: then every method needs a world of its own."""
 
     def __init__(self, seed: int, trials: int, first: int = 0) -> None:
-        self.seed = whole("seed", seed, 0)
-        if self.seed >= 2**64:
-            raise ValueError(f"seed={seed} is too large: it must be below 2**64")
+        self.seed = whole("seed", seed, 0, 2**64)
         self.trials = whole("trials", trials, 1)
         self.first = whole("first", first, 0)
 
@@ -197,24 +196,6 @@ def reflect(x: Array, low: float, high: float) -> Array:
     span = high - low
     folded: Array = high - np.abs((x - low) % (2.0 * span) - span)
     return np.where((x < low) | (x > high), folded, x)
-
-
-def whole(name: str, value: Any, least: int) -> int:
-    """The value, if it is a whole number and large enough."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ValueError(f"{name}={value!r} must be a whole number, at least {least}")
-    return int(value)
-
-
-def number(name: str, value: Any, least: float = 0.0, *, above: bool = False) -> float:
-    """The value, if it is a finite number and large enough (`above`: larger than the least)."""
-    try:
-        fits = math.isfinite(value) and (value > least if above else value >= least)
-    except TypeError:
-        fits = False
-    if not fits:
-        raise ValueError(f"{name}={value!r} must be a finite number, {'above' if above else 'at least'} {least:g}")
-    return float(value)
 
 
 registry: dict[str, Callable[..., Problem]] = {}

@@ -9,8 +9,10 @@ from functools import cached_property
 import numpy as np
 
 from trimtab.domains import Box, Domain
-from trimtab.problems.base import Array, Problem, number, register
+from trimtab.problems.base import Problem, register
 from trimtab.problems.moving import Drift, Lipschitz, Moving, MovingWorld, SmoothLipschitz
+from trimtab.types import Array
+from trimtab.validation import real
 
 
 @register("quadratic-v1")
@@ -31,7 +33,7 @@ class Quadratic(Moving):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        number("condition", self.condition, 1.0)
+        real("condition", self.condition, 1)
 
     @cached_property
     def curvatures(self) -> Array:
@@ -65,7 +67,7 @@ class Corner(Quadratic):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        number("size", self.size, above=True)
+        real("size", self.size, 0, above=True)
         if self.rotate:
             raise ValueError("rotate=True turns the landscape but not the box: its optimum would not be known")
 
@@ -112,7 +114,7 @@ class Walk(Problem):
     radius: float = 0.1
 
     def __post_init__(self) -> None:
-        number("std", self.std)
+        real("std", self.std, 0)
         _ = self._quadratic
 
     @cached_property

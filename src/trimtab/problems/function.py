@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trimtab.domains import Domain, Everywhere
-from trimtab.problems.base import Array, Problem, World, number, whole
+from trimtab.problems.base import Problem, World
+from trimtab.types import Array
+from trimtab.validation import real, whole
 
 
 def from_function(
@@ -50,11 +52,11 @@ def from_function(
         x0=start,
         dim=start.size,
         rounds=whole("rounds", rounds, 1),
-        radius=number("radius", radius, above=True),
+        radius=real("radius", radius, 0, above=True),
         where=where,
         least=optimum,
         best=optimiser,
-        noise=number("noise", noise),
+        noise=real("noise", noise, 0),
         vectorised=vectorised,
         id=id,
     )

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from trimtab.domains import Box, Domain
-from trimtab.problems.base import ONCE, Array, Path, Problem, World, number, reflect, register, whole
+from trimtab.problems.base import ONCE, Path, Problem, World, reflect, register
 from trimtab.problems.moving import Moving, SmoothLipschitz
+from trimtab.types import Array
+from trimtab.validation import real, whole
 
 
 @register("rosenbrock-v1")
@@ -36,7 +38,7 @@ class Rosenbrock(Moving):
     def __post_init__(self) -> None:
         super().__post_init__()
         whole("dim", self.dim, 2)
-        number("steepness", self.steepness, above=True)
+        real("steepness", self.steepness, 0, above=True)
 
     def height(self, z: Array) -> Array:
         bend = z[..., 1:] - z[..., :-1] ** 2
@@ -116,9 +118,9 @@ class Peaks(Problem):
         for name in ("dim", "peaks", "every", "rounds"):
             whole(name, getattr(self, name), 1)
         for name in ("shift", "correlation", "height_step", "width_step", "noise"):
-            number(name, getattr(self, name))
-        number("size", self.size, above=True)
-        number("radius", self.radius, above=True)
+            real(name, getattr(self, name), 0)
+        real("size", self.size, 0, above=True)
+        real("radius", self.radius, 0, above=True)
         if self.correlation > 1:
             raise ValueError(f"correlation={self.correlation} is not between 0 (new direction) and 1 (the same)")
 

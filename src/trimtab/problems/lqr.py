@@ -25,10 +25,12 @@ from typing import Any
 
 import numpy as np
 
-from trimtab.problems.base import ONCE, Array, Path, Problem, World, number, register, whole
+from trimtab.problems.base import ONCE, Path, Problem, World, register
 from trimtab.problems.kernels.compiling import threads, writable
 from trimtab.problems.kernels.lqr import lqr_gradients, lqr_rollouts, lqr_values
 from trimtab.problems.kernels.riccati import riccati
+from trimtab.types import Array
+from trimtab.validation import real, whole
 
 Weight = float | Sequence[Sequence[float]]
 
@@ -81,10 +83,9 @@ class LQR(Problem):
         for name in ("n_x", "n_u", "horizon", "rounds"):
             whole(name, getattr(self, name), 1)
         for name in ("drift", "initial_std", "gain_std", "sigma_w"):
-            number(name, getattr(self, name))
-        number("radius", self.radius, above=True)
-        if number("gamma", self.gamma, above=True) > 1:
-            raise ValueError(f"gamma={self.gamma!r} does not discount: choose 0 < gamma <= 1")
+            real(name, getattr(self, name), 0)
+        real("radius", self.radius, 0, above=True)
+        real("gamma", self.gamma, 0, 1, above=True)
         low, high = self.drift_range
         if not -np.inf < low <= high < np.inf:
             raise ValueError(f"drift_range={self.drift_range!r} is no interval: choose two finite numbers, low <= high")

@@ -17,7 +17,9 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from trimtab.problems.base import ONCE, Array, Path, Problem, World, directions, number, whole
+from trimtab.problems.base import ONCE, Path, Problem, World, directions
+from trimtab.types import Array
+from trimtab.validation import real, whole
 
 Drift = Literal["none", "walk", "line", "jumps"]
 
@@ -46,9 +48,9 @@ class Moving(Problem):
         whole("dim", self.dim, 1)
         whole("every", self.every, 1)
         whole("rounds", self.rounds, 1)
-        number("radius", self.radius, above=True)
+        real("radius", self.radius, 0, above=True)
         for name in ("speed", "offset", "noise", "distance"):
-            number(name, getattr(self, name))
+            real(name, getattr(self, name), 0)
         if self.drift not in get_args(Drift):
             raise ValueError(f"drift={self.drift!r} is not known: choose one of {', '.join(get_args(Drift))}")
 
@@ -87,7 +89,7 @@ class Lipschitz(Moving):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        number("scale", self.scale, above=True)
+        real("scale", self.scale, 0, above=True)
 
     @property
     def lipschitz(self) -> float:
@@ -102,7 +104,7 @@ class SmoothLipschitz(Lipschitz):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        number("width", self.width, above=True)
+        real("width", self.width, 0, above=True)
 
     @property
     def smoothness(self) -> float:

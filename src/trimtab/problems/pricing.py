@@ -18,7 +18,9 @@ from functools import cached_property
 import numpy as np
 
 from trimtab.domains import Box, Domain
-from trimtab.problems.base import ONCE, Array, Path, Problem, World, number, reflect, register, whole
+from trimtab.problems.base import ONCE, Path, Problem, World, reflect, register
+from trimtab.types import Array
+from trimtab.validation import real, whole
 
 
 @register("pricing-v1")
@@ -63,9 +65,9 @@ class Pricing(Problem):
         whole("dim", self.dim, 1)
         whole("rounds", self.rounds, 1)
         for name in ("drift", "patience_drift", "season", "noise"):
-            number(name, getattr(self, name))
+            real(name, getattr(self, name), 0)
         for name in ("customers", "band", "period", "radius"):
-            number(name, getattr(self, name), above=True)
+            real(name, getattr(self, name), 0, above=True)
 
     @cached_property
     def unit_costs(self) -> Array:

@@ -18,14 +18,14 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from trimtab.lab import Record, run
 from trimtab.methods import Method, auto
 from trimtab.problems import Problem, make
 from trimtab.theory.moments import Law, contraction, perturbation
+from trimtab.types import Array
 
-Array = NDArray[np.float64]
 Verdict = Literal["holds", "doubtful", "fails", "not seen"]
 
 LEVEL = 0.95

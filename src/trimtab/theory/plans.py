@@ -30,7 +30,8 @@ from typing import Any, Literal
 from trimtab.directions import Gaussian, Sphere
 from trimtab.estimators import Residual
 from trimtab.methods import Method
-from trimtab.theory.moments import contraction, gradient_gap, positive, smoothing_gap
+from trimtab.theory.moments import contraction, gradient_gap, smoothing_gap
+from trimtab.validation import real, whole
 
 Setting = Literal["deterministic", "stochastic", "adversarial"]
 ROOT8 = 2.0 * math.sqrt(2.0)
@@ -129,9 +130,9 @@ class Plan:
                 f" rounds (here α={self.contraction:.3g}, ξ={self.shrinkage:.3g})"
             )
         if variation is not None:
-            positive("variation", variation, zero=True)
+            real("variation", variation, 0)
         if first_moment is not None:
-            positive("first_moment", first_moment, zero=True)
+            real("first_moment", first_moment, 0)
         terms = (
             self._convex(variation, distance, first_moment, tight)
             if self.convex
@@ -152,7 +153,7 @@ class Plan:
                     "the bound needs distance=R, how far the best fixed point may be from the start;"
                     " the step and radius were chosen without it"
                 )
-            reach = positive("distance", distance)
+            reach = real("distance", distance, 0, above=True)
         law: Literal["gaussian", "sphere"] = "sphere" if self.feasible else "gaussian"
         lift, spread = (float(d * d), float(d * d)) if self.feasible else (float(d), (d + 4.0) ** 2)
         # The paper: η for (η/2)·2, and, for the two terms that grow with T, once more 2 (valid, loose).
@@ -187,8 +188,8 @@ class Plan:
             if variation is None:
                 raise ValueError("the bound needs squared=W̃_T, or variation=V_f, which gives W̃_T = T·V_f²")
             squared = horizon * variation**2
-        positive("gap", gap, zero=True)
-        positive("squared", squared, zero=True)
+        real("gap", gap, 0)
+        real("squared", squared, 0)
         descended = math.sqrt(d) * l0 / radius if self.smoothness is None else self.smoothness
         twice = 1.0 if self.smoothness is None else 2.0  # ‖∇f‖² ≤ 2‖∇f_δ‖² + 2‖∇f − ∇f_δ‖²
         run = twice * descended * step / (2.0 * (1.0 - self.contraction)) if tight else twice * descended * step
@@ -222,7 +223,7 @@ def convex_lipschitz(
     {'distance': 4472, 'first round': 1, 'probing': 7012, 'smoothing': 6325, 'drift': 45}
     """
     dim, horizon, l0 = _checked(dim, horizon, lipschitz)
-    r = 1.0 if distance is None else positive("distance", distance)
+    r = 1.0 if distance is None else real("distance", distance, 0, above=True)
     start, length = ("L₀", "√(dR)") if distance is not None else ("L₀R²", "√d")
     costs = f"{start} + L₀^{{1−q}} + L₀^{{2q−1}}V_f²" if exponent else f"{start} + V_f²/L₀"
     return _plan(
@@ -252,7 +253,7 @@ def convex_smooth(
 ) -> Plan:
     """Theorem 3.4: convex, L₀-Lipschitz, L₁-smooth. The static regret grows like T^{2/3}."""
     dim, horizon, l0 = _checked(dim, horizon, lipschitz)
-    r = 1.0 if distance is None else positive("distance", distance)
+    r = 1.0 if distance is None else real("distance", distance, 0, above=True)
     return _plan(
         "Theorem 3.4",
         dim,
@@ -266,7 +267,7 @@ def convex_smooth(
         regret=STATIC,
         convex=True,
         distance=distance,
-        smoothness=positive("smoothness", smoothness),
+        smoothness=real("smoothness", smoothness, 0, above=True),
     )
 
 
@@ -278,7 +279,7 @@ def nonconvex_lipschitz(
     accuracy: ε_f, how far the smoothed cost may be from the cost.
     """
     dim, horizon, l0 = _checked(dim, horizon, lipschitz)
-    e = positive("accuracy", accuracy)
+    e = real("accuracy", accuracy, 0, above=True)
     return _plan(
         "Theorem 4.2",
         dim,
@@ -315,7 +316,7 @@ def nonconvex_smooth(
         order="O(d^{4/3}L₀·W_T·T^{1/2} + d^{4/3}(L₁/L₀)·W̃_T)",
         regret="Σ E‖∇f_t(x_t)‖², the squared slope",
         convex=False,
-        smoothness=positive("smoothness", smoothness),
+        smoothness=real("smoothness", smoothness, 0, above=True),
     )
 
 
@@ -339,7 +340,7 @@ def convex_lipschitz_feasible(
     (0.141, 0.141)
     """
     dim, horizon, l0 = _checked(dim, horizon, lipschitz)
-    r, big = positive("inner_radius", inner_radius), positive("outer_radius", outer_radius)
+    r, big = real("inner_radius", inner_radius, 0, above=True), real("outer_radius", outer_radius, 0, above=True)
     if r > big:
         raise ValueError(f"inner_radius={r:g} is larger than outer_radius={big:g}: the inner ball lies in the domain")
     radius = math.sqrt(big * dim) * l0**-exponent * horizon**-0.25
@@ -386,11 +387,8 @@ VANISHING = "W̃_T grows more slowly than T: with a steady drift, this theorem p
 STATIC = "static regret: the total cost above that of the best fixed point"
 
 
-def _checked(dim: Any, horizon: Any, lipschitz: Any) -> tuple[int, int, float]:
-    for name, value in (("dim", dim), ("horizon", horizon)):
-        if isinstance(value, bool) or value != int(value) or value < 1:
-            raise ValueError(f"{name}={value!r} must be a whole number, at least 1")
-    return int(dim), int(horizon), positive("lipschitz", lipschitz)
+def _checked(dim: int, horizon: int, lipschitz: float) -> tuple[int, int, float]:
+    return whole("dim", dim, 1), whole("horizon", horizon, 1), real("lipschitz", lipschitz, 0, above=True)
 
 
 def _nearby(distance: float | None) -> str:
