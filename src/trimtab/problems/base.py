@@ -23,6 +23,7 @@ from trimtab.types import Array
 from trimtab.validation import whole
 
 S = TypeVar("S")
+Factory = TypeVar("Factory", bound=Callable[..., "Problem"])
 
 ONCE = 2**63
 """Drift is drawn under the number of its round; what is drawn once per trial takes the numbers from here on."""
@@ -201,10 +202,10 @@ def reflect(x: Array, low: float, high: float) -> Array:
 registry: dict[str, Callable[..., Problem]] = {}
 
 
-def register(id: str) -> Callable[[Any], Any]:
+def register(id: str) -> Callable[[Factory], Factory]:
     """Class or function decorator: `make(id, **parameters)` calls it."""
 
-    def add(factory: Any) -> Any:
+    def add(factory: Factory) -> Factory:
         registry[id] = factory
         return factory
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import SupportsFloat
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,9 +14,12 @@ from trimtab.problems.base import Problem, World
 from trimtab.types import Array
 from trimtab.validation import real, whole
 
+Values = SupportsFloat | ArrayLike
+"""What a function gives: a number, or with `vectorised` one per point."""
+
 
 def from_function(
-    f: Callable[[int, Array], Any],
+    f: Callable[[int, Array], Values],
     *,
     x0: ArrayLike,
     rounds: int = 1000,
@@ -66,7 +69,7 @@ def from_function(
 class Function(Problem):
     """What `from_function` makes."""
 
-    f: Callable[[int, Array], Any]
+    f: Callable[[int, Array], Values]
     x0: Array = field(repr=False)
     dim: int
     rounds: int
@@ -122,9 +125,9 @@ class FunctionWorld(World):
         return None if best is None else np.tile(np.asarray(best, dtype=float), (self.trials, 1))
 
 
-def _number(value: Any) -> float:
+def _number(value: Values) -> float:
     try:
-        return float(value)
+        return float(value)  # type: ignore[arg-type]  # if not, it raises what is caught
     except (TypeError, ValueError):
         raise TypeError(f"f returned {value!r}, not a number: return a float") from None
 

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -237,7 +236,7 @@ def _matrix(weight: Weight, size: int) -> Array:
     return matrix * np.eye(size) if matrix.ndim == 0 else matrix
 
 
-def _weight(name: str, value: Any, size: int, definite: bool) -> Weight:
+def _weight(name: str, value: object, size: int, definite: bool) -> Weight:
     """The value as a float or as rows of floats (which can be compared and hashed), if it weighs `size` numbers."""
     try:
         given: Array = np.asarray(value, dtype=float)

@@ -25,12 +25,12 @@ import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from trimtab.directions import Gaussian, Sphere
 from trimtab.estimators import Residual
 from trimtab.methods import Method
-from trimtab.theory.moments import contraction, gradient_gap, smoothing_gap
+from trimtab.theory.moments import Law, contraction, gradient_gap, smoothing_gap
 from trimtab.validation import real, whole
 
 Setting = Literal["deterministic", "stochastic", "adversarial"]
@@ -154,7 +154,7 @@ class Plan:
                     " the step and radius were chosen without it"
                 )
             reach = real("distance", distance, 0, above=True)
-        law: Literal["gaussian", "sphere"] = "sphere" if self.feasible else "gaussian"
+        law: Law = "sphere" if self.feasible else "gaussian"
         lift, spread = (float(d * d), float(d * d)) if self.feasible else (float(d), (d + 4.0) ** 2)
         # The paper: η for (η/2)·2, and, for the two terms that grow with T, once more 2 (valid, loose).
         start, run = (step / (2.0 * (1.0 - self.contraction)),) * 2 if tight else (step, 2.0 * step)
@@ -429,11 +429,17 @@ def _plan(
     step: float,
     radius: float,
     least: float,
+    assumptions: tuple[str, ...],
+    order: str,
+    regret: str,
+    convex: bool,
     shrinkage: float = 0.0,
-    **rest: Any,
+    smoothness: float | None = None,
+    distance: float | None = None,
+    inner_radius: float | None = None,
+    outer_radius: float | None = None,
 ) -> Plan:
-    law: Literal["gaussian", "sphere"] = "sphere" if "inner_radius" in rest else "gaussian"
-    alpha = contraction(dim=dim, lipschitz=lipschitz, step=step, radius=radius, law=law)
+    law: Law = "gaussian" if inner_radius is None else "sphere"
     least_horizon = max(1, math.ceil(round(least, 9)))
     if horizon < least_horizon:
         warnings.warn(
@@ -449,7 +455,14 @@ def _plan(
         step=step,
         radius=radius,
         shrinkage=shrinkage,
-        contraction=alpha,
+        contraction=contraction(dim=dim, lipschitz=lipschitz, step=step, radius=radius, law=law),
         least_horizon=least_horizon,
-        **rest,
+        assumptions=assumptions,
+        order=order,
+        regret=regret,
+        convex=convex,
+        smoothness=smoothness,
+        distance=distance,
+        inner_radius=inner_radius,
+        outer_radius=outer_radius,
     )
