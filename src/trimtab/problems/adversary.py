@@ -69,20 +69,25 @@ class Adversary(Problem):
 
     @property
     def lipschitz(self) -> float:
+        """L₀: the slope is L₀·‖x‖/√(1 + ‖x‖²)."""
         return self.scale
 
     @property
     def smoothness(self) -> float:
+        """L₁ = L₀: the curvature is largest at 0."""
         return self.scale
 
     @property
     def variation(self) -> float:
+        """V_f: all of it is the opponent's doing."""
         return self.power
 
     def start(self, seed: int, trials: int, first: int = 0) -> Array:
+        """(1, …, 1), at the given distance from the optimum 0."""
         return np.full((trials, self.dim), self.distance / math.sqrt(self.dim))
 
     def world(self, seed: int, trials: int, first: int = 0) -> AdversaryWorld:
+        """An opponent for each trial, which waits for round 0."""
         return AdversaryWorld(self, seed, trials, first)
 
 
@@ -102,6 +107,7 @@ class AdversaryWorld(World):
         self._probes: list[tuple[Array, Array]] = []  # x_t and x_t + δu_t of the last two rounds
 
     def play(self, round: int, centre: Array, query: Array) -> None:
+        """The opponent answers: b_t = b_{t−1} ± V_f by what it may know of this round."""
         last = len(self._offsets) - 1
         if round not in (0, max(last, 0), last + 1):
             raise ValueError(f"round {round} cannot be played: the opponent waits for round {last + 1}, play in order")
@@ -140,13 +146,16 @@ class AdversaryWorld(World):
         return self._offsets[round].copy()
 
     def cost(self, round: int, x: Array) -> Array:
+        """L₀·(√(1 + ‖x‖²) − 1) + b_t."""
         height: Array = self._height(x) + self.optimum(round)[:, None]
         return height
 
     def optimiser(self, round: int) -> Array:
+        """0, whatever the opponent does."""
         return np.zeros((self.trials, self.problem.dim))
 
     def gradient(self, round: int, x: Array) -> Array:
+        """L₀·x/√(1 + ‖x‖²)."""
         slope: Array = self.problem.scale * x / np.sqrt(1.0 + (x * x).sum(-1, keepdims=True))
         return slope
 

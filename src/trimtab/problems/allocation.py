@@ -118,10 +118,12 @@ class Allocation(Problem):
 
     @property
     def agents(self) -> int:
+        """One for each place of the grid."""
         return self.rows * self.columns
 
     @property
     def actions(self) -> int:
+        """The edges of the grid, each in both directions, and a "keep" for each agent."""
         return len(self._heads)
 
     def neighbours(self, agent: int) -> tuple[int, ...]:
@@ -150,9 +152,11 @@ class Allocation(Problem):
         return np.stack([np.ones(m.size), -2 * m, -2 * d, m**2 + d**2], axis=1)
 
     def start(self, seed: int, trials: int, first: int = 0) -> Array:
+        """θ = 0: every agent sends as much to each of its neighbours as it keeps."""
         return np.zeros((trials, self.dim))
 
     def world(self, seed: int, trials: int, first: int = 0) -> AllocationWorld:
+        """The walk of ζ in each trial, on one network for all of them or one for each."""
         return AllocationWorld(self, seed, trials, first)
 
 
@@ -222,6 +226,7 @@ class AllocationWorld(World):
         return _mean(self._rollouts(x, self._common, self.zeta(round)))
 
     def measure(self, round: int, x: Array, draw: int = 0) -> Array:
+        """J_t under one fresh path of noise in the demand, the same for all points of a trial."""
         zeta, noise = self.zeta(round), np.empty(self.demand.shape)
         for trial, rng in enumerate(self._noise_keys.generators(round | draw << 40, self.first, self.trials)):
             rng.standard_normal(out=noise[trial])

@@ -158,6 +158,7 @@ class Path(Generic[S]):
         self._recent = {0: self._start}
 
     def __call__(self, round: int) -> S:
+        """s_t, by as many steps as it takes from the last state that is kept."""
         if round in self._recent:
             return self._recent[round]
         if round < 0:

@@ -83,12 +83,15 @@ class Function(Problem):
 
     @property
     def domain(self) -> Domain:
+        """Everywhere, unless another was given."""
         return self.where
 
     def start(self, seed: int, trials: int, first: int = 0) -> Array:
+        """x0, in every trial."""
         return np.tile(self.x0, (trials, 1))
 
     def world(self, seed: int, trials: int, first: int = 0) -> FunctionWorld:
+        """The function, with the noise of these trials."""
         return FunctionWorld(self, seed, trials, first)
 
 
@@ -100,6 +103,7 @@ class FunctionWorld(World):
         self.problem = problem
 
     def cost(self, round: int, x: Array) -> Array:
+        """f(t, x), point by point, or all at once if f is vectorised."""
         points = np.array(x, dtype=float)  # a copy: what f does to it stays here
         if not self.problem.vectorised:
             values = [_number(self.problem.f(round, point)) for point in points.reshape(-1, points.shape[-1])]
@@ -114,13 +118,16 @@ class FunctionWorld(World):
 
     @property
     def sigma(self) -> float:
+        """The noise that was asked for."""
         return self.problem.noise
 
     def optimum(self, round: int) -> Array:
+        """What was given as `optimum`, for this round."""
         least = self.problem.least(round) if callable(self.problem.least) else self.problem.least
         return np.full(self.trials, np.nan if least is None else float(least))
 
     def optimiser(self, round: int) -> Array | None:
+        """What was given as `optimiser`, for this round."""
         best = self.problem.best(round) if callable(self.problem.best) else self.problem.best
         return None if best is None else np.tile(np.asarray(best, dtype=float), (self.trials, 1))
 

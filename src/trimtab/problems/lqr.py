@@ -93,12 +93,14 @@ class LQR(Problem):
         object.__setattr__(self, "dim", self.n_x * self.n_u)
 
     def start(self, seed: int, trials: int, first: int = 0) -> Array:
+        """K_0 = gain_std·N(0, 1), entry by entry; 0 if that is 0."""
         gains: Array = self.gain_std * self.world(seed, trials, first).drawn(
             ONCE + 1, lambda rng: rng.standard_normal(self.dim)
         )
         return gains
 
     def world(self, seed: int, trials: int, first: int = 0) -> LQRWorld:
+        """The drift of A_t and B_t in these trials."""
         return LQRWorld(self, seed, trials, first)
 
 
@@ -165,21 +167,25 @@ class LQRWorld(World):
 
     @property
     def noisy(self) -> bool:
+        """Whether a measurement is a rollout rather than V_t(K)."""
         return not self.problem.exact
 
     def cost(self, round: int, x: Array) -> Array:
+        """V_t(K), exactly; inf where it overflows."""
         a, b = self.system(round)
         gains = self._gains(x)
         with threads(gains.size // 10_000):
             return lqr_values(a, b, gains, *self._law())
 
     def gradient(self, round: int, x: Array) -> Array:
+        """∇V_t(K), exactly; NaN where it overflows."""
         a, b = self.system(round)
         gains = self._gains(x)
         with threads(gains.size // 600):
             return lqr_gradients(a, b, gains, *self._law()).reshape(x.shape)
 
     def measure(self, round: int, x: Array, draw: int = 0) -> Array:
+        """V_t(K), or the cost of one rollout, whose noise is the same for all points of a trial."""
         p = self.problem
         if p.exact:
             return self.cost(round, x)
@@ -195,6 +201,7 @@ class LQRWorld(World):
             return lqr_rollouts(a, b, gains, self._q, self._r, starts, noise, float(p.gamma))
 
     def optimum(self, round: int) -> Array:
+        """V_t at the optimiser; NaN in trials where that is not known."""
         return self._solution(round)[0].copy()
 
     def optimiser(self, round: int) -> Array:
