@@ -29,7 +29,6 @@ from functools import cache, cached_property
 from pathlib import Path as File
 
 import numpy as np
-from scipy.optimize import minimize
 
 from trimtab import randomness
 from trimtab.problems import base
@@ -267,6 +266,10 @@ class AllocationWorld(World):
 
     def _search(self) -> Array:
         """θ of the first trial."""
+        try:
+            from scipy.optimize import minimize  # half a second that only the offline optimum needs
+        except ImportError as error:
+            raise ImportError('the offline optimum needs SciPy: pip install "trimtab[lab]"', name="scipy") from error
         paths = self._paths(ONCE + 2, self.problem.offline_draws)[:1]
         ones = np.ones((1, self.problem.agents))
 
