@@ -60,7 +60,7 @@ def test_what_is_missing_for_the_guarantee_is_said(words, note):
         (["convex-smooth", *USUAL[1:]], "needs --smoothness (L₁"),
         ([*USUAL, "--smoothness", "1"], "does not use --smoothness: leave it out, or choose convex-smooth"),
         ([*USUAL, "--gap", "1"], "does not use --gap"),
-        ([*USUAL[:-1], "-2"], "lipschitz=-2.0 must be a finite number above 0"),
+        ([*USUAL[:-1], "-2"], "lipschitz=-2.0 must be a finite number > 0"),
         ([*USUAL, "--distance", "1", "--variation", "-1"], "variation=-1.0 must be"),
         (["concave"], "there is no theorem 'concave': choose one of convex-lipschitz"),
         ([*USUAL, "--setting", "magic"], "setting='magic' is unknown"),

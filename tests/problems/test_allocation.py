@@ -6,8 +6,9 @@ import pytest
 pytest.importorskip("numba")
 import numba
 
-from trimtab.problems import allocation, check_problem, kernels, make
+from trimtab.problems import allocation, check_problem, make
 from trimtab.problems.allocation import Allocation, PerAgentAllocation
+from trimtab.problems.kernels import allocation as kernels
 from trimtab.randomness import NOISE, Keyed
 
 # Statistical tests compare means with a normal law: |z| > 5.6 happens by chance in 2e-8 of all cases, and no test looks
@@ -358,8 +359,8 @@ def test_contract(id):
     [
         ({"rows": 0}, "rows=0 must be a whole number"),
         ({"draws": 3}, "draws=3 is odd.*give an even number"),
-        ({"gamma": 0.0}, "gamma=0.0 must be a finite number, above 0"),
-        ({"gamma": 2}, "gamma=2 .* choose 0 < gamma <= 1"),
+        ({"gamma": 0.0}, "gamma=0.0 must be a finite number > 0 and <= 1"),
+        ({"gamma": 2}, "gamma=2 must be a finite number > 0 and <= 1"),
         ({"amplitude": (1, 0)}, r"amplitude=\(1, 0\) is no interval"),
         ({"zeta_range": (-0.5, 1.5)}, "must contain the first value, 1, and nothing negative"),
         ({"zeta_step": 3.0}, "zeta_step=3.0 jumps across"),

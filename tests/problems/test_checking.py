@@ -99,10 +99,10 @@ def findings(problem: Problem) -> list[str]:
     ("name", "value", "sentence"),
     [
         ("id", "", "id='' is not a name"),
-        ("dim", 0, "dim=0 is not a whole number, at least 1"),
+        ("dim", 0, "dim=0 must be a whole number, at least 1"),
         ("dim", 3, "the domain has dimension 2, but dim=3"),
-        ("rounds", 0.5, "rounds=0.5 is not a whole number, at least 1"),
-        ("radius", 0.0, "radius=0.0 is not a finite number above 0"),
+        ("rounds", 0.5, "rounds=0.5 must be a whole number, at least 1"),
+        ("radius", 0.0, "radius=0.0 must be a finite number > 0"),
         ("where", "here", "domain='here' is not a Domain"),
         ("start", lambda seed, trials, first=0: np.ones(2), "start gives the shape (2,), not (trials, d) = (3, 2)"),
         ("start", lambda seed, trials, first=0: np.full((trials, 2), np.nan), "start is not finite"),

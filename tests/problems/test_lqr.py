@@ -243,7 +243,7 @@ def test_reference_values():
     ("parameters", "message"),
     [
         ({"n_x": 0}, "n_x=0 must be a whole number"),
-        ({"gamma": 1.5}, r"gamma=1.5 .* choose 0 < gamma <= 1"),
+        ({"gamma": 1.5}, r"gamma=1.5 must be a finite number > 0 and <= 1"),
         ({"sigma_w": -1}, "sigma_w=-1 must be a finite number"),
         ({"drift_range": (1, 0)}, r"drift_range=\(1, 0\) is no interval"),
         ({"R": 0.0}, "R=0.0 has the eigenvalue 0: make it positive definite"),

@@ -76,7 +76,7 @@ def test_rates_of_one_point_feedback():
     ("change", "reason"),
     [
         ({"law": "cube"}, "law='cube' has no theory here: choose 'gaussian' or 'sphere'"),
-        ({"radius": 0.0}, "radius=0.0 must be a finite number above 0"),
+        ({"radius": 0.0}, "radius=0.0 must be a finite number > 0"),
         ({"dim": 2.5}, "dim=2.5 must be a whole number"),
     ],
 )

@@ -239,12 +239,12 @@ def test_noise_and_opponents_change_the_words_not_the_numbers(name, setting):
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"lipschitz": -2.0}, "lipschitz=-2.0 must be a finite number above 0"),
+        ({"lipschitz": -2.0}, "lipschitz=-2.0 must be a finite number > 0"),
         ({"lipschitz": math.nan}, "lipschitz=nan must be"),
         ({"lipschitz": "steep"}, "lipschitz='steep' must be"),
         ({"dim": 0}, "dim=0 must be a whole number, at least 1"),
         ({"horizon": 10.5}, "horizon=10.5 must be a whole number"),
-        ({"distance": 0.0}, "distance=0.0 must be a finite number above 0"),
+        ({"distance": 0.0}, "distance=0.0 must be a finite number > 0"),
         ({"setting": "magic"}, "setting='magic' is unknown: choose 'deterministic'"),
     ],
 )

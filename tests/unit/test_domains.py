@@ -16,7 +16,7 @@ from trimtab.domains import (
     Polytope,
     Product,
     Simplex,
-    intersection,
+    dykstra,
 )
 
 INF = math.inf
@@ -120,8 +120,8 @@ def test_intersection_keeps_to_the_plane():
 def test_intersection_stays_inside_when_cut_short(monkeypatch):
     capped = Intersection(Simplex(), Box(0, 0.4), Halfspace([1, 2, 3], 1.9))
     middle = capped.middle(3)
-    monkeypatch.setattr(intersection, "STEPS", 1)
-    monkeypatch.setattr(intersection, "CYCLES", 3)
+    monkeypatch.setattr(dykstra, "STEPS", 1)
+    monkeypatch.setattr(dykstra, "CYCLES", 3)
     near = capped.project(point(0.5, 0.1, 0.9))
     assert capped.contains(near, 0.0)
     assert np.linalg.norm(near - middle) > 0.01
@@ -384,6 +384,38 @@ def test_far_from_the_origin_and_at_any_size():
         assert corner.project(far) == pytest.approx(shift + size * point(1, 0), abs=1e-11 * size + 1e-14 * abs(shift))
 
 
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e5, 1e8])
+@pytest.mark.parametrize("shift", [0.0, 1e5, 1e7])
+def test_probes_fit_into_polytopes_of_any_size_and_place(shift, size):
+    """The solver's tolerances are absolute: neither the length of a probe nor the place may have a say in it."""
+    rng = np.random.default_rng(0)
+    rows = np.vstack([rng.normal(size=(8, 4)), np.eye(4), -np.eye(4)])
+    room = np.linalg.norm(rows, axis=1) * rng.uniform(0.2, 1, len(rows))
+    unit = Polytope(rows, room)
+    far = Polytope(rows, rows @ np.full(4, shift) + size * room)
+    rounding = 1e-13 * shift / size
+    inner = unit.inner_radius(4)
+    assert far.inner_radius(4) == pytest.approx(size * inner, rel=1e-6 + 10 * rounding)
+    for share in (1e-3, 0.5, 0.9):
+        reach = share * inner
+        eroded, scaled = unit.erode(4, reach, reach), unit.scale(4, share)
+        assert far.erode(4, size * reach, size * reach).inner_radius(4) == pytest.approx(
+            size * eroded.inner_radius(4), rel=1e-5 + 100 * rounding
+        )
+        assert far.scale(4, share).inner_radius(4) == pytest.approx(
+            size * scaled.inner_radius(4), rel=1e-5 + 100 * rounding
+        )
+    with pytest.raises(ValueError, match=r"do not fit into Polytope(.|\n)*: make the radius less than 0.5 times"):
+        far.erode(4, 2 * size * inner, 2 * size * inner)
+
+
+def test_a_polytope_without_digits_to_spare_has_no_room():
+    """About 2·10⁹, rounding takes a tenth of this inner radius of 3·10⁻⁴: too little for the probes, yet not empty."""
+    triangle = Polytope(TRIANGLE[0], np.array([1e-3 + 2e9, -1e9, -1e9]))
+    with pytest.raises(ValueError, match=r"do not fit into Polytope(.|\n)*: make the radius less than 0.895"):
+        triangle.scale(2, 0.99)
+
+
 # Objects
 
 
@@ -425,19 +457,22 @@ def test_nobody_can_change_them():
         (lambda: Box([], 1), r"low=\[\] must be a number or a list"),
         (lambda: Box([[0]], 1), r"low=\[\[0\]\] must be a number or a list"),
         (lambda: Box([0, 0], [1, 1, 1]), r"disagree on the dimension: \[2, 3\]; give as many numbers"),
-        (lambda: Ball(0), "radius=0 does not make a ball: it must be a finite number > 0"),
-        (lambda: Ball(INF), "radius=inf does not make a ball"),
-        (lambda: Ball("wide"), "radius='wide' does not make a ball"),
-        (lambda: Simplex(None), "total=None does not make a simplex"),
-        (lambda: Halfspace([1, 0], "low"), "offset='low' does not make a halfspace"),
+        (lambda: Ball(0), "radius=0 must be a finite number > 0"),
+        (lambda: Ball(INF), "radius=inf must be a finite number > 0"),
+        (lambda: Ball("wide"), "radius='wide' must be a finite number > 0"),
+        (lambda: Simplex(None), "total=None must be a finite number > 0"),
+        (lambda: Halfspace([1, 0], "low"), "offset='low' must be a finite number"),
         (lambda: Ball(1, INF), "centre=inf must be a number or a list of finite numbers"),
-        (lambda: Simplex(0), "total=0 does not make a simplex: it must be a finite number > 0"),
+        (lambda: Simplex(0), "total=0 must be a finite number > 0"),
         (lambda: Simplex(1, [0.5, math.nan]), r"floor=\[0.5, nan\] must be"),
         (lambda: Simplex(1, [0.5, 0.5]), r"floor=\[0.5 0.5\] in 2 coordinates leaves nothing of total=1: lower the"),
         (lambda: Simplex(1, 0.4).project(np.zeros(3)), "floor=0.4 in 3 coordinates leaves nothing of total=1: lower"),
         (lambda: Halfspace([0, 0]), r"normal=\[0. 0.\] is zero and makes no halfspace: give the direction"),
-        (lambda: Halfspace([1, 0], INF), "offset=inf does not make a halfspace: it must be a finite number"),
-        (lambda: Polytope([1, 1], [1]), r"a of shape \(2,\) and b of shape \(1,\) must be finite, \(rows, dim\)"),
+        (lambda: Halfspace([1, 0], INF), "offset=inf must be a finite number"),
+        (
+            lambda: Polytope([1, 1], [1]),
+            r"a of shape \(2,\) and b of shape \(1,\) do not fit: they must be \(rows, dim\)",
+        ),
         (lambda: Polytope([[1, INF]], [1]), "must be finite"),
         (lambda: Polytope([[1, 1], [0, 0]], [1, 1]), "a row of a is zero: it constrains nothing, leave it out"),
         (lambda: Polytope([[1], [-1]], [0, -1]), "the polytope is empty: no x has a x <= b; check the signs"),

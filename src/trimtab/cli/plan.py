@@ -32,8 +32,11 @@ MEANING = {
 }
 
 
-def _option(name: str, **limits: Any) -> Any:
-    return typer.Option(f"--{name.replace('_', '-')}", help=MEANING[name] + ".", **limits)
+PROBLEM, DRIFT = "What is known of the problem", "What is known of its drift, for the guarantee"
+
+
+def _option(name: str, panel: str = PROBLEM) -> Any:
+    return typer.Option(_flag(name), help=MEANING[name] + ".", rich_help_panel=panel)
 
 
 @app.command(
@@ -51,10 +54,10 @@ def plan_run(
     accuracy: Annotated[float | None, _option("accuracy")] = None,
     inner_radius: Annotated[float | None, _option("inner_radius")] = None,
     outer_radius: Annotated[float | None, _option("outer_radius")] = None,
-    variation: Annotated[float | None, _option("variation")] = None,
-    gap: Annotated[float | None, _option("gap")] = None,
-    accumulated: Annotated[float | None, _option("accumulated")] = None,
-    squared: Annotated[float | None, _option("squared")] = None,
+    variation: Annotated[float | None, _option("variation", DRIFT)] = None,
+    gap: Annotated[float | None, _option("gap", DRIFT)] = None,
+    accumulated: Annotated[float | None, _option("accumulated", DRIFT)] = None,
+    squared: Annotated[float | None, _option("squared", DRIFT)] = None,
     setting: Annotated[
         str, typer.Option(help="deterministic, stochastic (V_f then includes the noise) or adversarial.")
     ] = "deterministic",
@@ -70,42 +73,29 @@ def plan_run(
     """
     if theorem not in theorems:
         raise ValueError(f"there is no theorem {theorem!r}: choose one of {', '.join(theorems)}")
-    given: dict[str, Any] = {
-        name: value
-        for name, value in {
-            "dim": dim,
-            "horizon": horizon,
-            "lipschitz": lipschitz,
-            "smoothness": smoothness,
-            "distance": distance,
-            "exponent": exponent,
-            "accuracy": accuracy,
-            "inner_radius": inner_radius,
-            "outer_radius": outer_radius,
-        }.items()
-        if value is not None
-    }
-    _fits(theorem, given)
+    problem = _given(
+        dim=dim,
+        horizon=horizon,
+        lipschitz=lipschitz,
+        smoothness=smoothness,
+        distance=distance,
+        exponent=exponent,
+        accuracy=accuracy,
+        inner_radius=inner_radius,
+        outer_radius=outer_radius,
+    )
+    drift = _given(variation=variation, gap=gap, accumulated=accumulated, squared=squared)
+    _fits(theorem, problem)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        plan = theorems[theorem](**given, setting=setting)
-    extra: dict[str, Any] = {"variation": variation, "gap": gap, "accumulated": accumulated, "squared": squared}
-    extra = {name: value for name, value in extra.items() if value is not None}
-    needed = ["variation"] if plan.convex else ["gap"]
-    if plan.convex and (unused := [name for name in extra if name != "variation"]):
+        plan = theorems[theorem](**problem, setting=setting)
+    notes = [str(warning.message) for warning in caught]
+    if plan.convex and (unused := [name for name in drift if name != "variation"]):
         raise ValueError(f"{theorem} does not use --{unused[0]}: it is for the nonconvex theorems")
-    bound = None
-    if plan.holds and all(name in extra for name in needed):
-        if plan.convex and plan.distance is None and not plan.feasible:
-            needed = ["distance"]
-        else:
-            bound = plan.bound(**extra, tight=tight)
-    notes = [str(w.message) for w in caught]
-    if bound is None and plan.holds:
-        missing = [name for name in needed if name not in extra]
-        notes.append(
-            "for the guarantee, give also " + " and ".join(f"--{m.replace('_', '-')} ({MEANING[m]})" for m in missing)
-        )
+    missing = _missing(plan, drift)
+    bound = plan.bound(**drift, tight=tight) if plan.holds and not missing else None
+    if plan.holds and missing:
+        notes.append(f"for the guarantee, give also {_flag(missing)} ({MEANING[missing]})")
     if as_json:
         print(json.dumps(_document(plan, bound, notes), indent=1, ensure_ascii=False))
         return
@@ -114,12 +104,28 @@ def plan_run(
         err.print(f"[yellow]note:[/] {note}", highlight=False, soft_wrap=True)
 
 
+def _given(**options: float | None) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _missing(plan: Plan, drift: dict[str, Any]) -> str | None:
+    """What the guarantee still needs."""
+    first = "variation" if plan.convex else "gap"
+    if first not in drift:
+        return first
+    return "distance" if plan.convex and plan.distance is None and not plan.feasible else None
+
+
 def _fits(theorem: str, given: dict[str, Any]) -> None:
     """Everything that the theorem needs is there, and nothing that it has no use for."""
     parameters = inspect.signature(theorems[theorem]).parameters
     missing = [n for n, p in parameters.items() if p.default is p.empty and n not in given]
     if missing:
-        wanted = "; ".join(f"--{name.replace('_', '-')} ({MEANING[name]})" for name in missing)
+        wanted = "; ".join(f"{_flag(name)} ({MEANING[name]})" for name in missing)
         raise ValueError(
             f"{theorem} needs {wanted}. If you do not know it, trimtab.auto needs no constants;"
             " trimtab.theory.measure estimates them from a simulation"
@@ -127,9 +133,7 @@ def _fits(theorem: str, given: dict[str, Any]) -> None:
     for name in given:
         if name not in parameters:
             users = [t for t, make in theorems.items() if name in inspect.signature(make).parameters]
-            raise ValueError(
-                f"{theorem} does not use --{name.replace('_', '-')}: leave it out, or choose {' or '.join(users)}"
-            )
+            raise ValueError(f"{theorem} does not use {_flag(name)}: leave it out, or choose {' or '.join(users)}")
 
 
 def _document(plan: Plan, bound: Bound | None, notes: list[str]) -> dict[str, Any]:

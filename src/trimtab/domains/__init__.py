@@ -1,12 +1,13 @@
-"""Where may we be?  Convex sets to project onto; see `trimtab.domains.sets`."""
+"""Where may we be?  Convex sets to project onto; see `trimtab.domains.base`."""
 
+from trimtab.domains.ball import Ball
+from trimtab.domains.base import Domain
+from trimtab.domains.box import Box
+from trimtab.domains.everywhere import Everywhere
+from trimtab.domains.halfspace import Halfspace
 from trimtab.domains.intersection import Intersection
 from trimtab.domains.polytope import Polytope
 from trimtab.domains.product import Product
-from trimtab.domains.sets import Ball, Box, Domain, Everywhere, Halfspace, Simplex
-from trimtab.registry import part
+from trimtab.domains.simplex import Simplex
 
 __all__ = ["Ball", "Box", "Domain", "Everywhere", "Halfspace", "Intersection", "Polytope", "Product", "Simplex"]
-
-for _set in (Ball, Box, Everywhere, Halfspace, Intersection, Polytope, Product, Simplex):
-    part(_set)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -11,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trimtab.domains.anderson import Rows, fixed_point
-from trimtab.domains.sets import Array, Domain, Verdict, no_room, pulled_in
-
-STEPS, CYCLES = 60, 150  # at most; after these, points stay inside rather than be nearest
+from trimtab.domains.base import Domain, Inside, no_room, pulled_in
+from trimtab.domains.dykstra import meet, nearest
+from trimtab.registry import part
+from trimtab.types import Array
 
 
 class _Inner(NamedTuple):
@@ -25,9 +24,10 @@ class _Inner(NamedTuple):
     size: float
 
 
+@part
 @dataclass(frozen=True, eq=False)
 class Intersection(Domain):
-    """The points that lie in every member, projected onto by Dykstra's algorithm (Boyle & Dykstra 1986), accelerated.
+    """The points that lie in every member, projected onto by Dykstra's algorithm: see `trimtab.domains.dykstra`.
 
     At most one member may be flat (a `Simplex`): the directions must fit into its plane.
 
@@ -39,7 +39,7 @@ class Intersection(Domain):
     members: tuple[Domain, ...]
 
     def __init__(self, *members: Domain) -> None:
-        object.__setattr__(self, "members", members)
+        self._set(members=members)
         if not members:
             raise ValueError("an intersection needs at least one member: Intersection(domain, ...)")
         for member in members:
@@ -58,9 +58,11 @@ class Intersection(Domain):
 
     @property
     def dim(self) -> int | None:
+        """That of any member that fixes it."""
         return next((m.dim for m in self.members if m.dim is not None), None)
 
     def project(self, x: Array) -> Array:
+        """Points outside by `dykstra.nearest`, then moved inwards by what rounding leaves; others stay."""
         rows = np.array(np.atleast_2d(x), dtype=float)
         outside = ~np.atleast_1d(self.contains(rows, 0.0))
         if not (outside.any() or self._flat):
@@ -68,81 +70,27 @@ class Intersection(Domain):
         for member in self._flat:  # back onto the plane: rounding must not add up over the rounds
             rows[~outside] = member.project(rows[~outside])
         if outside.any():
-            inner = self._inner(rows.shape[1])
-            nearest = self._nearest(rows[outside], inner)
-            solid = inner.radius > 1e-9 * inner.size
-            rows[outside] = pulled_in(self, nearest, inner.centre) if solid else nearest
+            centre, radius, size = self._inner(rows.shape[1])
+            found = nearest(self, self._order, rows[outside], centre, size)
+            rows[outside] = pulled_in(self, found, centre) if radius > 1e-9 * size else found
         return rows.reshape(x.shape)
 
-    def _nearest(self, x: Array, inner: _Inner) -> Array:
-        """Dykstra's algorithm where x is near, and step by step from far away.
-
-        Far away it stalls for as many cycles as the distance has radii (Bauschke et al. 2020). But p is nearest to x
-        if it is nearest to a point between them: P(p + t(x − p)) = p. So p moves on to that projection, and further
-        the same way as long as it stays inside. Moves along a flat face shrink by 1 − t, hence add up to 1/t times the
-        first; others are taken for a geometric series, too, whose ratio is that of the last two.
-        """
-        precise = 1e-13 * inner.size + 1e-15 * float(np.abs(inner.centre).max())
-        nearest, rest, p = np.empty_like(x), np.arange(len(x)), np.broadcast_to(inner.centre, x.shape)
-        corrections, before = np.zeros((len(x), (len(self.members) - 1) * x.shape[1])), np.zeros_like(x)
-        for _ in range(STEPS):
-            way = x[rest] - p
-            share = inner.size / np.maximum(np.linalg.norm(way, axis=1, keepdims=True), inner.size)
-            z, corrections, error = self._dykstra(p + share * way, corrections, precise)
-            nearest[rest] = z
-            move = z - p
-            far = (error > precise) | ((share[:, 0] < 1) & (np.abs(move).max(1) > 4 * precise))
-            if not far.any():
-                break
-            rest, p, move, before, corrections, share = (v[far] for v in (rest, p, move, before, corrections, share))
-            ratio = (move * before).sum(1) / np.maximum((before * before).sum(1), np.finfo(float).tiny)
-            times = np.where(ratio > 0.9, 1 / share[:, 0], 1 / (1 - np.clip(ratio, 0.0, 0.9)))
-            times = self._inside(p, move, times)[:, None]
-            p, before = p + times * move, np.where(times > 2, 0.0, move)
-        return nearest
-
-    def _inside(self, p: Array, move: Array, times: Array) -> Array:
-        """So many times that p + times·move stays inside (up to a tenth of them), but at least 1."""
-        near, far, k = np.ones_like(times), times, times
-        for _ in range(40):
-            inside = self.contains(p + k[:, None] * move, 1e-10)
-            near, far = np.where(inside, k, near), np.where(inside, far, k)
-            k = np.where(far > 1.1 * near, np.sqrt(near * far), near)
-            if np.array_equal(k, near):
-                break
-        return near
-
-    def _dykstra(self, x: Array, corrections: Array, tolerance: float) -> tuple[Array, Array, Array]:
-        """The nearest points, the corrections of all members but the first (from those of other points), the errors."""
-        first, *others = self._order
-        nearest = np.empty_like(x)
-
-        def cycle(old: Array, rows: Rows) -> Array:
-            old = np.reshape(old, (len(rows), len(others), x.shape[1]))
-            new = np.empty_like(old)
-            z = first.project(x[rows] - old.sum(1))
-            for k, member in enumerate(others):
-                target = z + old[:, k]
-                z = member.project(target)
-                new[:, k] = target - z
-            nearest[rows] = z
-            return np.reshape(new, (len(rows), -1))
-
-        # Birgin & Raydan 2005: the change of the corrections, not of the points, tells convergence
-        return nearest, *fixed_point(cycle, corrections, tolerance, CYCLES)
-
-    def contains(self, x: ArrayLike, tolerance: float = 1e-9) -> Verdict:
+    def contains(self, x: ArrayLike, tolerance: float = 1e-9) -> Inside:
+        """Whether x is in every member, by the tolerance of each."""
         return np.all([m.contains(x, tolerance) for m in self.members], axis=0)
 
     def flatten(self, u: Array) -> Array:
+        """What the flat member leaves of u, if there is one."""
         for member in self._flat:
             u = member.flatten(u)
         return u
 
     def spread(self, dim: int, each: float, length: float) -> tuple[float, float]:
+        """That of the flat member, if there is one: the others meet the same directions."""
         return self._flat[0].spread(dim, each, length) if self._flat else (each, length)
 
     def erode(self, dim: int, each: float, length: float) -> Domain:
+        """The intersection of the eroded members."""
         reach = self.spread(dim, each, length)
         smaller = Intersection(
             *(m.erode(dim, *(m.reach(dim, each, length) if m in self._flat else reach)) for m in self.members)
@@ -156,17 +104,21 @@ class Intersection(Domain):
         return smaller
 
     def scale(self, dim: int, xi: float, about: Array | None = None) -> Domain:
+        """The intersection of the members, all shrunk about the middle of the whole."""
         c = self.inner_point(dim, xi, about)
         return Intersection(*(m.scale(dim, xi, c) for m in self.members))
 
     def middle(self, dim: int) -> Array:
-        centre, radius, _ = self._inner(dim)
-        return centre.copy() if math.isfinite(radius) else super().middle(dim)
+        """The deepest point."""
+        inner = self._inner(dim)
+        return inner.centre.copy() if math.isfinite(inner.radius) else super().middle(dim)
 
     def inner_radius(self, dim: int) -> float:
+        """The depth of the deepest point: by how much the members can be eroded and still meet."""
         return self._inner(dim).radius
 
     def outer_radius(self, dim: int) -> float:
+        """From the middle to the far side of the ball around the smallest member; inf if no member is bounded."""
         inner = self._inner(dim)
         return inner.size if math.isfinite(min(m.outer_radius(dim) for m in self.members)) else math.inf
 
@@ -184,12 +136,15 @@ class Intersection(Domain):
         return {}
 
     def _inner(self, dim: int) -> _Inner:
-        """The deepest point, by bisection: a ball of radius ρ fits if the members eroded by ρ have a common point."""
-        if dim in self._known:
-            return self._known[dim]
+        if dim not in self._known:
+            self._known[dim] = self._deepest(dim)
+        return self._known[dim]
+
+    def _deepest(self, dim: int) -> _Inner:
+        """By bisection: a ball of radius ρ fits if the members eroded by ρ have a common point."""
         around = [(m.outer_radius(dim), m.middle(dim)) for m in self.members if math.isfinite(m.outer_radius(dim))]
         start = np.mean([c for _, c in around], axis=0) if around else np.zeros(dim)
-        x = _meet(self._order, self._order, start, 1e-9, 10 * CYCLES)
+        x = meet(self._order, self._order, start, 1e-9, patience=10)
         if x is None:
             raise ValueError("the intersection is empty: no point lies in every member; widen one of them")
         unit = float(np.abs(x).max()) or 1.0
@@ -204,8 +159,7 @@ class Intersection(Domain):
         size = min(
             (r + float(np.linalg.norm(c - x)) for r, c in around), default=near + float(np.linalg.norm(x)) or unit
         )
-        self._known[dim] = _Inner(x, math.inf if endless else near, size)
-        return self._known[dim]
+        return _Inner(x, math.inf if endless else near, size)
 
     def _deep(self, dim: int, radius: float, start: Array) -> Array | None:
         """A point at least `radius` deep, or None if it finds none; it aims a little deeper, to get there exactly."""
@@ -215,16 +169,4 @@ class Intersection(Domain):
             )
         except ValueError:
             return None
-        return _meet(wanted, aims, start, 0.0, CYCLES)
-
-
-def _meet(members: Sequence[Domain], aims: Sequence[Domain], x: Array, tolerance: float, cycles: int) -> Array | None:
-    """A common point of the members, by projecting onto the aims in turn; None if it finds none."""
-
-    def cycle(z: Array, rows: Rows) -> Array:
-        for aim in aims:
-            z = aim.project(z)
-        return z
-
-    x = fixed_point(cycle, x[None], 1e-14 * float(np.abs(x).max()), cycles)[0][0]
-    return x if all(m.contains(x, tolerance) for m in members) else None
+        return meet(wanted, aims, start, 0.0)

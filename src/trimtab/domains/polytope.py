@@ -5,16 +5,26 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trimtab.domains.sets import ROUNDING, Array, Domain, Verdict, no_room, pulled_in
+from trimtab.domains.base import ROUNDING, Domain, Inside, no_room, pulled_in
+from trimtab.registry import part
+from trimtab.types import Array
 
 _EXTRA = 'Polytope needs its solvers: pip install "trimtab[polytope]"'
 
 
+class _Depth(NamedTuple):
+    """A point inside, and how far from the sides it is."""
+
+    centre: Array
+    radius: float
+
+
+@part
 @dataclass(frozen=True, eq=False)
 class Polytope(Domain):
     """{A x ≤ b}, projected onto by the active-set solver DAQP (`pip install "trimtab[polytope]"`).
@@ -23,39 +33,42 @@ class Polytope(Domain):
     array([1., 0.])
     """
 
-    a: Any
-    b: Any
+    a: Array
+    b: Array
 
-    def __post_init__(self) -> None:
+    def __init__(self, a: ArrayLike, b: ArrayLike) -> None:
         try:
-            a, b = np.array(self.a, dtype=float), np.array(self.b, dtype=float)
+            matrix, limits = np.array(a, dtype=float), np.array(b, dtype=float)
         except (TypeError, ValueError):
-            raise TypeError(f"a={self.a!r}, b={self.b!r} are not made of numbers: give a matrix and a list") from None
-        if a.ndim != 2 or b.shape != a.shape[:1] or not (np.isfinite(a).all() and np.isfinite(b).all()):
-            raise ValueError(f"a of shape {a.shape} and b of shape {b.shape} must be finite, (rows, dim) and (rows,)")
-        if not np.all(np.any(a != 0, axis=1)):
+            raise TypeError(f"a={a!r}, b={b!r} are not made of numbers: give a matrix and a list") from None
+        shapes = f"a of shape {matrix.shape} and b of shape {limits.shape}"
+        if matrix.ndim != 2 or limits.shape != matrix.shape[:1]:
+            raise ValueError(f"{shapes} do not fit: they must be (rows, dim) and (rows,)")
+        if not (np.isfinite(matrix).all() and np.isfinite(limits).all()):
+            raise ValueError(f"{shapes} must be finite: leave out rows without a limit")
+        if not np.all(np.any(matrix != 0, axis=1)):
             raise ValueError("a row of a is zero: it constrains nothing, leave it out")
-        for name, array in (("a", a), ("b", b)):
-            array.flags.writeable = False
-            object.__setattr__(self, name, array)
-        if (
-            self._inner[1] < -1e-9 * self._widest
-        ):  # an empty set or a missing extra is told here, not in the first round
+        matrix.flags.writeable = limits.flags.writeable = False
+        self._set(a=matrix, b=limits)
+        # An empty set or a missing extra is told here, not in the first round.
+        if self._inner.radius < -1e-9 * self._widest:
             raise ValueError("the polytope is empty: no x has a x <= b; check the signs in a and b")
 
     @property
     def dim(self) -> int | None:
+        """The number of columns of a."""
         return int(self.a.shape[1])
 
     def project(self, x: Array) -> Array:
+        """argmin ‖z − x‖ over A z ≤ b, a quadratic program per lane; what rounding leaves outside is moved in."""
         rows = np.atleast_2d(x)
         outside = ~self._within(rows, 0.25 * ROUNDING)
         if not outside.any():
             return x
         nearest = np.array(rows, dtype=float)
         nearest[outside] = [self._nearest(row) for row in nearest[outside]]
-        if self._inner[1] > 1e-9 * self._widest:  # what rounding and the solver's tolerance have left outside
-            nearest = pulled_in(self, nearest, self._inner[0])
+        if self._inner.radius > 1e-9 * self._widest:  # what rounding and the solver's tolerance have left outside
+            nearest = pulled_in(self, nearest, self._inner.centre)
         return nearest.reshape(x.shape)
 
     def _nearest(self, x: Array) -> Array:
@@ -63,43 +76,48 @@ class Polytope(Domain):
             from daqp import solve
         except ImportError as error:
             raise ImportError(_EXTRA) from error
-        rows, length = len(self.b), self._inner[1] if 0 < self._inner[1] < math.inf else 1.0
+        rows, length = len(self.b), self._inner.radius if 0 < self._inner.radius < math.inf else 1.0
         a, lower, sense = self.a / self._size[:, None], np.full(rows, -1e30), np.zeros(rows, dtype=np.int32)
         # The solver works about the origin: shift x there, and the answer keeps its digits.
         room = (self.b - self.a @ x) / self._size
         z, _, flag, _ = solve(np.eye(x.size), np.zeros(x.size), a, room / length, lower, sense, primal_tol=1e-12)
         return x + length * z if flag > 0 else x  # without an answer, `project` stays inside rather than be nearest
 
-    def contains(self, x: ArrayLike, tolerance: float = 1e-9) -> Verdict:
+    def contains(self, x: ArrayLike, tolerance: float = 1e-9) -> Inside:
+        """A x ≤ b, each row up to the tolerance times Σ|a_ij·x_j| + |b_i|; never less than rounding."""
         return self._within(np.asarray(x, dtype=float), max(tolerance, ROUNDING))
 
-    def _within(self, x: Array, tolerance: float) -> Verdict:
+    def _within(self, x: Array, tolerance: float) -> Inside:
         rows = x[..., None, :]  # one product for each, which rounds alike with lanes and without
         size = (np.abs(rows) @ np.abs(self.a.T))[..., 0, :] + np.abs(self.b)
         return np.all((rows @ self.a.T)[..., 0, :] <= self.b + tolerance * size, axis=-1)
 
     def erode(self, dim: int, each: float, length: float) -> Domain:
-        reach = np.minimum(each * np.abs(self.a).sum(1), length * np.linalg.norm(self.a, axis=1))
-        return self._shrunk(reach, self._room(reach)[1], 1.0)
+        """Each limit less by the farthest that a probe goes along its row, min(each·‖a_i‖₁, length·‖a_i‖₂)."""
+        return self._shrunk(np.minimum(each * np.abs(self.a).sum(1), length * self._size))
 
     def scale(self, dim: int, xi: float, about: Array | None = None) -> Domain:
+        """Each face drawn towards the middle by the share ξ."""
         c = self.inner_point(dim, xi, about)
-        return self._shrunk(xi * (self.b - self.a @ c), 1.0, xi)
+        return self._shrunk(xi * (self.b - self.a @ c))
 
-    def _shrunk(self, reach: Array, room: float, need: float) -> Domain:
-        if need >= room * (1 - 1e-9):
-            raise no_room(self, room, need)
-        slack = 4 * ROUNDING * (np.abs(self.a) @ np.abs(self._inner[0]) + np.abs(self.b) + reach)
+    def _shrunk(self, reach: Array) -> Domain:
+        slack = 4 * ROUNDING * (np.abs(self.a) @ np.abs(self._inner.centre) + np.abs(self.b) + reach)
+        room = self._room(reach, self.b - slack).radius if reach.any() else math.inf
+        if room * (1 - 1e-9) <= 1:
+            raise no_room(self, room, 1.0)
         return Polytope(self.a, self.b - reach - slack)
 
     def middle(self, dim: int) -> Array:
-        centre, radius = self._inner
-        return centre.copy() if math.isfinite(radius) else super().middle(dim)
+        """The Chebyshev centre."""
+        return self._inner.centre.copy() if math.isfinite(self._inner.radius) else super().middle(dim)
 
     def inner_radius(self, dim: int) -> float:
-        return self._inner[1]
+        """The depth of the Chebyshev centre."""
+        return self._inner.radius
 
     def outer_radius(self, dim: int) -> float:
+        """From the middle to the farthest corner of the smallest box around the set: at least the true one."""
         return self._outer
 
     @cached_property
@@ -107,32 +125,35 @@ class Polytope(Domain):
         return np.asarray(np.linalg.norm(self.a, axis=1))
 
     @cached_property
-    def _inner(self) -> tuple[Array, float]:
+    def _inner(self) -> _Depth:
         """The Chebyshev centre and its depth; some inner point and inf if a ball of any size fits."""
-        return self._room(self._size)
+        return self._room(self._size, self.b)
 
     @cached_property
     def _widest(self) -> float:
         """The distance from the inner point to the farthest side."""
-        return float(np.abs((self.b - self.a @ self._inner[0]) / self._size).max())
+        return float(np.abs((self.b - self.a @ self._inner.centre) / self._size).max())
 
-    def _room(self, reach: Array) -> tuple[Array, float]:
+    def _room(self, reach: Array, b: Array) -> _Depth:
         """The x and the largest k with A x + k·reach ≤ b; some x and inf if there is no largest."""
-        dim = self.a.shape[1]
-        rows, cost = np.column_stack([self.a, reach]) / self._size[:, None], np.eye(dim + 1)[-1] * -1.0
-        unit = float(np.abs(self.b / self._size).max()) or 1.0  # of length, since the solver's tolerances are absolute
-        best = _linear_program(cost, rows, self.b / self._size / unit)
-        if best is not None:
-            x = unit * best[:-1]
-            return x, float(np.min((self.b - self.a @ x) / reach))
-        some = _linear_program(cost, rows, self.b / self._size / unit, limit=1.0)
-        return np.zeros(dim) if some is None else unit * some[:-1], math.inf
+        x, narrowing = np.zeros(self.a.shape[1]), reach > 0
+        sides, last = self.a / self._size[:, None], np.eye(x.size + 1)[-1]
+        rows = np.column_stack([sides, reach / self._size / (reach / self._size).max()])
+        for _ in range(2):  # about the origin, and about what that finds, which has the digits of a set far away
+            room = (b - self.a @ x) / self._size
+            unit = float(np.abs(room).max()) or 1.0  # of length, since the solver's tolerances are absolute
+            best = _linear_program(-last, rows, room / unit)
+            if best is None:
+                some = _linear_program(-last, rows, room / unit, limit=1.0)
+                return _Depth(x if some is None else x + unit * some[:-1], math.inf)
+            x = x + unit * best[:-1]
+        return _Depth(x, float(np.min((b - self.a @ x)[narrowing] / reach[narrowing])))
 
     @cached_property
     def _outer(self) -> float:
         """From the smallest box around the set."""
-        centre, radius = self._inner
-        if math.isinf(radius):
+        centre = self._inner.centre
+        if math.isinf(self._inner.radius):
             return math.inf
         room = (self.b - self.a @ centre) / self._size
         unit = float(np.abs(room).max())

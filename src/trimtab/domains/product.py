@@ -10,9 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trimtab.domains.sets import Array, Domain, Verdict
+from trimtab.domains.base import Domain, Inside
+from trimtab.registry import part
+from trimtab.types import Array
 
 
+@part
 @dataclass(frozen=True, eq=False)
 class Product(Domain):
     """The first coordinates in one set, the next in another: `Product((Simplex(), 3), (Box(0, 1), 2))`.
@@ -26,7 +29,7 @@ class Product(Domain):
 
     def __init__(self, *parts: tuple[Domain, int]) -> None:
         try:
-            object.__setattr__(self, "parts", tuple((domain, operator.index(size)) for domain, size in parts))
+            self._set(parts=tuple((domain, operator.index(size)) for domain, size in parts))
         except TypeError:
             raise TypeError(f"{parts} are not pairs of a domain and a size: Product((domain, size), ...)") from None
         if not self.parts:
@@ -39,6 +42,7 @@ class Product(Domain):
 
     @property
     def dim(self) -> int | None:
+        """The sum of the sizes."""
         return sum(size for _, size in self.parts)
 
     def _blocks(self) -> Iterator[tuple[Domain, int, slice]]:
@@ -48,30 +52,42 @@ class Product(Domain):
             start += size
 
     def project(self, x: Array) -> Array:
+        """Each part by its own set."""
         return np.concatenate([domain.project(x[..., part]) for domain, _, part in self._blocks()], axis=-1)
 
-    def contains(self, x: ArrayLike, tolerance: float = 1e-9) -> Verdict:
+    def contains(self, x: ArrayLike, tolerance: float = 1e-9) -> Inside:
+        """Whether every part is in its set."""
         x = np.asarray(x, dtype=float)
-        return np.all([domain.contains(x[..., part], tolerance) for domain, _, part in self._blocks()], axis=0)
+        inside: Inside = np.all(
+            [domain.contains(x[..., part], tolerance) for domain, _, part in self._blocks()], axis=0
+        )
+        return inside
 
     def flatten(self, u: Array) -> Array:
+        """Each part flattened by its own set."""
         return np.concatenate([domain.flatten(u[..., part]) for domain, _, part in self._blocks()], axis=-1)
 
     def spread(self, dim: int, each: float, length: float) -> tuple[float, float]:
+        """The widest of the parts; a direction may lie in one of them altogether."""
         return max(domain.spread(size, each, length)[0] for domain, size in self.parts), length
 
     def erode(self, dim: int, each: float, length: float) -> Domain:
+        """The product of the parts, each eroded."""
         return Product(*((d.erode(n, *d.reach(n, each, length)), n) for d, n in self.parts))
 
     def scale(self, dim: int, xi: float, about: Array | None = None) -> Domain:
+        """The product of the parts, each shrunk about its part of the point."""
         c = self.inner_point(dim, xi, about)
         return Product(*((domain.scale(size, xi, c[part]), size) for domain, size, part in self._blocks()))
 
     def middle(self, dim: int) -> Array:
+        """The middles of the parts, one after another."""
         return np.concatenate([domain.middle(size) for domain, size in self.parts])
 
     def inner_radius(self, dim: int) -> float:
+        """The least of the parts."""
         return min(domain.inner_radius(size) for domain, size in self.parts)
 
     def outer_radius(self, dim: int) -> float:
+        """√Σr̄²: the corners of all the parts at once."""
         return math.hypot(*(domain.outer_radius(size) for domain, size in self.parts))

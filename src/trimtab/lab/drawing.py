@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,10 @@ from numpy.typing import NDArray
 from trimtab.lab.comparing import Comparison
 from trimtab.lab.record import Record, quantiles
 from trimtab.lab.suites import Verdict
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
 
@@ -73,7 +77,7 @@ def draw_verdict(verdict: Verdict, folder: str | Path, reference: str = "residua
             ]
             x = [min(max(ratio, 0.05), 50.0) for ratio, _ in points]
             colour = COLOURS.get(name, OTHERS[0])
-            fill = {"color": colour} if held else {"facecolors": "none", "edgecolors": colour}
+            fill: dict[str, Any] = {"color": colour} if held else {"facecolors": "none", "edgecolors": colour}
             axis.scatter(x, [y for _, y in points], s=22, lw=0.9, label=name if held else None, **fill)
     axis.axvline(1.0, color="black", lw=0.8)
     axis.set(xscale="log", xlabel=f"median regret / that of {reference} (beyond 50: at the edge)")
@@ -84,7 +88,7 @@ def draw_verdict(verdict: Verdict, folder: str | Path, reference: str = "residua
     return save(figure, folder / "ratios")
 
 
-def band(axis: Any, x: NDArray[Any], values: Array, record: Record, name: str) -> None:
+def band(axis: Axes, x: NDArray[Any], values: Array, record: Record, name: str) -> None:
     """Median line and quartile band over trials; where they are infinite, the line ends."""
     low, middle, high = (np.where(np.isfinite(q), q, np.nan) for q in quantiles(values))
     colour = colour_of(name)
@@ -113,14 +117,14 @@ def _scale(curves: dict[str, Array]) -> str:
     return "log" if ends.size and (ends > 0).all() and ends.max() > 8 * ends.min() else "linear"
 
 
-def _figure(comparison: Comparison, title: str) -> tuple[Any, Any]:
+def _figure(comparison: Comparison, title: str) -> tuple[Figure, Axes]:
     figure, (axis,) = panels(1, (7, 4.4))
     any_record = next(iter(comparison.records.values()))
     axis.set_title(f"{title}\n{comparison.problem.id}, {any_record.trials} trials", fontsize=11)
     return figure, axis
 
 
-def panels(columns: int, size: tuple[float, float], rows: int = 1, **options: Any) -> tuple[Any, list[Any]]:
+def panels(columns: int, size: tuple[float, float], rows: int = 1, **options: Any) -> tuple[Figure, list[Axes]]:
     """A figure and its axes, row by row."""
     try:
         from matplotlib.figure import Figure
@@ -134,7 +138,7 @@ def panels(columns: int, size: tuple[float, float], rows: int = 1, **options: An
     return figure, axes
 
 
-def save(figure: Any, path: Path) -> list[Path]:
+def save(figure: Figure, path: Path) -> list[Path]:
     """The figure as .svg and .png."""
     files = [path.with_suffix(suffix) for suffix in (".svg", ".png")]
     for file in files:

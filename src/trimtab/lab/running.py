@@ -20,10 +20,10 @@ from trimtab.lab.evidence import Witness
 from trimtab.lab.record import Record
 from trimtab.methods import Method
 from trimtab.problems import Problem, World, make
-from trimtab.problems.base import whole
 from trimtab.setup import Setup
 from trimtab.state import State, take
 from trimtab.steps import Constant
+from trimtab.validation import whole
 
 Array = NDArray[np.float64]
 Progress = Callable[[float], None]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, TypedDict, cast
 
 import numpy as np
 
@@ -22,8 +23,26 @@ from trimtab.lab.running import Progress
 from trimtab.lab.sweeping import Cell
 from trimtab.lab.tuning import GRID, build, needs_step
 from trimtab.methods import Method, methods
+from trimtab.paper.document import (
+    Contraction,
+    Feasible,
+    Lemma,
+    Lemmas,
+    Map,
+    Opponent,
+    OpponentRow,
+    Opponents,
+    TableData,
+    TheoremRow,
+    Theorems,
+    Toy,
+)
 from trimtab.paper.experiments import COMMON, Experiment, Mode
 from trimtab.setup import Setup
+from trimtab.types import Array
+
+if TYPE_CHECKING:
+    from trimtab.problems.allocation import Allocation
 
 MAPPED = ("residual", "one-point", "two-point", "two-point-forward")
 MAPS = {"lqr-r1": ("lqr-v1", {}, 50), "lqr-r3-sigma-0.1": ("lqr-noisy-v1", {"sigma_w": 0.1}, 40)}
@@ -33,7 +52,7 @@ STEPS = tuple(np.geomspace(1e-7, 1.0, 15).tolist())  # half a decade apart
 class Table:
     """A result that is no record: a JSON document."""
 
-    def __init__(self, data: dict[str, Any]) -> None:
+    def __init__(self, data: TableData) -> None:
         self.data = data
 
     def save(self, path: Path) -> None:
@@ -87,7 +106,7 @@ def compute(cell: Cell, progress: Progress | None = None) -> Record | Table:
     """One cell."""
     if cell["kind"] == "run":
         return _run(cell, progress)
-    work = {
+    work: dict[str, Callable[[Cell], TableData]] = {
         "map": _map,
         "toy": _toy,
         "lemmas": _lemmas,
@@ -95,25 +114,34 @@ def compute(cell: Cell, progress: Progress | None = None) -> Record | Table:
         "opponents": _opponents,
         "contraction": _contraction,
         "feasible": _feasible,
-    }[cell["kind"]]
+    }
     with np.errstate(over="ignore", invalid="ignore"):
-        return Table(work(cell))
+        return Table(work[cell["kind"]](cell))
+
+
+class _Options(TypedDict):
+    seed: int
+    noise: str
 
 
 def _run(cell: Cell, progress: Progress | None) -> Record:
     """Tune on other trials, then run."""
     e = Experiment(**cell["experiment"])
     name, noise = cell["method"].removesuffix(COMMON), "common" if cell["method"].endswith(COMMON) else "independent"
-    problem: Any = problems.make(e.problem, **e.parameters)
-    options: dict[str, Any] = {"seed": cell["seed"], "noise": noise}
+    problem = problems.make(e.problem, **e.parameters)
+    options = _Options(seed=cell["seed"], noise=noise)
     steps = _steps(problem, e, name, options, progress)
-    tuning: dict[str, Any] = {
-        "radius": e.radius,
-        "trials": e.tuning_trials,
-        "rounds": e.rounds,
-        "refine": e.agent is None,
-    }
-    tuned = tune(problem, name, steps=steps, progress=_part(progress, 0.2, 0.5), **tuning, **options)
+    tuned = tune(
+        problem,
+        name,
+        steps=steps,
+        radius=e.radius,
+        refine=e.agent is None,
+        rounds=e.rounds,
+        trials=e.tuning_trials,
+        progress=_part(progress, 0.2, 0.5),
+        **options,
+    )
     at = np.unique(np.linspace(1, e.rounds - 1, e.variances).astype(int)).tolist() if e.variances else []
     record = run(
         problem,
@@ -122,7 +150,7 @@ def _run(cell: Cell, progress: Progress | None) -> Record:
         rounds=e.rounds,
         trials=e.trials,
         variance_at=at,
-        variance_of=slice(None) if e.agent is None else problem.coordinates(e.agent),
+        variance_of=slice(None) if e.agent is None else cast("Allocation", problem).coordinates(e.agent),
         resamples=cell["resamples"],
         progress=_part(progress, 0.5, 1.0),
         **options,
@@ -133,7 +161,7 @@ def _run(cell: Cell, progress: Progress | None) -> Record:
 
 
 def _steps(
-    problem: Any, e: Experiment, name: str, options: dict[str, Any], progress: Progress | None
+    problem: problems.Problem, e: Experiment, name: str, options: _Options, progress: Progress | None
 ) -> tuple[float, ...]:
     """The steps to choose from. Where rollouts are expensive: four, about the best of the whole grid on a short run."""
     if e.agent is None or name not in methods or not needs_step(name):
@@ -157,11 +185,11 @@ def _part(progress: Progress | None, start: float, stop: float) -> Progress | No
     return (lambda share: progress(start + (stop - start) * share)) if progress else None
 
 
-def _map(cell: Cell) -> dict[str, Any]:
+def _map(cell: Cell) -> Map:
     """Median regret and diverged trials, by radius and step."""
     id, parameters, rounds = MAPS[cell["place"]]
     problem = problems.make(id, **parameters)
-    steps: tuple[Any, ...] = STEPS if needs_step(cell["method"]) else (None,)
+    steps: list[float | None] = [*STEPS] if needs_step(cell["method"]) else [None]
     regret, diverged = [], []
     for radius in cell["radii"]:
         some = {repr(step): build(cell["method"], radius, step) for step in steps}
@@ -171,10 +199,11 @@ def _map(cell: Cell) -> dict[str, Any]:
     return {"radii": cell["radii"], "steps": steps, "regret": regret, "diverged": diverged, "trials": cell["trials"]}
 
 
-def _toy(cell: Cell) -> dict[str, Any]:
+def _toy(cell: Cell) -> Toy:
     """Section 3: f_0 = x²/2, f_t = f_{t−1} + n_t, at a point that stays: E ĝ_t² over t."""
-    found: dict[str, Any] = {}
-    for name in ("residual", "one-point"):
+    at = np.unique(np.geomspace(1, 1000, 40).astype(int))
+
+    def moments(name: str) -> list[float]:
         record = run(
             problems.make("walk-v1"),
             build(name, 0.1, 1e-300),
@@ -183,13 +212,12 @@ def _toy(cell: Cell) -> dict[str, Any]:
             seed=cell["seed"],
             evidence=True,
         )
-        at = np.unique(np.geomspace(1, 1000, 40).astype(int))
-        found["round"] = at.tolist()
-        found[name] = record.evidence["moment"][:, at].mean(0).tolist()
-    return found
+        return [float(moment) for moment in record.evidence["moment"][:, at].mean(0)]
+
+    return {"round": at.tolist(), "residual": moments("residual"), "one-point": moments("one-point")}
 
 
-def _lemmas(cell: Cell) -> dict[str, Any]:
+def _lemmas(cell: Cell) -> Lemmas:
     """Lemma 2.4 and Remark 2.5 on a quadratic that moves between two rounds, where smoothed gradients are exact."""
     lanes, dim, radius = 20 * cell["lanes"], 5, 0.3
     rng = np.random.default_rng(cell["seed"])
@@ -197,12 +225,12 @@ def _lemmas(cell: Cell) -> dict[str, Any]:
     centres = rng.standard_normal((2, dim))  # of f_{t−1} and f_t
     x = rng.standard_normal(dim)
 
-    def f(t: int, p: Any) -> Any:
+    def f(t: int, p: Array) -> Array:
         z = p - centres[t]
-        return 0.5 * ((z @ curvature) * z).sum(-1) + 1.0 * t
+        return np.asarray(0.5 * ((z @ curvature) * z).sum(-1) + 1.0 * t)
 
     slopes = [curvature @ (x - c) for c in centres]
-    found = {}
+    found: dict[str, Lemma] = {}
     for name, estimator in (("residual", Residual()), ("modified two-point", ModifiedTwoPoint())):
         method = Method(estimator=estimator, radius=radius, step=1e-300, directions=Gaussian())
         setup = Setup(method, (lanes, dim), seed=cell["seed"] % 2**64)
@@ -221,12 +249,12 @@ def _lemmas(cell: Cell) -> dict[str, Any]:
             "largest_z": float(np.abs((mean - slopes[1]) / error).max()),
         }
     found["modified two-point"]["predicted_bias"] = float(np.linalg.norm(0.5 * (slopes[0] - slopes[1])))
-    return found
+    return cast(Lemmas, found)
 
 
-def _theorems(cell: Cell) -> dict[str, Any]:
+def _theorems(cell: Cell) -> Theorems:
     """The mean regret (or sum of squared slopes) against the bound, on problems that keep the assumptions."""
-    rows = []
+    rows: list[TheoremRow] = []
     for horizon in cell["horizons"]:
         some = {"dim": 2, "horizon": horizon, "lipschitz": 1.0}
         still = {"dim": 2, "drift": "none"}
@@ -254,11 +282,11 @@ def _theorems(cell: Cell) -> dict[str, Any]:
     return {"rows": rows}
 
 
-def _opponents(cell: Cell) -> dict[str, Any]:
+def _opponents(cell: Cell) -> Opponents:
     """Appendix I in both orders: regret over the horizon, and the bias that the opponent makes."""
-    found: dict[str, Any] = {}
+    found: dict[str, Opponent] = {}
     for order in ("before", "after"):
-        rows = []
+        rows: list[OpponentRow] = []
         for horizon in cell["horizons"]:
             problem = problems.make("adversary-v1", dim=2, order=order, power=0.5)
             plan = theory.convex_smooth(
@@ -277,18 +305,18 @@ def _opponents(cell: Cell) -> dict[str, Any]:
         first, last = rows[0], rows[-1]
         growth = math.log(last["regret"] / first["regret"]) / math.log(last["horizon"] / first["horizon"])
         found[order] = {"rows": rows, "exponent": growth}
-    return found
+    return {"before": found["before"], "after": found["after"]}
 
 
-def _contraction(cell: Cell) -> dict[str, Any]:
+def _contraction(cell: Cell) -> Contraction:
     """α along the LQR run with its tuned step."""
     tuned = tune("lqr-v1", "residual", rounds=40, trials=cell["trials"], seed=cell["seed"])
     record = run("lqr-v1", tuned.method, rounds=40, trials=20, seed=cell["seed"], evidence=True)
     diagnosis = theory.diagnose(record)
-    return {"step": tuned.step, "findings": {name: [f.verdict, f.text] for name, f in diagnosis.items()}}
+    return {"step": tuned.step, "findings": {name: (f.verdict, f.text) for name, f in diagnosis.items()}}
 
 
-def _feasible(cell: Cell) -> dict[str, Any]:
+def _feasible(cell: Cell) -> Feasible:
     """Appendix H: hostile values, and the number of queries outside the domain."""
     outside, asked = 0, 0
     rng = np.random.default_rng(cell["seed"])

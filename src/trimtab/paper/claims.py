@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
+from trimtab.paper.document import Claim, Number, Results
+
 MUCH, COMPARABLE = 0.5, 1.5
 LQR = ("lqr-r1", "lqr-r1-t40", "lqr-r2")
-Claim = dict[str, str]
 
 
-def claims(results: dict[str, Any]) -> list[Claim]:
+def claims(results: Results) -> list[Claim]:
     """All of them, in the order of the paper."""
     return [
         _unbiased(results),
@@ -47,19 +47,19 @@ def _judge(outcomes: Sequence[bool]) -> str:
     return "holds" if all(outcomes) else "partly" if any(outcomes) else "fails"
 
 
-def _value(number: Any) -> float:
+def _value(number: Number) -> float:
     return math.inf if number == "inf" else math.nan if number is None else float(number)
 
 
-def _regret(results: dict[str, Any], id: str, name: str) -> float:
+def _regret(results: Results, id: str, name: str) -> float:
     return _value(results["experiments"][id]["methods"][name]["regret"]["median"])
 
 
-def _out(results: dict[str, Any], id: str, name: str) -> int:
+def _out(results: Results, id: str, name: str) -> int:
     return int(results["experiments"][id]["methods"][name]["diverged"])
 
 
-def _variance(results: dict[str, Any], id: str, name: str, other: str) -> float:
+def _variance(results: Results, id: str, name: str, other: str) -> float:
     """The median over the run of the ratio of two variances."""
     found = results["experiments"][id]["methods"]
     a, b = (np.array([_value(v) for v in found[n]["variance"]["median"]]) for n in (name, other))
@@ -68,11 +68,11 @@ def _variance(results: dict[str, Any], id: str, name: str, other: str) -> float:
     return float(np.nanmedian(ratio[np.isfinite(ratio)]))
 
 
-def _title(results: dict[str, Any], id: str) -> str:
+def _title(results: Results, id: str) -> str:
     return str(results["experiments"][id]["title"])
 
 
-def _unbiased(results: dict[str, Any]) -> Claim:
+def _unbiased(results: Results) -> Claim:
     seen = results["checks"]["lemmas"]["residual"]
     return _claim(
         "The residual estimate is an unbiased estimate of the gradient of the smoothed cost.",
@@ -83,7 +83,7 @@ def _unbiased(results: dict[str, Any]) -> Claim:
     )
 
 
-def _modified(results: dict[str, Any]) -> Claim:
+def _modified(results: Results) -> Claim:
     seen = results["checks"]["lemmas"]["modified two-point"]
     close = abs(seen["bias"] - seen["predicted_bias"]) < 5 * seen["error"]
     return _claim(
@@ -94,7 +94,7 @@ def _modified(results: dict[str, Any]) -> Claim:
     )
 
 
-def _toy(results: dict[str, Any]) -> Claim:
+def _toy(results: Results) -> Claim:
     toy = results["checks"]["toy"]
     grown = {name: toy[name][-1] / toy[name][0] for name in ("one-point", "residual")}
     return _claim(
@@ -107,7 +107,7 @@ def _toy(results: dict[str, Any]) -> Claim:
     )
 
 
-def _theorems(results: dict[str, Any]) -> Claim:
+def _theorems(results: Results) -> Claim:
     rows = results["checks"]["theorems"]["rows"]
     kept = [row["mean"] <= row["bound"] for row in rows]
     slack = sorted(row["bound"] / row["mean"] for row in rows)
@@ -120,7 +120,7 @@ def _theorems(results: dict[str, Any]) -> Claim:
     )
 
 
-def _explained(results: dict[str, Any]) -> Claim:
+def _explained(results: Results) -> Claim:
     verdict, text = results["checks"]["contraction"]["findings"]["contraction"]
     return _claim(
         "The experiments validate the analysis: small steps keep the second moment contracting (α < 1).",
@@ -130,7 +130,7 @@ def _explained(results: dict[str, Any]) -> Claim:
     )
 
 
-def _better(results: dict[str, Any]) -> Claim:
+def _better(results: Results) -> Claim:
     parts, outcomes = [], []
     for id in LQR:
         a, b = _regret(results, id, "residual"), _regret(results, id, "one-point")
@@ -147,7 +147,7 @@ def _better(results: dict[str, Any]) -> Claim:
     )
 
 
-def _comparable(results: dict[str, Any]) -> Claim:
+def _comparable(results: Results) -> Claim:
     ratios = {
         form: [_regret(results, id, "residual") / _regret(results, id, form) for id in LQR]
         for form in ("two-point", "two-point-forward")
@@ -161,7 +161,7 @@ def _comparable(results: dict[str, Any]) -> Claim:
     )
 
 
-def _variance_lower(results: dict[str, Any]) -> Claim:
+def _variance_lower(results: Results) -> Claim:
     ratios = [_variance(results, id, "one-point", "residual") for id in LQR]
     return _claim(
         "Its estimates have a much smaller variance than those of one-point feedback.",
@@ -171,7 +171,7 @@ def _variance_lower(results: dict[str, Any]) -> Claim:
     )
 
 
-def _variance_close(results: dict[str, Any]) -> Claim:
+def _variance_close(results: Results) -> Claim:
     ratios = {
         form: [_variance(results, id, "residual", form) for id in LQR] for form in ("two-point", "two-point-forward")
     }
@@ -185,7 +185,7 @@ def _variance_close(results: dict[str, Any]) -> Claim:
     )
 
 
-def _allocation_better(results: dict[str, Any]) -> Claim:
+def _allocation_better(results: Results) -> Claim:
     found = results["experiments"]["allocation"]
     ends = {name: _value(m["cost_over_zeta"]["end"]) for name, m in found["methods"].items()}
     best = _value(found["levels"]["offline"])
@@ -200,7 +200,7 @@ def _allocation_better(results: dict[str, Any]) -> Claim:
     )
 
 
-def _allocation_comparable(results: dict[str, Any]) -> Claim:
+def _allocation_comparable(results: Results) -> Claim:
     found = results["experiments"]["allocation"]
     ends = {name: _value(m["cost_over_zeta"]["end"]) for name, m in found["methods"].items()}
     forms = [name for name in ends if name.startswith("two-point")]
@@ -218,7 +218,7 @@ def _allocation_comparable(results: dict[str, Any]) -> Claim:
     )
 
 
-def _allocation_variance(results: dict[str, Any]) -> Claim:
+def _allocation_variance(results: Results) -> Claim:
     lower = _variance(results, "allocation", "one-point", "residual")
     forms = ("two-point-forward", "two-point", "two-point-common")
     close = {form: _variance(results, "allocation", "residual", form) for form in forms}
@@ -232,7 +232,7 @@ def _allocation_variance(results: dict[str, Any]) -> Claim:
     )
 
 
-def _noise(results: dict[str, Any]) -> Claim:
+def _noise(results: Results) -> Claim:
     ids = [id for id in results["experiments"] if id.startswith("lqr-r3-sigma-")]
     parts, outcomes = [], []
     for id in ids:
@@ -247,7 +247,7 @@ def _noise(results: dict[str, Any]) -> Claim:
     )
 
 
-def _always(results: dict[str, Any]) -> Claim:
+def _always(results: Results) -> Claim:
     id = "lqr-r3-redrawn"
     a, b, still = (_regret(results, id, name) for name in ("residual", "one-point", "still"))
     others = [_regret(results, i, "residual") < _regret(results, i, "one-point") for i in results["experiments"]]
@@ -261,7 +261,7 @@ def _always(results: dict[str, Any]) -> Claim:
     )
 
 
-def _feasible(results: dict[str, Any]) -> Claim:
+def _feasible(results: Results) -> Claim:
     seen = results["checks"]["feasible"]
     return _claim(
         "With u on the sphere and the shrunken set, every query stays feasible.",
@@ -271,7 +271,7 @@ def _feasible(results: dict[str, Any]) -> Claim:
     )
 
 
-def _opponents(results: dict[str, Any]) -> Claim:
+def _opponents(results: Results) -> Claim:
     seen = results["checks"]["opponents"]
     before, after = seen["before"], seen["after"]
     last = after["rows"][-1]

@@ -7,7 +7,9 @@ why, is in `OPEN`, which the report prints.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypedDict
+
+from trimtab.paper.document import Parameters
 
 ONE_QUERY = ("residual", "one-point", "auto", "still")
 TWO_POINT = ("two-point", "two-point-forward")
@@ -58,18 +60,23 @@ class Experiment:
     trials: int
     tuning_trials: int
     methods: tuple[str, ...]
-    parameters: dict[str, Any] = field(default_factory=dict)
+    parameters: Parameters = field(default_factory=dict)
     variances: int = 12
     """At how many rounds the estimators are resampled."""
     agent: int | None = None
     """Whose coordinates count in the variance."""
 
 
+class _Trials(TypedDict):
+    trials: int
+    tuning_trials: int
+
+
 def experiments(mode: Mode) -> dict[str, Experiment]:
     """All of them, by id."""
     exact = (*ONE_QUERY, *TWO_POINT)
     noisy = (*exact, *(name + COMMON for name in TWO_POINT))
-    trials: dict[str, Any] = {"trials": mode.trials, "tuning_trials": mode.tuning_trials}
+    trials = _Trials(trials=mode.trials, tuning_trials=mode.tuning_trials)
     found = [
         Experiment("lqr-r1", "LQR, literal drift, T = 50", "lqr-v1", 50, 0.05, methods=exact, **trials),
         Experiment("lqr-r1-t40", "LQR, literal drift, T = 40", "lqr-v1", 40, 0.05, methods=exact, **trials),

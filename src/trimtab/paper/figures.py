@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -12,17 +12,22 @@ from trimtab.lab import Record
 from trimtab.lab.drawing import band, colour_of, panels, save
 from trimtab.lab.record import quantiles
 from trimtab.paper.cells import MAPPED, MAPS
+from trimtab.paper.document import Map, Number, Tables, Toy
 from trimtab.paper.experiments import PAPER_TRIALS, Experiment
-from trimtab.paper.results import over_zeta, zetas
+from trimtab.paper.results import maps, over_zeta, zetas
+from trimtab.types import Array, Integers
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Records = dict[str, dict[str, Record]]
-Tables = dict[str, dict[str, Any]]
 
 
 def draw(
     folder: Path, seed: int, experiments: dict[str, Experiment], records: Records, tables: Tables
 ) -> dict[str, list[Path]]:
     """All figures: name → files."""
+    seen = maps(tables)
     figures = {
         "idea": _idea(seed),
         "figure-1a": _regret(records["lqr-r1"], experiments["lqr-r1"]),
@@ -31,15 +36,15 @@ def draw(
         "figure-2b": _variance(records["allocation"], "Variance at agent 1"),
         "lqr-r2": _regret(records["lqr-r2"], experiments["lqr-r2"]),
         "incurred": _incurred(records, experiments),
-        "sensitivity": _sensitivity(tables),
-        "limits": _limits(records, experiments, tables),
-        "toy": _toy(tables["toy"]),
+        "sensitivity": _sensitivity(seen),
+        "limits": _limits(records, experiments, seen),
+        "toy": _toy(cast(Toy, tables["toy"])),
     }
     folder.mkdir(parents=True, exist_ok=True)
     return {name: save(figure, folder / name) for name, figure in figures.items()}
 
 
-def _idea(seed: int) -> Any:
+def _idea(seed: int) -> Figure:
     """Two rounds of a cost whose level drifts, and what the two estimates make of many such rounds."""
     figure, (left, right) = panels(2, (9, 3.4))
     x = np.linspace(-1.6, 1.6, 200)
@@ -54,7 +59,7 @@ def _idea(seed: int) -> Any:
     left.annotate(
         "", (1.3, values[1]), (1.3, values[0]), arrowprops={"arrowstyle": "<->", "color": "#0072B2", "lw": 1.6}
     )
-    left.text(1.34, np.mean(values), "residual", color="#0072B2", va="center")
+    left.text(1.34, float(np.mean(values)), "residual", color="#0072B2", va="center")
     left.annotate("", (1.15, values[1]), (1.15, 0), arrowprops={"arrowstyle": "<->", "color": "#009E73", "lw": 1.2})
     left.text(1.11, 0.5, "one-point", color="#009E73", ha="right", va="center")
     left.set(
@@ -82,7 +87,7 @@ def _idea(seed: int) -> Any:
     return figure
 
 
-def _regret(records: dict[str, Record], e: Experiment) -> Any:
+def _regret(records: dict[str, Record], e: Experiment) -> Figure:
     """Figure 1(a): accumulated regret, ten trials as in the paper, and all of them."""
     figure, axes = panels(2, (10, 4), sharey=True)
     for axis, count in zip(axes, (PAPER_TRIALS, e.trials), strict=True):
@@ -98,13 +103,13 @@ def _regret(records: dict[str, Record], e: Experiment) -> Any:
     return figure
 
 
-def _top(values: Any) -> float:
+def _top(values: Array) -> float:
     """The upper quartile, or the largest number below it that is finite."""
     finite = values[np.isfinite(values)]
     return float(np.quantile(finite, 0.75)) if finite.size else 1.0
 
 
-def _variance(records: dict[str, Record], title: str) -> Any:
+def _variance(records: dict[str, Record], title: str) -> Figure:
     """Figures 1(b) and 2(b): trace of the covariance, at each method's own iterate, and at one common to all."""
     figure, axes = panels(2, (10, 4), sharey=True)
     for axis, kind in zip(axes, ("variance", "common_variance"), strict=True):
@@ -120,7 +125,7 @@ def _variance(records: dict[str, Record], title: str) -> Any:
     return figure
 
 
-def _allocation(records: dict[str, Record], e: Experiment, seed: int) -> Any:
+def _allocation(records: dict[str, Record], e: Experiment, seed: int) -> Figure:
     """Figure 2(a): J_t(θ_t), and J_t/ζ_t, without the swing that all methods share."""
     figure, axes = panels(2, (10, 4.2))
     zeta = zetas(e, seed)
@@ -147,11 +152,11 @@ def _allocation(records: dict[str, Record], e: Experiment, seed: int) -> Any:
     return figure
 
 
-def _means(values: Any, at: Any, width: int) -> Any:
-    return values[:, : len(at) * width].reshape(len(values), len(at), width).mean(2)
+def _means(values: Array, at: Integers, width: int) -> Array:
+    return np.asarray(values[:, : len(at) * width].reshape(len(values), len(at), width).mean(2))
 
 
-def _incurred(records: Records, experiments: dict[str, Experiment]) -> Any:
+def _incurred(records: Records, experiments: dict[str, Experiment]) -> Figure:
     """Regret of what was played, probes included, beside that of the centre."""
     ids = ("lqr-r1-t40", "lqr-r2", "allocation")
     figure, axes = panels(len(ids), (11, 3.8))
@@ -173,16 +178,16 @@ def _incurred(records: Records, experiments: dict[str, Experiment]) -> Any:
     return figure
 
 
-def _sensitivity(tables: Tables) -> Any:
+def _sensitivity(seen: dict[str, Map]) -> Figure:
     """Median regret over δ and η, one map per method; hatched where a quarter of the trials or more diverge."""
     from matplotlib.colors import LogNorm
 
-    maps = [(name, tables[f"map/lqr-r1/{name}"]) for name in MAPPED]
-    figure, axes = panels(len(maps), (12, 3.6), sharey=True)
-    floor = min(np.min(_numbers(t["regret"])) for _, t in maps)
+    shown = [(name, seen[f"lqr-r1/{name}"]) for name in MAPPED]
+    figure, axes = panels(len(shown), (12, 3.6), sharey=True)
+    floor = min(np.min(_numbers(t["regret"])) for _, t in shown)
     norm = LogNorm(floor, floor * 1e3)
-    for axis, (name, table) in zip(axes, maps, strict=True):
-        x, y = np.log10(table["steps"]), np.log10(table["radii"])
+    for axis, (name, table) in zip(axes, shown, strict=True):
+        x, y = (np.log10(np.array(table[key], dtype=float)) for key in ("steps", "radii"))
         regret = np.clip(_numbers(table["regret"]), floor, floor * 1e3)
         mesh = axis.pcolormesh(x, y, regret, norm=norm, cmap="viridis_r", shading="nearest", rasterized=True)
         lost = np.array(table["diverged"]) >= table["trials"] / 4
@@ -201,11 +206,11 @@ def _sensitivity(tables: Tables) -> Any:
     return figure
 
 
-def _numbers(rows: list[list[Any]]) -> Any:
-    return np.array([[math.inf if v in ("inf", None) else float(v) for v in row] for row in rows])
+def _numbers(rows: list[list[Number]]) -> Array:
+    return np.array([[math.inf if v is None else float(v) for v in row] for row in rows])
 
 
-def _limits(records: Records, experiments: dict[str, Experiment], tables: Tables) -> Any:
+def _limits(records: Records, experiments: dict[str, Experiment], seen: dict[str, Map]) -> Figure:
     """Where the claims stop holding: noise, x₀ redrawn, δ too small."""
     figure, axes = panels(4, (13, 4))
     names = ("residual", "one-point", "two-point", "two-point-forward", "auto", "still")
@@ -227,7 +232,7 @@ def _limits(records: Records, experiments: dict[str, Experiment], tables: Tables
     axes[1].set(xlabel="median regret, T = 40", title=r"$x_0$ redrawn in every rollout")
     for axis, place, title in zip(axes[2:], MAPS, ("small δ, exact values", "small δ, noise 0.1"), strict=True):
         for name in (*MAPPED, "auto"):
-            table = tables[f"map/{place}/{name}"]
+            table = seen[f"{place}/{name}"]
             regret = _numbers(table["regret"])
             kept = np.where(np.array(table["diverged"]) < table["trials"] / 4, regret, np.inf).min(axis=1)
             axis.plot(table["radii"], np.where(np.isfinite(kept), kept, np.nan), "o-", color=colour_of(name), ms=4)
@@ -235,7 +240,7 @@ def _limits(records: Records, experiments: dict[str, Experiment], tables: Tables
     return figure
 
 
-def _toy(toy: dict[str, Any]) -> Any:
+def _toy(toy: Toy) -> Figure:
     """Section 3: second moments at a point that stays."""
     figure, (axis,) = panels(1, (6, 3.8))
     for name in ("one-point", "residual"):

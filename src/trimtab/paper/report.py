@@ -5,10 +5,10 @@ from __future__ import annotations
 import base64
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 from trimtab.files import write_atomically
 from trimtab.lab.drawing import colour_of
+from trimtab.paper.document import Number, Results, Spread
 from trimtab.paper.experiments import MODES, OPEN, SLIPS
 
 CAPTIONS = {
@@ -35,7 +35,7 @@ CAPTIONS = {
 }
 
 
-def write_report(folder: Path, results: dict[str, Any], figures: dict[str, list[Path]]) -> Path:
+def write_report(folder: Path, results: Results, figures: dict[str, list[Path]]) -> Path:
     """The page, with its pictures inside it."""
     try:
         from jinja2 import Environment
@@ -67,13 +67,13 @@ def _embedded(file: Path) -> str:
     return "data:image/svg+xml;base64," + base64.b64encode(file.read_bytes()).decode()
 
 
-def _number(value: Any) -> str:
+def _number(value: Number) -> str:
     if value is None:
         return "–"
     return value if isinstance(value, str) else f"{value:.3g}"
 
 
-def _spread(values: dict[str, Any] | None) -> str:
+def _spread(values: Spread | None) -> str:
     if values is None:
         return "–"
     return f"{_number(values['median'])} ({_number(values['q25'])} – {_number(values['q75'])})"

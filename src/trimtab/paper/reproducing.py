@@ -7,13 +7,13 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from trimtab.files import write_atomically
 from trimtab.lab import Record
 from trimtab.lab.sweeping import sweep
 from trimtab.paper.cells import cells, compute, load
 from trimtab.paper.claims import claims
+from trimtab.paper.document import Results
 from trimtab.paper.experiments import MODES, experiments
 from trimtab.paper.figures import draw
 from trimtab.paper.report import write_report
@@ -29,7 +29,7 @@ class Reproduction:
     folder: Path
     done: int
     of: int
-    results: dict[str, Any] | None = None
+    results: Results | None = None
 
 
 def reproduce(

@@ -5,23 +5,26 @@ from __future__ import annotations
 import os
 import platform
 from importlib import metadata
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 import trimtab.problems as problems
 from trimtab.lab import Record
 from trimtab.lab.record import plain, quantiles
+from trimtab.paper.document import Checks, ExperimentResult, Map, MethodResult, Number, Results, Tables
 from trimtab.paper.experiments import Experiment, Mode
+from trimtab.types import Array
 
-Array = NDArray[np.float64]
+if TYPE_CHECKING:
+    from trimtab.problems.allocation import AllocationWorld
+
 FORMAT = 1
 
 
 def zetas(e: Experiment, seed: int) -> Array:
     """ζ_t of each trial: `(trials, rounds)`."""
-    world: Any = problems.make(e.problem, **e.parameters).world(seed, e.trials)
+    world = cast("AllocationWorld", problems.make(e.problem, **e.parameters).world(seed, e.trials))
     return np.stack([world.zeta(t)[:, 0] for t in range(e.rounds)], axis=1)
 
 
@@ -30,7 +33,7 @@ def over_zeta(record: Record, zeta: Array) -> Array:
     return record.cost / zeta
 
 
-def quarters(values: Array) -> dict[str, Any]:
+def quarters(values: Array) -> dict[str, Number]:
     """Medians over trials: at the start, and about a quarter, half and the end of the run (means of 1 % of it)."""
     rounds = values.shape[1]
     width = max(1, rounds // 100)
@@ -44,13 +47,13 @@ def gather(
     seed: int,
     experiments: dict[str, Experiment],
     records: dict[str, dict[str, Record]],
-    tables: dict[str, dict[str, Any]],
-) -> dict[str, Any]:
+    tables: Tables,
+) -> Results:
     """The document, but for the claims."""
-    found: dict[str, Any] = {}
+    found: dict[str, ExperimentResult] = {}
     for e in experiments.values():
         zeta = zetas(e, seed) if e.agent is not None else None
-        entry: dict[str, Any] = {
+        entry: ExperimentResult = {
             "title": e.title,
             "problem": e.problem,
             "parameters": e.parameters,
@@ -63,8 +66,8 @@ def gather(
         for name, record in records[e.id].items():
             summary = record.summary()
             kept = ("step", "step_at_edge", "queries", "regret", "incurred", "diverged", "variance", "tuning")
-            method = {key: summary.get(key) for key in kept}
-            if method["variance"] is None:
+            method = cast(MethodResult, {key: summary.get(key) for key in kept})
+            if not method["variance"]:
                 method["variance"] = {"round": [], "median": []}
             if zeta is not None:
                 method["cost_over_zeta"] = quarters(over_zeta(record, zeta))
@@ -81,10 +84,15 @@ def gather(
         "mode": mode.name,
         "seed": seed,
         "experiments": found,
-        "checks": {name: table for name, table in tables.items() if not name.startswith("map/")},
-        "maps": {name.removeprefix("map/"): table for name, table in tables.items() if name.startswith("map/")},
+        "checks": cast(Checks, {name: table for name, table in tables.items() if not name.startswith("map/")}),
+        "maps": maps(tables),
         "versions": versions(),
     }
+
+
+def maps(tables: Tables) -> dict[str, Map]:
+    """The sensitivity maps, by place and method."""
+    return {name.removeprefix("map/"): cast(Map, table) for name, table in tables.items() if name.startswith("map/")}
 
 
 def versions() -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from trimtab.problems.adversary import Adversary
@@ -30,7 +31,7 @@ _LATER = {
 }
 
 
-def _load(module: str, what: str) -> Any:
+def _load(module: str, what: str) -> ModuleType:
     try:
         return import_module(f"trimtab.problems.{module}")
     except ImportError as error:

@@ -23,7 +23,9 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from trimtab.problems.base import Array, Problem, World, number, register, whole
+from trimtab.problems.base import Problem, World, register
+from trimtab.types import Array
+from trimtab.validation import real, whole
 
 Order = Literal["before", "after"]
 
@@ -58,29 +60,34 @@ class Adversary(Problem):
     def __post_init__(self) -> None:
         whole("dim", self.dim, 1)
         whole("rounds", self.rounds, 1)
-        number("power", self.power)
-        number("distance", self.distance)
-        number("scale", self.scale, above=True)
-        number("radius", self.radius, above=True)
+        real("power", self.power, 0)
+        real("distance", self.distance, 0)
+        real("scale", self.scale, 0, above=True)
+        real("radius", self.radius, 0, above=True)
         if self.order not in get_args(Order):
             raise ValueError(f"order={self.order!r} is not known: choose 'before' or 'after'")
 
     @property
     def lipschitz(self) -> float:
+        """L₀: the slope is L₀·‖x‖/√(1 + ‖x‖²)."""
         return self.scale
 
     @property
     def smoothness(self) -> float:
+        """L₁ = L₀: the curvature is largest at 0."""
         return self.scale
 
     @property
     def variation(self) -> float:
+        """V_f: all of it is the opponent's doing."""
         return self.power
 
     def start(self, seed: int, trials: int, first: int = 0) -> Array:
+        """(1, …, 1), at the given distance from the optimum 0."""
         return np.full((trials, self.dim), self.distance / math.sqrt(self.dim))
 
     def world(self, seed: int, trials: int, first: int = 0) -> AdversaryWorld:
+        """An opponent for each trial, which waits for round 0."""
         return AdversaryWorld(self, seed, trials, first)
 
 
@@ -100,6 +107,7 @@ class AdversaryWorld(World):
         self._probes: list[tuple[Array, Array]] = []  # x_t and x_t + δu_t of the last two rounds
 
     def play(self, round: int, centre: Array, query: Array) -> None:
+        """The opponent answers: b_t = b_{t−1} ± V_f by what it may know of this round."""
         last = len(self._offsets) - 1
         if round not in (0, max(last, 0), last + 1):
             raise ValueError(f"round {round} cannot be played: the opponent waits for round {last + 1}, play in order")
@@ -138,13 +146,16 @@ class AdversaryWorld(World):
         return self._offsets[round].copy()
 
     def cost(self, round: int, x: Array) -> Array:
+        """L₀·(√(1 + ‖x‖²) − 1) + b_t."""
         height: Array = self._height(x) + self.optimum(round)[:, None]
         return height
 
     def optimiser(self, round: int) -> Array:
+        """0, whatever the opponent does."""
         return np.zeros((self.trials, self.problem.dim))
 
     def gradient(self, round: int, x: Array) -> Array:
+        """L₀·x/√(1 + ‖x‖²)."""
         slope: Array = self.problem.scale * x / np.sqrt(1.0 + (x * x).sum(-1, keepdims=True))
         return slope
 

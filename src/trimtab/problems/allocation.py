@@ -29,13 +29,17 @@ from functools import cache, cached_property
 from pathlib import Path as File
 
 import numpy as np
-from scipy.optimize import minimize
 
 from trimtab import randomness
 from trimtab.files import cache_folder, write_atomically
-from trimtab.problems import base, kernels
-from trimtab.problems.base import ONCE, Array, Path, Problem, World, number, register, whole
+from trimtab.problems import base
+from trimtab.problems.base import ONCE, Path, Problem, World, register
+from trimtab.problems.kernels import allocation as kernels
+from trimtab.problems.kernels import compiling, matrices
+from trimtab.problems.kernels.compiling import threads, writable
 from trimtab.randomness import DRIFT, Keyed
+from trimtab.types import Array, Integers
+from trimtab.validation import real, whole
 
 
 @register("allocation-v1")
@@ -91,11 +95,10 @@ class Allocation(Problem):
                 raise ValueError(f"{name}={getattr(self, name)} is odd, and noise comes in pairs: give an even number")
         if self.network is not None:
             whole("network", self.network, 0)
-        number("stock", self.stock, -math.inf)
-        number("noise", self.noise)
-        number("radius", self.radius, above=True)
-        if number("gamma", self.gamma, above=True) > 1:
-            raise ValueError(f"gamma={self.gamma!r} does not discount: choose 0 < gamma <= 1")
+        real("stock", self.stock)
+        real("noise", self.noise, 0)
+        real("radius", self.radius, 0, above=True)
+        real("gamma", self.gamma, 0, 1, above=True)
         for name in ("amplitude", "frequency", "zeta_range"):
             low, high = getattr(self, name)
             if not -math.inf < low <= high < math.inf:
@@ -103,7 +106,7 @@ class Allocation(Problem):
         low, high = self.zeta_range
         if not 0 <= low <= 1 <= high:
             raise ValueError(f"zeta_range={self.zeta_range!r} must contain the first value, 1, and nothing negative")
-        if number("zeta_step", self.zeta_step) > high - low:
+        if real("zeta_step", self.zeta_step, 0) > high - low:
             raise ValueError(
                 f"zeta_step={self.zeta_step!r} jumps across zeta_range={self.zeta_range!r}: choose a smaller"
             )
@@ -114,10 +117,12 @@ class Allocation(Problem):
 
     @property
     def agents(self) -> int:
+        """One for each place of the grid."""
         return self.rows * self.columns
 
     @property
     def actions(self) -> int:
+        """The edges of the grid, each in both directions, and a "keep" for each agent."""
         return len(self._heads)
 
     def neighbours(self, agent: int) -> tuple[int, ...]:
@@ -132,11 +137,11 @@ class Allocation(Problem):
         return slice(int(start), int(stop))
 
     @cached_property
-    def _heads(self) -> kernels.Integers:
+    def _heads(self) -> Integers:
         return np.array([j for i in range(self.agents) for j in self.neighbours(i)], dtype=np.int64)
 
     @cached_property
-    def _firsts(self) -> kernels.Integers:
+    def _firsts(self) -> Integers:
         return np.cumsum([0, *(len(self.neighbours(i)) for i in range(self.agents))], dtype=np.int64)
 
     @cached_property
@@ -146,9 +151,11 @@ class Allocation(Problem):
         return np.stack([np.ones(m.size), -2 * m, -2 * d, m**2 + d**2], axis=1)
 
     def start(self, seed: int, trials: int, first: int = 0) -> Array:
+        """θ = 0: every agent sends as much to each of its neighbours as it keeps."""
         return np.zeros((trials, self.dim))
 
     def world(self, seed: int, trials: int, first: int = 0) -> AllocationWorld:
+        """The walk of ζ in each trial, on one network for all of them or one for each."""
         return AllocationWorld(self, seed, trials, first)
 
 
@@ -177,7 +184,7 @@ class AllocationWorld(World):
 
     def zeta(self, round: int) -> Array:
         """ζ_{i,t}: `(trials, agents)`."""
-        return kernels.writable(np.broadcast_to(self._path(round), (self.trials, self.problem.agents)))
+        return writable(np.broadcast_to(self._path(round), (self.trials, self.problem.agents)))
 
     @cached_property
     def demand(self) -> Array:
@@ -218,6 +225,7 @@ class AllocationWorld(World):
         return _mean(self._rollouts(x, self._common, self.zeta(round)))
 
     def measure(self, round: int, x: Array, draw: int = 0) -> Array:
+        """J_t under one fresh path of noise in the demand, the same for all points of a trial."""
         zeta, noise = self.zeta(round), np.empty(self.demand.shape)
         for trial, rng in enumerate(self._noise_keys.generators(round | draw << 40, self.first, self.trials)):
             rng.standard_normal(out=noise[trial])
@@ -258,6 +266,10 @@ class AllocationWorld(World):
 
     def _search(self) -> Array:
         """θ of the first trial."""
+        try:
+            from scipy.optimize import minimize  # half a second that only the offline optimum needs
+        except ImportError as error:
+            raise ImportError('the offline optimum needs SciPy: pip install "trimtab[lab]"', name="scipy") from error
         paths = self._paths(ONCE + 2, self.problem.offline_draws)[:1]
         ones = np.ones((1, self.problem.agents))
 
@@ -267,7 +279,7 @@ class AllocationWorld(World):
 
         steps = self.problem.offline_steps
         # Several threads would fight for the cores with those of SciPy's linear algebra, and be four times slower.
-        with kernels.threads(1):
+        with threads(1):
             found = minimize(
                 value_and_slope,
                 np.zeros(self.problem.dim),
@@ -280,7 +292,7 @@ class AllocationWorld(World):
     def _rollouts(self, x: Array, demand: Array, zeta: Array) -> Array:
         p = self.problem
         law = p._firsts, p._heads, float(p.stock), float(p.gamma)
-        with kernels.threads(x.shape[1] * demand.size // 25_000):
+        with threads(x.shape[1] * demand.size // 25_000):
             scores = kernels.per_edge(self._edges(x, len(demand)), p._basis)
             return kernels.allocation_rollouts(scores, demand, zeta, *law)
 
@@ -288,7 +300,7 @@ class AllocationWorld(World):
         """The mean over the paths, `(trials, k)`, and its gradient, `(trials, k, d)`."""
         p = self.problem
         law = p._firsts, p._heads, float(p.stock), float(p.gamma)
-        with kernels.threads(x.shape[1] * demand.size // 10_000):
+        with threads(x.shape[1] * demand.size // 10_000):
             scores = kernels.per_edge(self._edges(x, len(demand)), p._basis)
             costs, slopes = kernels.allocation_gradients(scores, demand, zeta, *law)
             back = kernels.per_edge(slopes.mean(axis=2), np.ascontiguousarray(p._basis.T))
@@ -298,7 +310,7 @@ class AllocationWorld(World):
         p = self.problem
         if x.ndim != 3 or x.shape[0] != trials or x.shape[2] != p.dim:
             raise ValueError(f"x of shape {x.shape} does not fit: give (trials, k, d) = ({trials}, k, {p.dim})")
-        return kernels.writable(x).reshape(trials, x.shape[1], p.actions, len(self.problem.centres) ** 2)
+        return writable(x).reshape(trials, x.shape[1], p.actions, len(self.problem.centres) ** 2)
 
 
 def _mean(costs: Array) -> Array:
@@ -310,7 +322,8 @@ def _mean(costs: Array) -> Array:
 @cache
 def _code() -> str:
     """A hash of the sources that an offline optimum depends on."""
-    sources = (__file__, base.__file__, kernels.__file__, randomness.__file__)
+    modules = (base, compiling, kernels, matrices, randomness)
+    sources = (__file__, *(str(module.__file__) for module in modules))
     return hashlib.sha256(b"\0".join(File(source).read_bytes() for source in sources)).hexdigest()
 
 

@@ -15,13 +15,15 @@ from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from trimtab.domains import Domain, Everywhere
 from trimtab.randomness import DRIFT, NOISE, Keyed
+from trimtab.types import Array
+from trimtab.validation import whole
 
-Array = NDArray[np.float64]
 S = TypeVar("S")
+Factory = TypeVar("Factory", bound=Callable[..., "Problem"])
 
 ONCE = 2**63
 """Drift is drawn under the number of its round; what is drawn once per trial takes the numbers from here on."""
@@ -37,9 +39,7 @@ class World(ABC):
     """Whether what is played changes the objective: then every method needs a world of its own."""
 
     def __init__(self, seed: int, trials: int, first: int = 0) -> None:
-        self.seed = whole("seed", seed, 0)
-        if self.seed >= 2**64:
-            raise ValueError(f"seed={seed} is too large: it must be below 2**64")
+        self.seed = whole("seed", seed, 0, 2**64)
         self.trials = whole("trials", trials, 1)
         self.first = whole("first", first, 0)
 
@@ -158,6 +158,7 @@ class Path(Generic[S]):
         self._recent = {0: self._start}
 
     def __call__(self, round: int) -> S:
+        """s_t, by as many steps as it takes from the last state that is kept."""
         if round in self._recent:
             return self._recent[round]
         if round < 0:
@@ -199,31 +200,13 @@ def reflect(x: Array, low: float, high: float) -> Array:
     return np.where((x < low) | (x > high), folded, x)
 
 
-def whole(name: str, value: Any, least: int) -> int:
-    """The value, if it is a whole number and large enough."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ValueError(f"{name}={value!r} must be a whole number, at least {least}")
-    return int(value)
-
-
-def number(name: str, value: Any, least: float = 0.0, *, above: bool = False) -> float:
-    """The value, if it is a finite number and large enough (`above`: larger than the least)."""
-    try:
-        fits = math.isfinite(value) and (value > least if above else value >= least)
-    except TypeError:
-        fits = False
-    if not fits:
-        raise ValueError(f"{name}={value!r} must be a finite number, {'above' if above else 'at least'} {least:g}")
-    return float(value)
-
-
 registry: dict[str, Callable[..., Problem]] = {}
 
 
-def register(id: str) -> Callable[[Any], Any]:
+def register(id: str) -> Callable[[Factory], Factory]:
     """Class or function decorator: `make(id, **parameters)` calls it."""
 
-    def add(factory: Any) -> Any:
+    def add(factory: Factory) -> Factory:
         registry[id] = factory
         return factory
 

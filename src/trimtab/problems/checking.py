@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.domains import Domain
-from trimtab.problems.base import Array, Problem, World
+from trimtab.problems.base import Problem, World
+from trimtab.types import Array
+from trimtab.validation import real, whole
 
 SAME = 1e-9  # relative: what differs by less may be rounding, for instance of a differently blocked matrix product
 CLOSE = 1e-6  # relative: how exactly an optimum has to be known
@@ -107,16 +109,19 @@ def _attributes(probe: _Probe) -> Iterator[str]:
     if not isinstance(getattr(p, "id", None), str) or not p.id:
         yield f"id={getattr(p, 'id', None)!r} is not a name"
     for name in ("dim", "rounds"):
-        value = getattr(p, name, None)
-        if not isinstance(value, int) or value < 1:
-            yield f"{name}={value!r} is not a whole number, at least 1"
-    radius = getattr(p, "radius", None)
-    if not isinstance(radius, int | float) or not 0 < radius < np.inf:
-        yield f"radius={radius!r} is not a finite number above 0"
+        yield from _wrong(whole, name, getattr(p, name, None), 1)
+    yield from _wrong(partial(real, above=True), "radius", getattr(p, "radius", None), 0)
     if not isinstance(p.domain, Domain):
         yield f"domain={p.domain!r} is not a Domain"
     elif p.domain.dim not in (None, p.dim):
         yield f"the domain has dimension {p.domain.dim}, but dim={p.dim}"
+
+
+def _wrong(check: Callable[[str, object, int], float], name: str, value: object, least: int) -> Iterator[str]:
+    try:
+        check(name, value, least)
+    except ValueError as error:
+        yield str(error)
 
 
 def _start(probe: _Probe) -> Iterator[str]:

@@ -9,8 +9,10 @@ from functools import cached_property
 import numpy as np
 
 from trimtab.domains import Box, Domain
-from trimtab.problems.base import Array, Problem, number, register
+from trimtab.problems.base import Problem, register
 from trimtab.problems.moving import Drift, Lipschitz, Moving, MovingWorld, SmoothLipschitz
+from trimtab.types import Array
+from trimtab.validation import real
 
 
 @register("quadratic-v1")
@@ -31,7 +33,7 @@ class Quadratic(Moving):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        number("condition", self.condition, 1.0)
+        real("condition", self.condition, 1)
 
     @cached_property
     def curvatures(self) -> Array:
@@ -40,12 +42,15 @@ class Quadratic(Moving):
 
     @property
     def smoothness(self) -> float:
+        """L₁: the largest curvature is 1."""
         return 1.0
 
     def height(self, z: Array) -> Array:
+        """½ Σ_j a_j z_j²."""
         return np.asarray(0.5 * (self.curvatures * z * z).sum(-1))
 
     def slope(self, z: Array) -> Array:
+        """a_j z_j."""
         return self.curvatures * z
 
 
@@ -65,18 +70,21 @@ class Corner(Quadratic):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        number("size", self.size, above=True)
+        real("size", self.size, 0, above=True)
         if self.rotate:
             raise ValueError("rotate=True turns the landscape but not the box: its optimum would not be known")
 
     @property
     def domain(self) -> Domain:
+        """[0, size]^d."""
         return Box(0.0, self.size)
 
     def start(self, seed: int, trials: int, first: int = 0) -> Array:
+        """That of the quadratic, reflected into the box's orthant and projected onto the box."""
         return self.domain.project(np.abs(super().start(seed, trials, first)))
 
     def world(self, seed: int, trials: int, first: int = 0) -> CornerWorld:
+        """The drift of the free optimum, and the box's best point beside it."""
         return CornerWorld(self, seed, trials, first)
 
 
@@ -112,7 +120,7 @@ class Walk(Problem):
     radius: float = 0.1
 
     def __post_init__(self) -> None:
-        number("std", self.std)
+        real("std", self.std, 0)
         _ = self._quadratic
 
     @cached_property
@@ -129,16 +137,20 @@ class Walk(Problem):
 
     @property
     def smoothness(self) -> float:
+        """L₁ = 1: f_t is ½‖x‖² and a number."""
         return 1.0
 
     @property
     def variation(self) -> float:
+        """V_f: the standard deviation of a step."""
         return self._quadratic.variation
 
     def start(self, seed: int, trials: int, first: int = 0) -> Array:
+        """At the given distance from 0, in a random direction."""
         return self._quadratic.start(seed, trials, first)
 
     def world(self, seed: int, trials: int, first: int = 0) -> MovingWorld:
+        """The quadratic that stays, with the random walk of its level."""
         return self._quadratic.world(seed, trials, first)
 
 
@@ -155,9 +167,11 @@ class Absolute(Lipschitz):
     id = "absolute-v1"
 
     def height(self, z: Array) -> Array:
+        """(L₀/√d)·‖z‖₁."""
         return np.asarray(self.scale / math.sqrt(self.dim) * np.abs(z).sum(-1))
 
     def slope(self, z: Array) -> Array:
+        """(L₀/√d)·sign z: 0 in the coordinates that are at their kink."""
         return self.scale / math.sqrt(self.dim) * np.sign(z)
 
 
@@ -176,11 +190,13 @@ class LogCosh(SmoothLipschitz):
     id = "logcosh-v1"
 
     def height(self, z: Array) -> Array:
+        """(L₀w/√d)·Σ_j log cosh(z_j/w), by |a| + log(1 + e^{−2|a|}) − log 2, which does not overflow."""
         a = np.abs(z / self.width)
         terms = a + np.log1p(np.exp(-2.0 * a)) - math.log(2.0)
         return np.asarray(self.scale * self.width / math.sqrt(self.dim) * terms.sum(-1))
 
     def slope(self, z: Array) -> Array:
+        """(L₀/√d)·tanh(z_j/w)."""
         return self.scale / math.sqrt(self.dim) * np.tanh(z / self.width)
 
 
@@ -199,9 +215,11 @@ class Maximum(Lipschitz):
     id = "maximum-v1"
 
     def height(self, z: Array) -> Array:
+        """L₀·max_j |z_j|."""
         return np.asarray(self.scale * np.abs(z).max(-1))
 
     def slope(self, z: Array) -> Array:
+        """L₀·sign z_j along the largest |z_j|, the first of them if there are several."""
         steepest = np.abs(z).argmax(-1)[..., None]
         found = np.zeros_like(z)
         np.put_along_axis(found, steepest, self.scale * np.sign(np.take_along_axis(z, steepest, -1)), -1)

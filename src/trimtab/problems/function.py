@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import SupportsFloat
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from trimtab.domains import Domain, Everywhere
-from trimtab.problems.base import Array, Problem, World, number, whole
+from trimtab.problems.base import Problem, World
+from trimtab.types import Array
+from trimtab.validation import real, whole
+
+Values = SupportsFloat | ArrayLike
+"""What a function gives: a number, or with `vectorised` one per point."""
 
 
 def from_function(
-    f: Callable[[int, Array], Any],
+    f: Callable[[int, Array], Values],
     *,
     x0: ArrayLike,
     rounds: int = 1000,
@@ -50,11 +55,11 @@ def from_function(
         x0=start,
         dim=start.size,
         rounds=whole("rounds", rounds, 1),
-        radius=number("radius", radius, above=True),
+        radius=real("radius", radius, 0, above=True),
         where=where,
         least=optimum,
         best=optimiser,
-        noise=number("noise", noise),
+        noise=real("noise", noise, 0),
         vectorised=vectorised,
         id=id,
     )
@@ -64,7 +69,7 @@ def from_function(
 class Function(Problem):
     """What `from_function` makes."""
 
-    f: Callable[[int, Array], Any]
+    f: Callable[[int, Array], Values]
     x0: Array = field(repr=False)
     dim: int
     rounds: int
@@ -78,12 +83,15 @@ class Function(Problem):
 
     @property
     def domain(self) -> Domain:
+        """Everywhere, unless another was given."""
         return self.where
 
     def start(self, seed: int, trials: int, first: int = 0) -> Array:
+        """x0, in every trial."""
         return np.tile(self.x0, (trials, 1))
 
     def world(self, seed: int, trials: int, first: int = 0) -> FunctionWorld:
+        """The function, with the noise of these trials."""
         return FunctionWorld(self, seed, trials, first)
 
 
@@ -95,6 +103,7 @@ class FunctionWorld(World):
         self.problem = problem
 
     def cost(self, round: int, x: Array) -> Array:
+        """f(t, x), point by point, or all at once if f is vectorised."""
         points = np.array(x, dtype=float)  # a copy: what f does to it stays here
         if not self.problem.vectorised:
             values = [_number(self.problem.f(round, point)) for point in points.reshape(-1, points.shape[-1])]
@@ -109,20 +118,23 @@ class FunctionWorld(World):
 
     @property
     def sigma(self) -> float:
+        """The noise that was asked for."""
         return self.problem.noise
 
     def optimum(self, round: int) -> Array:
+        """What was given as `optimum`, for this round."""
         least = self.problem.least(round) if callable(self.problem.least) else self.problem.least
         return np.full(self.trials, np.nan if least is None else float(least))
 
     def optimiser(self, round: int) -> Array | None:
+        """What was given as `optimiser`, for this round."""
         best = self.problem.best(round) if callable(self.problem.best) else self.problem.best
         return None if best is None else np.tile(np.asarray(best, dtype=float), (self.trials, 1))
 
 
-def _number(value: Any) -> float:
+def _number(value: Values) -> float:
     try:
-        return float(value)
+        return float(value)  # type: ignore[arg-type]  # if not, it raises what is caught
     except (TypeError, ValueError):
         raise TypeError(f"f returned {value!r}, not a number: return a float") from None
 

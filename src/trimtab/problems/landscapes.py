@@ -8,8 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from trimtab.domains import Box, Domain
-from trimtab.problems.base import ONCE, Array, Path, Problem, World, number, reflect, register, whole
+from trimtab.problems.base import ONCE, Path, Problem, World, reflect, register
 from trimtab.problems.moving import Moving, SmoothLipschitz
+from trimtab.types import Array
+from trimtab.validation import real, whole
 
 
 @register("rosenbrock-v1")
@@ -36,13 +38,15 @@ class Rosenbrock(Moving):
     def __post_init__(self) -> None:
         super().__post_init__()
         whole("dim", self.dim, 2)
-        number("steepness", self.steepness, above=True)
+        real("steepness", self.steepness, 0, above=True)
 
     def height(self, z: Array) -> Array:
+        """Σ_j a·(z_{j+1} − z_j²)² + (1 − z_j)²."""
         bend = z[..., 1:] - z[..., :-1] ** 2
         return np.asarray((self.steepness * bend**2 + (1.0 - z[..., :-1]) ** 2).sum(-1))
 
     def slope(self, z: Array) -> Array:
+        """2a·(z_j − z_{j−1}²) − 4a·z_j·(z_{j+1} − z_j²) − 2·(1 − z_j); the ends have no neighbour on one side."""
         bend = 2.0 * self.steepness * (z[..., 1:] - z[..., :-1] ** 2)
         slope = np.zeros_like(z)
         slope[..., 1:] += bend
@@ -50,6 +54,7 @@ class Rosenbrock(Moving):
         return slope
 
     def lowest(self) -> Array:
+        """(1, …, 1)."""
         return np.ones(self.dim)
 
 
@@ -71,10 +76,12 @@ class Sines(SmoothLipschitz):
     width: float = 1.0
 
     def height(self, z: Array) -> Array:
+        """(L₀w/√d)·Σ_j (1 − cos(z_j/w)), as 2 sin²(z_j/2w), which is exact near 0."""
         terms = 2.0 * np.sin(0.5 * z / self.width) ** 2
         return np.asarray(self.scale * self.width / math.sqrt(self.dim) * terms.sum(-1))
 
     def slope(self, z: Array) -> Array:
+        """(L₀/√d)·sin(z_j/w)."""
         return self.scale / math.sqrt(self.dim) * np.sin(z / self.width)
 
 
@@ -116,24 +123,28 @@ class Peaks(Problem):
         for name in ("dim", "peaks", "every", "rounds"):
             whole(name, getattr(self, name), 1)
         for name in ("shift", "correlation", "height_step", "width_step", "noise"):
-            number(name, getattr(self, name))
-        number("size", self.size, above=True)
-        number("radius", self.radius, above=True)
+            real(name, getattr(self, name), 0)
+        real("size", self.size, 0, above=True)
+        real("radius", self.radius, 0, above=True)
         if self.correlation > 1:
             raise ValueError(f"correlation={self.correlation} is not between 0 (new direction) and 1 (the same)")
 
     @property
     def domain(self) -> Domain:
+        """[0, size]^d."""
         return Box(np.zeros(self.dim), np.full(self.dim, self.size))
 
     @property
     def lipschitz(self) -> float:
+        """The largest width that a cone may take."""
         return WIDTHS[1]
 
     def start(self, seed: int, trials: int, first: int = 0) -> Array:
+        """The middle of the box."""
         return np.full((trials, self.dim), 0.5 * self.size)
 
     def world(self, seed: int, trials: int, first: int = 0) -> PeaksWorld:
+        """The peaks of each trial, and how they move."""
         return PeaksWorld(self, seed, trials, first)
 
 
@@ -190,23 +201,28 @@ class PeaksWorld(World):
         return widths[:, None] * distances - heights[:, None], distances
 
     def cost(self, round: int, x: Array) -> Array:
+        """min_i [W_i·‖x − p_i‖ − H_i]."""
         lowest: Array = self._cones(round, x)[0].min(-1)
         return lowest
 
     @property
     def sigma(self) -> float:
+        """The noise of the problem."""
         return self.problem.noise
 
     def optimum(self, round: int) -> Array:
+        """−max_i H_i."""
         best: Array = -self._path(round)[1].max(-1)
         return best
 
     def optimiser(self, round: int) -> Array:
+        """The top of the highest cone: no other reaches above it."""
         tops, heights, _, _ = self._path(round)
         best: Array = tops[np.arange(self.trials), heights.argmax(-1)]
         return best
 
     def gradient(self, round: int, x: Array) -> Array:
+        """W_i·(x − p_i)/‖x − p_i‖ of the cone that is lowest here; 0 at its top."""
         tops, _, widths, _ = self._path(round)
         cones, distances = self._cones(round, x)
         trial = np.arange(self.trials)[:, None]

@@ -21,12 +21,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
-from trimtab.problems.base import ONCE, Array, Path, Problem, World, number, register, whole
-from trimtab.problems.kernels import lqr_gradients, lqr_rollouts, lqr_values, riccati, threads, writable
+from trimtab.problems.base import ONCE, Path, Problem, World, register
+from trimtab.problems.kernels.compiling import threads, writable
+from trimtab.problems.kernels.lqr import lqr_gradients, lqr_rollouts, lqr_values
+from trimtab.problems.kernels.riccati import riccati
+from trimtab.types import Array
+from trimtab.validation import real, whole
 
 Weight = float | Sequence[Sequence[float]]
 
@@ -79,10 +82,9 @@ class LQR(Problem):
         for name in ("n_x", "n_u", "horizon", "rounds"):
             whole(name, getattr(self, name), 1)
         for name in ("drift", "initial_std", "gain_std", "sigma_w"):
-            number(name, getattr(self, name))
-        number("radius", self.radius, above=True)
-        if number("gamma", self.gamma, above=True) > 1:
-            raise ValueError(f"gamma={self.gamma!r} does not discount: choose 0 < gamma <= 1")
+            real(name, getattr(self, name), 0)
+        real("radius", self.radius, 0, above=True)
+        real("gamma", self.gamma, 0, 1, above=True)
         low, high = self.drift_range
         if not -np.inf < low <= high < np.inf:
             raise ValueError(f"drift_range={self.drift_range!r} is no interval: choose two finite numbers, low <= high")
@@ -91,12 +93,14 @@ class LQR(Problem):
         object.__setattr__(self, "dim", self.n_x * self.n_u)
 
     def start(self, seed: int, trials: int, first: int = 0) -> Array:
+        """K_0 = gain_std·N(0, 1), entry by entry; 0 if that is 0."""
         gains: Array = self.gain_std * self.world(seed, trials, first).drawn(
             ONCE + 1, lambda rng: rng.standard_normal(self.dim)
         )
         return gains
 
     def world(self, seed: int, trials: int, first: int = 0) -> LQRWorld:
+        """The drift of A_t and B_t in these trials."""
         return LQRWorld(self, seed, trials, first)
 
 
@@ -163,21 +167,25 @@ class LQRWorld(World):
 
     @property
     def noisy(self) -> bool:
+        """Whether a measurement is a rollout rather than V_t(K)."""
         return not self.problem.exact
 
     def cost(self, round: int, x: Array) -> Array:
+        """V_t(K), exactly; inf where it overflows."""
         a, b = self.system(round)
         gains = self._gains(x)
         with threads(gains.size // 10_000):
             return lqr_values(a, b, gains, *self._law())
 
     def gradient(self, round: int, x: Array) -> Array:
+        """∇V_t(K), exactly; NaN where it overflows."""
         a, b = self.system(round)
         gains = self._gains(x)
         with threads(gains.size // 600):
             return lqr_gradients(a, b, gains, *self._law()).reshape(x.shape)
 
     def measure(self, round: int, x: Array, draw: int = 0) -> Array:
+        """V_t(K), or the cost of one rollout, whose noise is the same for all points of a trial."""
         p = self.problem
         if p.exact:
             return self.cost(round, x)
@@ -193,6 +201,7 @@ class LQRWorld(World):
             return lqr_rollouts(a, b, gains, self._q, self._r, starts, noise, float(p.gamma))
 
     def optimum(self, round: int) -> Array:
+        """V_t at the optimiser; NaN in trials where that is not known."""
         return self._solution(round)[0].copy()
 
     def optimiser(self, round: int) -> Array:
@@ -234,7 +243,7 @@ def _matrix(weight: Weight, size: int) -> Array:
     return matrix * np.eye(size) if matrix.ndim == 0 else matrix
 
 
-def _weight(name: str, value: Any, size: int, definite: bool) -> Weight:
+def _weight(name: str, value: object, size: int, definite: bool) -> Weight:
     """The value as a float or as rows of floats (which can be compared and hashed), if it weighs `size` numbers."""
     try:
         given: Array = np.asarray(value, dtype=float)

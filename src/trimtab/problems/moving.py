@@ -17,7 +17,9 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from trimtab.problems.base import ONCE, Array, Path, Problem, World, directions, number, whole
+from trimtab.problems.base import ONCE, Path, Problem, World, directions
+from trimtab.types import Array
+from trimtab.validation import real, whole
 
 Drift = Literal["none", "walk", "line", "jumps"]
 
@@ -46,14 +48,15 @@ class Moving(Problem):
         whole("dim", self.dim, 1)
         whole("every", self.every, 1)
         whole("rounds", self.rounds, 1)
-        number("radius", self.radius, above=True)
+        real("radius", self.radius, 0, above=True)
         for name in ("speed", "offset", "noise", "distance"):
-            number(name, getattr(self, name))
+            real(name, getattr(self, name), 0)
         if self.drift not in get_args(Drift):
             raise ValueError(f"drift={self.drift!r} is not known: choose one of {', '.join(get_args(Drift))}")
 
     @property
     def variation(self) -> float:
+        """V_f ≤ √((L₀·distance of a move)² + offset² + 2·noise²); inf if the landscape has no L₀ and moves."""
         longest = {"none": 0.0, "jumps": self.speed * self.every}.get(self.drift, self.speed)
         shift = longest * self.lipschitz if longest else 0.0
         return math.hypot(shift, self.offset, math.sqrt(2) * self.noise)
@@ -71,10 +74,12 @@ class Moving(Problem):
         return np.zeros(self.dim)
 
     def start(self, seed: int, trials: int, first: int = 0) -> Array:
+        """At the given distance from where the optimum of round 0 is, in a random direction."""
         world = self.world(seed, trials, first)
         return world.optimiser(0) + self.distance * directions(world, ONCE, self.dim)
 
     def world(self, seed: int, trials: int, first: int = 0) -> MovingWorld:
+        """The drift of c_t and b_t in these trials, and their rotations."""
         return MovingWorld(self, seed, trials, first)
 
 
@@ -87,10 +92,11 @@ class Lipschitz(Moving):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        number("scale", self.scale, above=True)
+        real("scale", self.scale, 0, above=True)
 
     @property
     def lipschitz(self) -> float:
+        """L₀: the scale."""
         return self.scale
 
 
@@ -102,10 +108,11 @@ class SmoothLipschitz(Lipschitz):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        number("width", self.width, above=True)
+        real("width", self.width, 0, above=True)
 
     @property
     def smoothness(self) -> float:
+        """L₁ = L₀/(w√d)."""
         return self.scale / (self.width * math.sqrt(self.dim))
 
 
@@ -149,20 +156,25 @@ class MovingWorld(World):
         return z if self._turn is None else z @ self._turn.swapaxes(1, 2)
 
     def cost(self, round: int, x: Array) -> Array:
+        """h(R(x − c_t)) + b_t."""
         height: Array = self.problem.height(self._local(round, x)) + self._path(round)[1][:, None]
         return height
 
     @property
     def sigma(self) -> float:
+        """The noise of the problem."""
         return self.problem.noise
 
     def optimum(self, round: int) -> Array:
+        """b_t, since min h = 0."""
         return self._path(round)[1].copy()
 
     def optimiser(self, round: int) -> Array:
+        """c_t + Rᵀz*, where h(z*) = 0."""
         lowest = np.broadcast_to(self.problem.lowest(), (self.trials, 1, self.problem.dim))
         best: Array = self._path(round)[0] + self._outward(lowest)[:, 0]
         return best
 
     def gradient(self, round: int, x: Array) -> Array:
+        """Rᵀ∇h(R(x − c_t))."""
         return self._outward(self.problem.slope(self._local(round, x)))

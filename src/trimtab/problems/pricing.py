@@ -18,7 +18,9 @@ from functools import cached_property
 import numpy as np
 
 from trimtab.domains import Box, Domain
-from trimtab.problems.base import ONCE, Array, Path, Problem, World, number, reflect, register, whole
+from trimtab.problems.base import ONCE, Path, Problem, World, reflect, register
+from trimtab.types import Array
+from trimtab.validation import real, whole
 
 
 @register("pricing-v1")
@@ -63,9 +65,9 @@ class Pricing(Problem):
         whole("dim", self.dim, 1)
         whole("rounds", self.rounds, 1)
         for name in ("drift", "patience_drift", "season", "noise"):
-            number(name, getattr(self, name))
+            real(name, getattr(self, name), 0)
         for name in ("customers", "band", "period", "radius"):
-            number(name, getattr(self, name), above=True)
+            real(name, getattr(self, name), 0, above=True)
 
     @cached_property
     def unit_costs(self) -> Array:
@@ -78,12 +80,15 @@ class Pricing(Problem):
 
     @property
     def domain(self) -> Domain:
+        """From the unit cost to twice it, product by product."""
         return self._bounds
 
     def start(self, seed: int, trials: int, first: int = 0) -> Array:
+        """Cost-plus pricing: 1.2 times the unit cost."""
         return np.tile(1.2 * self.unit_costs, (trials, 1))
 
     def world(self, seed: int, trials: int, first: int = 0) -> PricingWorld:
+        """The customers of these trials: their seasons, and how their wishes and patience drift."""
         return PricingWorld(self, seed, trials, first)
 
 
@@ -128,14 +133,17 @@ class PricingWorld(World):
         return shares
 
     def cost(self, round: int, x: Array) -> Array:
+        """−customers·Σ_j (p_j − c_j)·share_j(p)."""
         profit = ((x - self.problem.unit_costs) * self.shares(round, x)).sum(-1)
         return np.asarray(-self.problem.customers * profit)
 
     @property
     def sigma(self) -> float:
+        """The noise of the problem."""
         return self.problem.noise
 
     def optimum(self, round: int) -> Array:
+        """`cost` at the optimiser."""
         return self.cost(round, self.optimiser(round)[:, None])[:, 0]
 
     def optimiser(self, round: int) -> Array:
@@ -158,6 +166,7 @@ class PricingWorld(World):
         return self._solved[1].copy()
 
     def gradient(self, round: int, x: Array) -> Array:
+        """−customers·share_j·(1 − (m_j − Σ_i m_i·share_i)/s_j), m = p − c the margins."""
         margin = x - self.problem.unit_costs
         shares = self.shares(round, x)
         profit = (margin * shares).sum(-1, keepdims=True)

@@ -9,6 +9,7 @@
 """
 
 from trimtab.theory.evidence import Constants, Diagnosis, Estimate, Finding, diagnose, estimate, measure
+from trimtab.theory.guarantees import Bound, Plan
 from trimtab.theory.moments import (
     contraction,
     gradient_gap,
@@ -19,8 +20,6 @@ from trimtab.theory.moments import (
     variation_to_beat,
 )
 from trimtab.theory.plans import (
-    Bound,
-    Plan,
     convex_lipschitz,
     convex_lipschitz_feasible,
     convex_smooth,

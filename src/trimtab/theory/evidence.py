@@ -18,14 +18,14 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from trimtab.lab import Record, run
 from trimtab.methods import Method, auto
 from trimtab.problems import Problem, make
 from trimtab.theory.moments import Law, contraction, perturbation
+from trimtab.types import Array
 
-Array = NDArray[np.float64]
 Verdict = Literal["holds", "doubtful", "fails", "not seen"]
 
 LEVEL = 0.95
@@ -295,8 +295,8 @@ def _contraction(record: Record, lipschitz: Estimate) -> Estimate | None:
     law, step = _law(record), record.about["step"]
     if law is None or not isinstance(step, float) or not lipschitz.value:
         return None
-    rest: dict[str, Any] = {"dim": record.about["dim"], "step": step, "radius": record.about["radius"], "law": law}
-    return lipschitz.map(lambda l0: contraction(lipschitz=l0, **rest))
+    dim, radius = record.about["dim"], record.about["radius"]
+    return lipschitz.map(lambda l0: contraction(dim=dim, lipschitz=l0, step=step, radius=radius, law=law))
 
 
 def _average(values: Array, axis: int) -> Array:

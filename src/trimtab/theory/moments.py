@@ -7,26 +7,16 @@ Two laws of u have a theory: "gaussian", N(0, I), estimate u/δ·(…); and "sph
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Literal
+
+from trimtab.validation import real, whole
 
 Law = Literal["gaussian", "sphere"]
 
 
-def positive(name: str, value: Any, *, zero: bool = False) -> float:
-    """The value, if it is a finite number above 0 (or 0, where that is allowed)."""
-    try:
-        fits = not isinstance(value, bool) and math.isfinite(value) and (value >= 0 if zero else value > 0)
-    except TypeError:
-        fits = False
-    if not fits:
-        raise ValueError(f"{name}={value!r} must be a finite number {'of at least' if zero else 'above'} 0")
-    return float(value)
-
-
 def _lift(dim: int, law: str) -> float:
     """E‖scaled u‖²: what multiplies (Δy/δ)² in E‖ĝ‖²."""
-    if dim != int(dim) or dim < 1:
-        raise ValueError(f"dim={dim!r} must be a whole number, at least 1")
+    whole("dim", dim, 1)
     if law not in ("gaussian", "sphere"):
         raise ValueError(f"law={law!r} has no theory here: choose 'gaussian' or 'sphere'")
     return float(dim if law == "gaussian" else dim**2)
@@ -38,7 +28,11 @@ def contraction(*, dim: int, lipschitz: float, step: float, radius: float, law: 
     >>> contraction(dim=4, lipschitz=1.0, step=0.25, radius=1.0)
     1.0
     """
-    slope = positive("lipschitz", lipschitz) * positive("step", step) / positive("radius", radius)
+    slope = (
+        real("lipschitz", lipschitz, 0, above=True)
+        * real("step", step, 0, above=True)
+        / real("radius", radius, 0, above=True)
+    )
     return 4.0 * _lift(dim, law) * slope**2
 
 
@@ -49,8 +43,8 @@ def perturbation(*, dim: int, lipschitz: float, radius: float, variation: float,
     """
     lift = _lift(dim, law)
     spread = (dim + 4.0) ** 2 if law == "gaussian" else float(dim**2)
-    drift = positive("variation", variation, zero=True) / positive("radius", radius)
-    return 16.0 * positive("lipschitz", lipschitz) ** 2 * spread + 2.0 * lift * drift**2
+    drift = real("variation", variation, 0) / real("radius", radius, 0, above=True)
+    return 16.0 * real("lipschitz", lipschitz, 0, above=True) ** 2 * spread + 2.0 * lift * drift**2
 
 
 def second_moment(
@@ -75,7 +69,7 @@ def second_moment(
     """
     alpha = contraction(dim=dim, lipschitz=lipschitz, step=step, radius=radius, law=law)
     added = perturbation(dim=dim, lipschitz=lipschitz, radius=radius, variation=variation, law=law)
-    first = positive("first", first, zero=True)
+    first = real("first", first, 0)
     if round is None:
         return max(first, added / (1.0 - alpha)) if alpha < 1.0 else math.inf
     try:
@@ -103,12 +97,12 @@ def smoothing_gap(
     """
     spread = 1.0 if law == "sphere" else float(dim)
     _lift(dim, law)
-    radius = positive("radius", radius)
+    radius = real("radius", radius, 0, above=True)
     gaps = []
     if lipschitz is not None:
-        gaps.append(radius * positive("lipschitz", lipschitz) * math.sqrt(spread))
+        gaps.append(radius * real("lipschitz", lipschitz, 0, above=True) * math.sqrt(spread))
     if smoothness is not None:
-        gaps.append(radius**2 * positive("smoothness", smoothness, zero=True) * spread)
+        gaps.append(radius**2 * real("smoothness", smoothness, 0) * spread)
     if not gaps:
         raise ValueError("a smoothing gap needs a constant of f: give lipschitz=, smoothness=, or both")
     return min(gaps)
@@ -116,7 +110,7 @@ def smoothing_gap(
 
 def gradient_gap(*, dim: int, radius: float, smoothness: float) -> float:
     """A bound on ‖∇f_δ(x) − ∇f(x)‖ for Gaussian smoothing: δL₁(d+3)^{3/2} (Lemma 2.2)."""
-    return positive("radius", radius) * positive("smoothness", smoothness, zero=True) * math.pow(dim + 3.0, 1.5)
+    return real("radius", radius, 0, above=True) * real("smoothness", smoothness, 0) * math.pow(dim + 3.0, 1.5)
 
 
 def one_point_order(
@@ -133,12 +127,12 @@ def one_point_order(
     √(d·L₀·R·B)·T^{3/4} for Lipschitz f, L₁^{1/3}·(d·R·B·T)^{2/3} for smooth f (give smoothness= for it), where the
     level B bounds |f_t| for all rounds: that B is the price of one point. Only its growth can be compared with a bound.
     """
-    size = dim * positive("distance", distance) * positive("level", level)
+    size = dim * real("distance", distance, 0, above=True) * real("level", level, 0, above=True)
     if smoothness is not None:
-        return math.pow(positive("smoothness", smoothness), 1 / 3) * math.pow(size * horizon, 2 / 3)
+        return math.pow(real("smoothness", smoothness, 0, above=True), 1 / 3) * math.pow(size * horizon, 2 / 3)
     if lipschitz is None:
         raise ValueError("a rate of one-point feedback needs a constant of f: give lipschitz= or smoothness=")
-    return math.sqrt(size * positive("lipschitz", lipschitz)) * math.pow(horizon, 0.75)
+    return math.sqrt(size * real("lipschitz", lipschitz, 0, above=True)) * math.pow(horizon, 0.75)
 
 
 def variation_to_beat(*, level: float, lipschitz: float, smoothness: float | None = None) -> float:
@@ -146,7 +140,7 @@ def variation_to_beat(*, level: float, lipschitz: float, smoothness: float | Non
 
     (The conditions after Theorems 3.2 and 3.4, again up to a constant.)
     """
-    level, lipschitz = positive("level", level), positive("lipschitz", lipschitz)
+    level, lipschitz = real("level", level, 0, above=True), real("lipschitz", lipschitz, 0, above=True)
     if smoothness is None:
         return math.sqrt(level**0.5 * lipschitz**1.5)
-    return math.sqrt(level ** (2 / 3) * positive("smoothness", smoothness) ** (1 / 3) * lipschitz)
+    return math.sqrt(level ** (2 / 3) * real("smoothness", smoothness, 0, above=True) ** (1 / 3) * lipschitz)

@@ -24,184 +24,14 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
-from trimtab.directions import Gaussian, Sphere
-from trimtab.estimators import Residual
-from trimtab.methods import Method
-from trimtab.theory.moments import contraction, gradient_gap, positive, smoothing_gap
+from trimtab.theory.guarantees import Plan
+from trimtab.theory.moments import Law, contraction
+from trimtab.validation import real, whole
 
 Setting = Literal["deterministic", "stochastic", "adversarial"]
 ROOT8 = 2.0 * math.sqrt(2.0)
-
-
-@dataclass(frozen=True)
-class Bound:
-    """A guarantee: named terms and their sum, over the whole horizon."""
-
-    terms: dict[str, float]
-    regret: str
-    """What is bounded."""
-    order: str
-    """How it grows."""
-    horizon: int
-
-    @property
-    def total(self) -> float:
-        """The sum of the terms."""
-        return math.fsum(self.terms.values())
-
-    @property
-    def per_step(self) -> float:
-        """The total divided by the horizon."""
-        return self.total / self.horizon
-
-
-@dataclass(frozen=True, kw_only=True)
-class Plan:
-    """What a theorem says to do, and what it promises for that."""
-
-    theorem: str
-    dim: int
-    horizon: int
-    lipschitz: float
-    """L₀."""
-    step: float
-    """η."""
-    radius: float
-    """δ; on the sphere the length of the probe."""
-    shrinkage: float = 0.0
-    """ξ: the centre stays in (1 − ξ)X, so that every query stays in X (Appendix H); 0 for all other theorems."""
-    contraction: float
-    """α; the bounds need α ≤ ½."""
-    least_horizon: int
-    """The smallest horizon for which the theorem holds."""
-    assumptions: tuple[str, ...]
-    order: str
-    regret: str
-    convex: bool
-    smoothness: float | None = None
-    """L₁, where the theorem uses it."""
-    distance: float | None = None
-    """R, if it was known."""
-    inner_radius: float | None = None
-    outer_radius: float | None = None
-
-    @property
-    def holds(self) -> bool:
-        """Whether the horizon is long enough."""
-        return self.horizon >= self.least_horizon
-
-    @property
-    def feasible(self) -> bool:
-        """Whether this is the variant whose queries stay in the domain."""
-        return self.inner_radius is not None
-
-    def method(self) -> Method:
-        """The method, ready for `Tuner`; of the feasible variant, with the domain that has these radii."""
-        if self.feasible:
-            return Method(estimator=Residual(), radius=self.radius, step=self.step, directions=Sphere(), margin="scale")
-        return Method(estimator=Residual(), radius=self.radius, step=self.step, directions=Gaussian())
-
-    def bound(
-        self,
-        *,
-        variation: float | None = None,
-        distance: float | None = None,
-        gap: float | None = None,
-        accumulated: float = 0.0,
-        squared: float | None = None,
-        first_moment: float | None = None,
-        tight: bool = False,
-    ) -> Bound:
-        """The guarantee over the horizon, by term.
-
-        Convex theorems need variation=V_f, and distance=R if the plan was made without. Nonconvex ones need
-        gap = E f_δ,0(x_0) − min f_δ,T, accumulated = W_T, and squared = W̃_T, or variation = V_f: W̃_T = T·V_f².
-        With noise these are V_{f,ξ} and W̃_{T,ξ} (Section 5).
-
-        first_moment: E‖ĝ_0‖², if there was a measurement before the first. tight: see the head of this module.
-        """
-        if not self.holds:
-            raise ValueError(
-                f"{self.theorem} says nothing for horizon={self.horizon}: it needs at least {self.least_horizon}"
-                f" rounds (here α={self.contraction:.3g}, ξ={self.shrinkage:.3g})"
-            )
-        if variation is not None:
-            positive("variation", variation, zero=True)
-        if first_moment is not None:
-            positive("first_moment", first_moment, zero=True)
-        terms = (
-            self._convex(variation, distance, first_moment, tight)
-            if self.convex
-            else self._nonconvex(variation, gap, accumulated, squared, first_moment, tight)
-        )
-        return Bound(terms, self.regret, self.order, self.horizon)
-
-    def _convex(
-        self, variation: float | None, distance: float | None, first: float | None, tight: bool
-    ) -> dict[str, float]:
-        d, horizon, l0, step, radius = self.dim, self.horizon, self.lipschitz, self.step, self.radius
-        if variation is None:
-            raise ValueError("the bound needs variation=V_f: the rms change of the value at a fixed point, per round")
-        reach = 2.0 * self.outer_radius if self.outer_radius is not None else self.distance
-        if reach is None:
-            if distance is None:
-                raise ValueError(
-                    "the bound needs distance=R, how far the best fixed point may be from the start;"
-                    " the step and radius were chosen without it"
-                )
-            reach = positive("distance", distance)
-        law: Literal["gaussian", "sphere"] = "sphere" if self.feasible else "gaussian"
-        lift, spread = (float(d * d), float(d * d)) if self.feasible else (float(d), (d + 4.0) ** 2)
-        # The paper: η for (η/2)·2, and, for the two terms that grow with T, once more 2 (valid, loose).
-        start, run = (step / (2.0 * (1.0 - self.contraction)),) * 2 if tight else (step, 2.0 * step)
-        gap = smoothing_gap(
-            dim=d, radius=radius, law=law, **({"smoothness": self.smoothness} if self.smoothness else {"lipschitz": l0})
-        )
-        terms = {
-            "distance": reach**2 / (2.0 * step),
-            "first round": l0 * reach if first is None else start * first,
-            "probing": run * 16.0 * l0**2 * spread * horizon,
-            "smoothing": 2.0 * gap * horizon,
-            "drift": run * 2.0 * lift * variation**2 / radius**2 * horizon,
-        }
-        if self.outer_radius is not None:
-            terms["shrinking"] = self.outer_radius * l0 * self.shrinkage * horizon
-        return terms
-
-    def _nonconvex(
-        self,
-        variation: float | None,
-        gap: float | None,
-        accumulated: float,
-        squared: float | None,
-        first: float | None,
-        tight: bool,
-    ) -> dict[str, float]:
-        d, horizon, l0, step, radius = self.dim, self.horizon, self.lipschitz, self.step, self.radius
-        if gap is None:
-            raise ValueError("the bound needs gap=: the smoothed cost at the start minus the lowest at the horizon")
-        if squared is None:
-            if variation is None:
-                raise ValueError("the bound needs squared=W̃_T, or variation=V_f, which gives W̃_T = T·V_f²")
-            squared = horizon * variation**2
-        positive("gap", gap, zero=True)
-        positive("squared", squared, zero=True)
-        descended = math.sqrt(d) * l0 / radius if self.smoothness is None else self.smoothness
-        twice = 1.0 if self.smoothness is None else 2.0  # ‖∇f‖² ≤ 2‖∇f_δ‖² + 2‖∇f − ∇f_δ‖²
-        run = twice * descended * step / (2.0 * (1.0 - self.contraction)) if tight else twice * descended * step
-        terms = {
-            "gap": twice * gap / step,
-            "accumulated variation": twice * accumulated / step,
-            "first round": l0**2 if first is None else run * first,
-            "probing": run * 16.0 * l0**2 * (d + 4.0) ** 2 * horizon,
-            "drift": run * 2.0 * d * squared / radius**2,
-        }
-        if self.smoothness is not None:
-            terms["smoothing"] = 2.0 * gradient_gap(dim=d, radius=radius, smoothness=self.smoothness) ** 2 * horizon
-        return terms
 
 
 def convex_lipschitz(
@@ -222,7 +52,7 @@ def convex_lipschitz(
     {'distance': 4472, 'first round': 1, 'probing': 7012, 'smoothing': 6325, 'drift': 45}
     """
     dim, horizon, l0 = _checked(dim, horizon, lipschitz)
-    r = 1.0 if distance is None else positive("distance", distance)
+    r = 1.0 if distance is None else real("distance", distance, 0, above=True)
     start, length = ("L₀", "√(dR)") if distance is not None else ("L₀R²", "√d")
     costs = f"{start} + L₀^{{1−q}} + L₀^{{2q−1}}V_f²" if exponent else f"{start} + V_f²/L₀"
     return _plan(
@@ -252,7 +82,7 @@ def convex_smooth(
 ) -> Plan:
     """Theorem 3.4: convex, L₀-Lipschitz, L₁-smooth. The static regret grows like T^{2/3}."""
     dim, horizon, l0 = _checked(dim, horizon, lipschitz)
-    r = 1.0 if distance is None else positive("distance", distance)
+    r = 1.0 if distance is None else real("distance", distance, 0, above=True)
     return _plan(
         "Theorem 3.4",
         dim,
@@ -266,7 +96,7 @@ def convex_smooth(
         regret=STATIC,
         convex=True,
         distance=distance,
-        smoothness=positive("smoothness", smoothness),
+        smoothness=real("smoothness", smoothness, 0, above=True),
     )
 
 
@@ -278,7 +108,7 @@ def nonconvex_lipschitz(
     accuracy: ε_f, how far the smoothed cost may be from the cost.
     """
     dim, horizon, l0 = _checked(dim, horizon, lipschitz)
-    e = positive("accuracy", accuracy)
+    e = real("accuracy", accuracy, 0, above=True)
     return _plan(
         "Theorem 4.2",
         dim,
@@ -315,7 +145,7 @@ def nonconvex_smooth(
         order="O(d^{4/3}L₀·W_T·T^{1/2} + d^{4/3}(L₁/L₀)·W̃_T)",
         regret="Σ E‖∇f_t(x_t)‖², the squared slope",
         convex=False,
-        smoothness=positive("smoothness", smoothness),
+        smoothness=real("smoothness", smoothness, 0, above=True),
     )
 
 
@@ -339,7 +169,7 @@ def convex_lipschitz_feasible(
     (0.141, 0.141)
     """
     dim, horizon, l0 = _checked(dim, horizon, lipschitz)
-    r, big = positive("inner_radius", inner_radius), positive("outer_radius", outer_radius)
+    r, big = real("inner_radius", inner_radius, 0, above=True), real("outer_radius", outer_radius, 0, above=True)
     if r > big:
         raise ValueError(f"inner_radius={r:g} is larger than outer_radius={big:g}: the inner ball lies in the domain")
     radius = math.sqrt(big * dim) * l0**-exponent * horizon**-0.25
@@ -386,11 +216,8 @@ VANISHING = "W̃_T grows more slowly than T: with a steady drift, this theorem p
 STATIC = "static regret: the total cost above that of the best fixed point"
 
 
-def _checked(dim: Any, horizon: Any, lipschitz: Any) -> tuple[int, int, float]:
-    for name, value in (("dim", dim), ("horizon", horizon)):
-        if isinstance(value, bool) or value != int(value) or value < 1:
-            raise ValueError(f"{name}={value!r} must be a whole number, at least 1")
-    return int(dim), int(horizon), positive("lipschitz", lipschitz)
+def _checked(dim: int, horizon: int, lipschitz: float) -> tuple[int, int, float]:
+    return whole("dim", dim, 1), whole("horizon", horizon, 1), real("lipschitz", lipschitz, 0, above=True)
 
 
 def _nearby(distance: float | None) -> str:
@@ -431,11 +258,17 @@ def _plan(
     step: float,
     radius: float,
     least: float,
+    assumptions: tuple[str, ...],
+    order: str,
+    regret: str,
+    convex: bool,
     shrinkage: float = 0.0,
-    **rest: Any,
+    smoothness: float | None = None,
+    distance: float | None = None,
+    inner_radius: float | None = None,
+    outer_radius: float | None = None,
 ) -> Plan:
-    law: Literal["gaussian", "sphere"] = "sphere" if "inner_radius" in rest else "gaussian"
-    alpha = contraction(dim=dim, lipschitz=lipschitz, step=step, radius=radius, law=law)
+    law: Law = "gaussian" if inner_radius is None else "sphere"
     least_horizon = max(1, math.ceil(round(least, 9)))
     if horizon < least_horizon:
         warnings.warn(
@@ -451,7 +284,14 @@ def _plan(
         step=step,
         radius=radius,
         shrinkage=shrinkage,
-        contraction=alpha,
+        contraction=contraction(dim=dim, lipschitz=lipschitz, step=step, radius=radius, law=law),
         least_horizon=least_horizon,
-        **rest,
+        assumptions=assumptions,
+        order=order,
+        regret=regret,
+        convex=convex,
+        smoothness=smoothness,
+        distance=distance,
+        inner_radius=inner_radius,
+        outer_radius=outer_radius,
     )

@@ -1,0 +1,140 @@
+"""Where may we be?  Convex sets: nearest point, membership, and the smaller set in which centres live.
+
+Queries are centre + δu. If u is bounded, the centre can be kept in a smaller set such that *every* query is inside:
+
+* `erode`: exactly the points whose probes all stay inside, given the largest |δu_j| (`each`) and ‖δu‖ (`length`);
+* `scale`: the paper's (1−ξ)X with ξ = δ/r (Lemma H.3), about the middle of an inscribed ball of radius r.
+
+All functions work on the last axis, so x may be `(d,)` or `(lanes, d)`. `inner_radius` and `outer_radius` are those
+of balls about `middle` inside and around the set (the paper's r and r̄, whose middle is the origin).
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from trimtab.types import Array
+
+Inside = Any
+"""Whether a point is inside: a bool of NumPy, or an array of them, one per lane; its stubs make two of what is one."""
+
+ROUNDING = 16 * float(np.finfo(float).eps)
+"""What a few additions and multiplications may be off, relative to the numbers at stake."""
+
+
+class Domain(ABC):
+    """A closed convex set. Subclasses say how to project, and how they shrink."""
+
+    @property
+    def dim(self) -> int | None:
+        """The dimension, if the set fixes it."""
+        return None
+
+    @abstractmethod
+    def project(self, x: Array) -> Array:
+        """The nearest point of the set."""
+
+    @abstractmethod
+    def contains(self, x: ArrayLike, tolerance: float = 1e-9) -> Inside:
+        """Whether x is inside, up to a tolerance relative to the size of the set."""
+
+    @abstractmethod
+    def erode(self, dim: int, each: float, length: float) -> Domain:
+        """The points whose probes, of at most `each` per coordinate and `length` in all, stay inside.
+
+        Where a projection rounds, the set is smaller by that, also for probes of no length.
+        """
+
+    @abstractmethod
+    def scale(self, dim: int, xi: float, about: Array | None = None) -> Domain:
+        """{c + (1−ξ)(x − c)}: the set shrunk about its middle (or another inner point)."""
+
+    def flatten(self, u: Array) -> Array:
+        """The part of a direction that stays in the set's plane, where it has one."""
+        return u
+
+    def reach(self, dim: int, each: float, length: float) -> tuple[float, float]:
+        """What `erode` has to be told of directions of at most `each` and `length`: the same after `flatten`.
+
+        Sets made of sets leave it to their parts, which may differ in it.
+        """
+        return each, length
+
+    def spread(self, dim: int, each: float, length: float) -> tuple[float, float]:
+        """The largest coordinate and length of any direction after `flatten`."""
+        return self.reach(dim, each, length)
+
+    def middle(self, dim: int) -> Array:
+        """The centre of the inner ball."""
+        raise ValueError(f"{self} has no middle, because it is not bounded: use margin='erode', or bound every side")
+
+    def inner_radius(self, dim: int) -> float:
+        """The radius of a ball about `middle` inside the set (within its plane, where it has one)."""
+        return math.inf
+
+    def outer_radius(self, dim: int) -> float:
+        """The radius of a ball about `middle` around the set; inf if it is unbounded."""
+        return math.inf
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and all(
+            np.array_equal(getattr(self, f.name), getattr(other, f.name))
+            for f in fields(self)  # type: ignore[arg-type]
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def inner_point(self, dim: int, xi: float, about: Array | None) -> Array:
+        """The point to shrink about."""
+        if not 0 <= xi < 1:
+            raise ValueError(f"xi={xi:.4g} leaves nothing of {self}: the radius must be less than the inner radius")
+        return self.middle(dim) if about is None else about
+
+    def _set(self, **values: object) -> None:
+        """For constructors: domains are frozen."""
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+
+def no_room(domain: Domain, room: float, need: float) -> ValueError:
+    """The error to raise when the probes need more than there is room for."""
+    share = min(1.0, max(0.0, room / need)) if need > 0 else 0.0
+    return ValueError(f"the probes do not fit into {domain}: make the radius less than {share:.3g} times what it is")
+
+
+def pulled_in(domain: Domain, x: Array, inner: Array) -> Array:
+    """The rows of x, moved towards an inner point as little (up to a factor of 2) as puts them inside exactly."""
+    for k in (*range(-50, -1), *[-1] * 20, 0):
+        inside = np.atleast_1d(domain.contains(x, 0.0))
+        if inside.all():
+            break
+        x = np.where(inside[:, None], x, inner + (1.0 - 2.0**k) * (x - inner))
+    return x
+
+
+def frozen(value: ArrayLike, name: str, *, infinite: bool = False) -> Array:
+    """A number or a list of numbers as an array that nobody can change."""
+    kind = "numbers other than NaN" if infinite else "finite numbers"
+    try:
+        array = np.array(value, dtype=float)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name}={value!r} is not made of numbers: give a number or a list of {kind}") from None
+    bad = np.isnan(array) if infinite else ~np.isfinite(array)
+    if array.ndim > 1 or array.size == 0 or np.any(bad):
+        raise ValueError(f"{name}={value!r} must be a number or a list of {kind}")
+    array.flags.writeable = False
+    return array
+
+
+def common(*arrays: Array) -> int | None:
+    """The dimension that arrays agree on; None if all are single numbers."""
+    sizes = {a.size for a in arrays if a.ndim == 1}
+    if len(sizes) > 1:
+        raise ValueError(f"the parts of the domain disagree on the dimension: {sorted(sizes)}; give as many numbers")
+    return sizes.pop() if sizes else None

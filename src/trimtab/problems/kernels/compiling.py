@@ -1,0 +1,51 @@
+"""How the kernels are compiled, and on how many threads they run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar, cast
+
+import numpy as np
+
+from trimtab.types import Array
+
+try:
+    from numba import get_num_threads, njit, prange, set_num_threads
+except ImportError as error:
+    raise ImportError('the simulated problems need Numba: pip install "trimtab[lab]"', name="numba") from error
+
+Kernel = TypeVar("Kernel", bound=Callable[..., object])
+
+
+def kernel(function: Kernel) -> Kernel:
+    """Compiled, parallel over lanes, with IEEE arithmetic."""
+    return cast(Kernel, njit(parallel=True, cache=True, fastmath=False, error_model="numpy")(function))
+
+
+def inner(function: Kernel) -> Kernel:
+    """Compiled for use inside a kernel."""
+    return cast(Kernel, njit(cache=True, fastmath=False, error_model="numpy")(function))
+
+
+def writable(x: Array) -> Array:
+    """x as the kernels want it, copied if need be: Numba compiles anew for another layout, or for a read-only array."""
+    return np.require(x, dtype=np.float64, requirements=["C", "W"])
+
+
+@contextmanager
+def threads(wanted: int) -> Iterator[None]:
+    """Run kernels on so many threads, at least one and at most those that Numba may use.
+
+    Ask for one per millisecond of work or so: to wait for another thread takes microseconds on an idle machine, but
+    many milliseconds on a busy one.
+    """
+    allowed = get_num_threads()
+    set_num_threads(max(1, min(allowed, wanted)))
+    try:
+        yield
+    finally:
+        set_num_threads(allowed)
+
+
+__all__ = ["inner", "kernel", "prange", "threads", "writable"]

@@ -1,0 +1,32 @@
+"""What is slow to import, or an extra, is imported when it is used."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ("numba", "scipy", "matplotlib", "joblib", "jinja2", "daqp")
+
+
+@pytest.mark.parametrize("package", ["domains", "problems", "lab", "theory", "paper"])
+def test_imports_nothing_heavy(package):
+    code = f"import json, sys, trimtab.{package}; print(json.dumps([m for m in {HEAVY} if m in sys.modules]))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == []
+
+
+def test_the_allocation_problem_needs_scipy_for_its_offline_optimum_alone():
+    code = """if True:
+    import sys
+    from trimtab.problems import make
+    problem = make("allocation-v1", rows=1, columns=2, horizon=2)
+    assert "scipy.optimize" not in sys.modules
+    sys.modules["scipy.optimize"] = None
+    try:
+        problem.world(0, 1)._search()
+    except ImportError as error:
+        print(error)
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert 'the offline optimum needs SciPy: pip install "trimtab[lab]"' in done.stdout
