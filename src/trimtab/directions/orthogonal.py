@@ -62,7 +62,7 @@ class Frames:
         # as `Rows` does, but a look-up has more to set up than a draw, so a chunk of few lanes is longer
         numbers = math.prod(shape)
         chunk = min(BLOCK // shape[-1], max(1, rows.CACHE // numbers))
-        self.chunk = max(1, chunk, min(4 * BLOCK, rows.CACHE) // numbers)
+        self.chunk = max(1, chunk, min(2 * BLOCK, rows.CACHE) // numbers)
         self.index, self.start, self.block = -1, 0, np.empty((0, *shape))
         self.held, self.block_parameters = (0, self.block), self.block
 
