@@ -72,7 +72,24 @@ class Single:
 class Lanes:
     """Many systems: values are arrays `(lanes,)`, vectors `(lanes, d)`."""
 
-    any, sqrt, maximum, minimum, where, clip, exp = np.any, np.sqrt, np.maximum, np.minimum, np.where, np.clip, np.exp
+    sqrt, minimum, where, exp = np.sqrt, np.minimum, np.where, np.exp
+
+    @staticmethod
+    def any(mask: Any) -> bool:
+        """Whether it holds in any lane."""
+        return bool(mask.any() if isinstance(mask, np.ndarray) else mask)
+
+    @staticmethod
+    def clip(x: Any, low: Any, high: Any) -> Any:
+        """x, not below low and not above high; faster than np.clip."""
+        return np.minimum(np.maximum(x, low), high)
+
+    @staticmethod
+    def maximum(a: Any, *others: Any) -> Any:
+        """The largest, in each lane."""
+        for b in others:
+            a = np.maximum(a, b)
+        return a
 
     @staticmethod
     def dot(x: Array, y: Array) -> Array:

@@ -106,11 +106,16 @@ def build(setup: Setup) -> Kernel:
     xp, estimator = frame.xp, method.estimator
     axpy, missing, some = xp.axpy, xp.failed, xp.any
     next_look, learn, longest_vector = estimator.bind(frame)
-    width_of, rate_of, settle = method.step.bind(frame)
+    width_of, rate_of, settle, own_longest = method.step.bind(frame)
     query_of, longest, single = _queries(setup, frame), setup.longest, setup.lanes is None and setup.queries == 1
     one_at_a_time, in_lanes = setup.max_pending == 1, setup.lanes is not None
-    plain = longest / longest_vector  # of a factor: shorter moves need no measuring
-    outward = setup.outward if setup.bounds is not None else np.copy if estimator.located else None
+    # A factor below this makes no move that is too long: no need to measure it.
+    plain = longest / longest_vector if own_longest > longest else math.inf
+    outward = setup.outward if setup.bounds is not None else _copy if estimator.located else None
+    slope_arrays, pace_arrays = (
+        [k for k, x in enumerate(part.start(frame, np.empty(0))) if isinstance(x, np.ndarray)]
+        for part in (estimator, method.step)
+    )
     latest: tuple[Any, ...] = (None, ORIGIN)  # state, id, look, query: tell comes after ask
 
     def look_of(state: State, id: int) -> Look:
@@ -145,7 +150,7 @@ def build(setup: Setup) -> Kernel:
         if some_idle := some(idle):  # the first value only anchors
             contrast, scale = xp.where(idle, 0.0, contrast), xp.where(idle, 0.0, scale)
         rate, pace = rate_of(state, look, contrast, sense)
-        before, factor = state.centre, -rate * scale
+        before, factor = state.centre, -(rate * scale)
         if some(abs(factor) > plain):
             most = longest / xp.maximum(xp.norm(vector), SHORTEST)
             factor = xp.clip(factor, -most, most)
@@ -154,9 +159,13 @@ def build(setup: Setup) -> Kernel:
         new = make(State, (round, centre, slope, pace, look, values, id, state.skipped, still_open))
         if some_idle:
             new = _keep(xp, failed, idle, state, new)
-        if slope or pace or in_lanes:
+        if in_lanes or some_idle:
             return frozen(new)
         centre.setflags(write=False)
+        for place in slope_arrays:
+            slope[place].setflags(write=False)
+        for place in pace_arrays:
+            pace[place].setflags(write=False)
         return new
 
     def estimate(state: State, id: int, values: tuple[Value, ...]) -> Array:
@@ -165,6 +174,10 @@ def build(setup: Setup) -> Kernel:
         return np.asarray(xp.times(xp.where(contrast != contrast, math.nan, scale), vector))
 
     return Kernel(ask, tell, estimate)
+
+
+def _copy(query: Array) -> Array:
+    return query.copy()
 
 
 def _queries(setup: Setup, frame: Frame) -> Callable[[Look], Array]:

@@ -27,6 +27,8 @@ class Frame(NamedTuple):
     """δ·rms‖u‖: δ√d for Gaussian and Rademacher directions, δ for the unit sphere."""
     scale: float
     """The number s with s·E[u uᵀ] = I."""
+    narrowest: float
+    """The least δ_t/δ that the step allows."""
     longest: float
     """The largest ‖u‖; for normals, which NumPy draws below 14, more than can occur."""
     direction: Callable[[int | Integers], Array]
@@ -43,13 +45,19 @@ class Sense(NamedTuple):
     surprise: Value
     """The contrast, in units of its own running rms."""
     steepness: Value
-    """The running rms of the slope along a probe."""
+    """s: the running rms of the slope along a probe."""
+    size: Value
+    """‖ĝ‖²."""
     share: Value
-    """How much of the contrast is signal, as far as it is known: 0 to 1."""
+    """h: how much of the contrast is signal, as far as it is known: 0 to 1."""
     curvature: Value
-    """The mean curvature of the objective; 0 where it is not known."""
+    """L: the mean curvature of the objective."""
     certainty: Value
-    """How far the curvature stands out of the noise: 0 to 1."""
+    """How far it stands out of the noise: 0 (not known) to 1."""
+    distance: Value
+    """How far the optimum is: inf where no curvature is known."""
+    jumped: Value
+    """Whether the objective has jumped just now."""
 
 
 Estimate = tuple[Value, Value, Array, Memory, Sense | None]
@@ -119,6 +127,8 @@ class Pacing(NamedTuple):
     """(state, look, contrast, sense) → η_t, and the new memory."""
     settle: Callable[[Memory, Array, Array], Memory]
     """(pace, centre before, centre after the projection) → the memory after the move."""
+    longest: float = math.inf
+    """The longest move it makes, where it sees to that itself."""
 
 
 class Step(Protocol):
@@ -137,6 +147,11 @@ class Step(Protocol):
     @property
     def needs_sense(self) -> bool:
         """Whether it can only go with an estimator that gives a `Sense`."""
+        ...
+
+    @property
+    def narrowest(self) -> float:
+        """The least δ_t/δ."""
         ...
 
     @property

@@ -18,7 +18,7 @@ from trimtab.parts import Directions, Frame
 from trimtab.types import Array, Integers, Value
 from trimtab.validation import whole
 
-LARGEST = 1e150  # values beyond are taken as this, so that their squares stay finite
+LARGEST = 1e140  # values beyond are taken as this, so that their squares stay finite
 FARTHEST = 1e6  # no move is longer than this many times the domain: beyond, a projection has no digits left
 FARTHEST_FREE = 1e12  # the same, in probe lengths, where the domain is unbounded
 
@@ -123,6 +123,7 @@ class Setup:
             radius=self.method.radius,
             probe_length=self.probe_length,
             scale=law.scale(self.dim),
+            narrowest=self.method.step.narrowest,
             longest=min(law.reach(self.dim)[1], 14.0 * math.sqrt(self.dim)),
             direction=stream if flat else lambda trial: self.domain.flatten(stream(trial)),
             partner=law.partner,

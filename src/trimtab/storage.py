@@ -21,11 +21,12 @@ from trimtab.core import init
 from trimtab.files import canonical, digest, pack_archive, parse, read_archive, write_atomically
 from trimtab.methods import Method
 from trimtab.registry import parts
-from trimtab.setup import LARGEST, Setup
+from trimtab.setup import Setup
 from trimtab.state import State, frozen
 
 FORMAT = "trimtab.tuner"
 VERSION = 2
+BIGGEST = 1e300  # of any saved number: squares of the largest values are below
 BESIDE = 16  # arrays with more numbers stand beside the document
 DAMAGED = (KeyError, TypeError, AttributeError, OverflowError, IndexError, MemoryError)
 
@@ -206,7 +207,7 @@ def _alike(name: str, fresh: Any, saved: Any, arrays: Arrays, setup: Setup) -> A
     per_lane = isinstance(fresh, np.ndarray) and fresh.ndim == 1 and setup.lanes is not None and array.ndim == 0
     if array.dtype.kind not in "if" or not (array.shape == np.shape(fresh) or per_lane):
         raise ValueError(f"the saved {name} does not fit {setup.method}: give the method that it was saved with")
-    good = np.abs(array) <= 100 * LARGEST**2
+    good = np.abs(array) <= BIGGEST
     if np.isnan(fresh).any():
         good |= np.isnan(array)
     elif np.all(np.asarray(fresh) > 0) and name not in ("centre", "anchor"):

@@ -9,7 +9,7 @@ from trimtab.steps import Adaptive
 
 
 @register("auto")
-def auto(*, radius: float, narrowest: float = 0.03, widest: float = 2.0) -> Method:
+def auto(*, radius: float, narrowest: float = 0.03, widest: float = 4.0) -> Method:
     """No step size and no radius to be guessed well: what is played is kept cheap, and followed from one query a round.
 
     radius: how far it probes at first. From then on the probes narrow where little is needed and widen where noise hides
@@ -24,6 +24,5 @@ def auto(*, radius: float, narrowest: float = 0.03, widest: float = 2.0) -> Meth
         radius=radius,
         step=Adaptive(narrowest=narrowest, widest=widest),
         directions=Orthogonal(),
-        max_move=4.0,
         margin="project",
     )

@@ -69,6 +69,11 @@ class Method:
                 " or an estimator that learns from where it measured, Plane() or Covariance()"
             )
 
+        if self.step.needs_sense and not self.estimator.senses:
+            raise ValueError(
+                f"{self.step} needs an estimator that knows its own scale: use Plane(), not {self.estimator}"
+            )
+
     @property
     def queries(self) -> int:
         """Measurements per round: 1, or 2 for the forms that only a simulation can serve."""

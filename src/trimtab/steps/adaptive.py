@@ -1,4 +1,4 @@
-"""A pace that finds itself."""
+"""A pace and a radius that find themselves: how far the default method goes, and how wide it looks."""
 
 from __future__ import annotations
 
@@ -9,44 +9,64 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from trimtab.arithmetic import TINY
-from trimtab.parts import Frame, Pacing
+from trimtab.parts import Frame, Pacing, Sense
 from trimtab.registry import part
+from trimtab.state import Look, State, make
 from trimtab.types import Array, Memory, Value
+from trimtab.validation import real
 
-LARGE = float(np.finfo(float).max)
-SLOWEST = 0.1
-ECHOES, OTHERS = 20, 150
-TRUST, DOUBT, LEAST = 0.75, 2.0, 0.04
-FEW = 3.0
+# Chosen as those of `Plane`.
+PACE, POWER = 1.05, 0.35  # a first move has the length of PACE/d^POWER probes
+SLOWEST, FASTEST = math.log(0.12), math.log(9.0)  # of log a
+WHITENESS, PER_DIM = 0.1, 0.5  # the rate of log a: min(WHITENESS, PER_DIM/√d), as many rounds as a frame needs
+COURSE = 4.0  # √d: the window of the mean move
+BACK = 0.015  # a round: a goes back to 1, Newton's step, where the curvature is certain
+NEWTON = 0.7 / (4.0 * 0.65)  # of 1/L: the plane's slope holds window·share of what one round tells
+STEADY = 3  # contrasts before the pace changes: fewer have no direction
+RATIO = 3.5  # √d mean moves: how far the optimum is, and so how wide to look
+FOLLOW = 20.0  # rounds: the window of the mean move's length
+TOP = 1.2  # times the radius: how wide to look before anything is known of noise
+RISE, FALL = 1.2, 0.5  # the width changes by no more than this from round to round
+REACH = 0.35  # of the distance to the optimum is the widest look
+WIDE = 1.0  # after a jump it looks at least FALL times so wide
+LONGEST = 1.0  # probes of the radius given: the longest move
 
 
 class Pace(NamedTuple):
     """What `Adaptive` remembers."""
 
-    seen: Value
-    square: Value
-    pace: Value
-    share: Value
-    echoes: Value
-    noise: Value
-    others: Value
-    power: Value
+    moves: Value
+    """How many contrasts it has seen."""
+    log_pace: Value
+    """log a."""
     course: Array
+    """w: the running mean of the moves."""
+    move: Value
+    """M: the running mean of their length."""
+    width: Value
+    """δ_t/δ of the next query."""
+    share: Value
+    """√h of the last contrast."""
+    widest: Value
+    """What the next width must not exceed."""
 
 
 @part
 @dataclass(frozen=True)
 class Adaptive:
-    """A pace that finds itself."""
+    """A pace by whiteness, in units of the radius given or of Newton's step, and a radius that follows the moves.
 
-    gain: float = 6.0
-    window: float = 500.0
-    rate_of_change: float = 0.8
-    caution: float = 0.35
-    widest: float = 3.0
+    narrowest, widest: the least and the largest width of a probe, in times of the radius.
+    """
+
     narrowest: float = 0.03
+    widest: float = 4.0
     scale_free: ClassVar[bool] = True
-    needs_sense: ClassVar[bool] = False
+    needs_sense: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        real("narrowest", self.narrowest, 0, 1, above=True, why=", in times of the radius")
+        real("widest", self.widest, 1, why=", in times of the radius")
 
     @property
     def constant(self) -> None:
@@ -54,58 +74,67 @@ class Adaptive:
         return None
 
     def start(self, frame: Frame, centre: Array) -> Memory:
-        """Nothing."""
-        zero = frame.zero
-        return Pace(zero, zero, zero + 1.0, zero + 1.0, zero, zero, zero, zero, np.zeros_like(centre))
+        """As wide as the radius given."""
+        zero, one = frame.zero, frame.zero + 1.0
+        move = zero + frame.probe_length / (RATIO * math.sqrt(frame.dim))
+        return Pace(zero, zero, np.zeros_like(centre), move, one, one, one)
 
     def bind(self, frame: Frame) -> Pacing:
-        """Whiteness."""
-        k, root, most = frame.xp, math.sqrt(frame.dim), self.widest**2
-        kappa, careful = min(0.1, self.rate_of_change / root), min(0.2, self.caution / root)
-        gain, memory, unit = (
-            self.gain / frame.dim**1.5 * min(1.0, root / FEW),
-            1.0 / max(10.0, 2.0 * root),
-            math.sqrt(frame.scale),
+        """Whiteness for the pace, the moves for the width."""
+        xp, root, length = frame.xp, math.sqrt(frame.dim), frame.probe_length
+        sqrt, maximum, minimum, where, clip, dot = xp.sqrt, xp.maximum, xp.minimum, xp.where, xp.clip, xp.dot
+        kappa, memory, unit = min(WHITENESS, PER_DIM / root), 1.0 / max(10.0, COURSE * root), math.sqrt(frame.scale)
+        first, narrowest, widest, direction = (
+            PACE * length / frame.dim**POWER,
+            self.narrowest,
+            self.widest,
+            frame.direction,
         )
+        longest, follow, some = LONGEST * length, RATIO * root / length, xp.any
 
-        def width(pace):
-            return k.sqrt(k.minimum(k.maximum(pace.pace, 1.0) / pace.share, most))
+        def width(pace: Memory) -> Value:
+            found: Value = pace.width
+            return found
 
-        def rate(state, look, contrast, sense):
-            seen, square, pace, share, echoes, noise, others, power, course = state.pace
-            seen, length = seen + 1.0, frame.probe_length * look.width
-            square = square + (contrast * contrast - square) * k.maximum(1.0 / seen, 1.0 / self.window)
-            scale = k.sqrt(k.maximum(square, TINY))
-            along = k.dot(frame.direction(look.trial), course) / k.maximum(k.norm(course), 1e-300) * unit
-            again = tally(k, power, others, contrast, 1 / OTHERS)
-            if look is not state.last and not np.any(look.trial == state.last.trial):
-                power, others = again
-            else:
-                fresh = (state.told < 0) | (look.trial != state.last.trial)
-                heard = tally(k, noise, echoes, contrast, 1 / ECHOES)
-                noise, echoes = k.where(fresh, noise, heard[0]), k.where(fresh, echoes, heard[1])
-                power, others = k.where(fresh, again[0], power), k.where(fresh, again[1], others)
-            if k.any(echoes):
-                loud = noise * TRUST * (1.0 + DOUBT / k.sqrt(k.maximum(echoes, 1.0)))
-                share = k.maximum(1.0 - loud / k.maximum(k.maximum(power, 1e-9 * loud), TINY), LEAST)
-                share = k.where((echoes > 0) & (others > 2), share, 1.0)
-            evidence = k.clip(contrast / scale * along, -3.0, 3.0)
-            change = k.exp(-kappa * (evidence + careful * (1.0 - share)))
-            pace = k.where(seen > 3, k.clip(pace * change, SLOWEST, most), pace)
-            rate = gain * length * length / scale * k.minimum(pace, 1.0) * k.sqrt(share * k.sqrt(share))
-            return rate, Pace(seen, square, pace, share, echoes, noise, others, power, course)
+        def rate(state: State, look: Look, contrast: Value, sense: Sense | None) -> tuple[Value, Memory]:
+            if sense is None:  # nothing was learnt
+                return 0.0, state.pace
+            moves, log_pace, course, move, wide, *_ = state.pace
+            surprise, steepness, size, share, curvature, certainty, distance, jumped = sense
+            # Whiteness: at the right pace, what is learnt does not lean on where we have been going.
+            moves = moves + 1.0
+            lean = unit * dot(direction(look.trial), course) / sqrt(maximum(dot(course, course), TINY))
+            if some(look.width < 0):
+                lean = where(look.width < 0, -lean, lean)
+            change = kappa * clip(surprise * lean, -3.0, 3.0) + BACK * certainty * log_pace
+            if some(moves <= STEADY):
+                change = where(moves <= STEADY, 0.0, change)
+            log_pace = clip(log_pace - change, SLOWEST, FASTEST)
+            if some(jumped):
+                log_pace = where(jumped, maximum(log_pace, 0.0), log_pace)
+            pace = xp.exp(log_pace)
+            quick, root_share = maximum(pace, 1.0), sqrt(share)
+            # The step: in units of the radius given, or Newton's where the curvature is certain.
+            step = pace * root_share / ((1.0 - certainty) * steepness / first + certainty * curvature / NEWTON)
+            if late := len(state.open):
+                step = step / late
+            step = minimum(step, longest * quick / sqrt(maximum(size, TINY)))
+            # The width: no wider than noise asks for, than is within reach, or than a little more than before.
+            base = minimum(wide, abs(look.width))
+            if some(jumped):
+                base = where(jumped, maximum(base, WIDE), base)
+            top = minimum(TOP * sqrt(quick / root_share), REACH * distance / length)
+            return step, make(Pace, (moves, log_pace, course, move, base, root_share, top))
 
-        def settle(pace, before, after):
+        def settle(pace: Memory, before: Array, after: Array) -> Memory:
+            moves, log_pace, course, move, base, root_share, top = pace
             change = after - before
-            change -= pace.course
+            move = move + (xp.norm(change) - move) * maximum(1.0 / (moves + 2.0), 1.0 / FOLLOW)
+            wide = clip(minimum(follow * move / root_share, top), FALL * base, RISE * base)
+            wide = clip(wide, narrowest, widest)
+            change -= course
             change *= memory
-            change += pace.course
-            return Pace(*pace[:-1], change)
+            change += course
+            return make(Pace, (moves, log_pace, change, move, wide, root_share, top))
 
-        return Pacing(width, rate, settle)
-
-
-def tally(k, mean, count, contrast, slowest):
-    limit = k.where((count > 3) & (mean > 0), 25.0 * mean, LARGE)
-    count = count + 1.0
-    return mean + (k.minimum(contrast * contrast, limit) - mean) * k.maximum(1.0 / count, slowest), count
+        return Pacing(width, rate, settle, longest * math.exp(FASTEST))

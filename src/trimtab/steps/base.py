@@ -17,6 +17,7 @@ class FixedWidth:
 
     scale_free: ClassVar[bool] = False
     needs_sense: ClassVar[bool] = False
+    narrowest: ClassVar[float] = 1.0
     widest: ClassVar[float] = 1.0
 
     @property
