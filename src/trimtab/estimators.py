@@ -131,6 +131,25 @@ def _or_zero(contrast: Value) -> Value:
 
 
 @dataclass(frozen=True)
+class Still:
+    """No contrast, ever: the query is the centre itself, and the centre stays. What doing nothing costs.
+
+    >>> Still().contrast((), (3.0,))
+    (nan, ())
+    """
+
+    offsets: ClassVar[tuple[float, ...]] = (0.0,)
+    lags: ClassVar[tuple[int, ...]] = (0,)
+    recall: ClassVar[float] = 0.0
+
+    def start(self, blank: Value) -> Memory:
+        return ()
+
+    def contrast(self, memory: Memory, values: tuple[Value, ...]) -> tuple[Value, Memory]:
+        return values[0] * math.nan, memory
+
+
+@dataclass(frozen=True)
 class TwoPoint:
     """Two queries of the same f_t, hence for simulation only.
 

@@ -14,8 +14,8 @@ from numbers import Real
 from typing import Any, Literal
 
 from trimtab.directions import Directions, Echoed, Orthogonal
-from trimtab.estimators import HighPass, ModifiedTwoPoint, OnePoint, Plane, Residual, TwoPoint
-from trimtab.steps import Adaptive, Step, as_step
+from trimtab.estimators import HighPass, ModifiedTwoPoint, OnePoint, Plane, Residual, Still, TwoPoint
+from trimtab.steps import Adaptive, Normalised, Step, as_step
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,6 +144,15 @@ def auto(*, radius: float) -> Method:
     return Method(estimator=Plane(), radius=radius, step=Adaptive(), directions=law, max_move=1.0, margin="project")
 
 
+def still(*, radius: float = 1.0) -> Method:
+    """Doing nothing: plays the centre, and never moves it. The radius is of no consequence.
+
+    >>> still().queries
+    1
+    """
+    return Method(estimator=Still(), radius=radius, step=Normalised(), margin="none")
+
+
 methods: dict[str, Callable[..., Method]] = {
     "residual": residual,
     "one-point": one_point,
@@ -152,4 +161,5 @@ methods: dict[str, Callable[..., Method]] = {
     "modified-two-point": modified_two_point,
     "high-pass": high_pass,
     "auto": auto,
+    "still": still,
 }

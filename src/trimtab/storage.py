@@ -32,7 +32,7 @@ known: dict[str, Any] = {
         Method,
         *(directions.Gaussian, directions.Sphere, directions.Rademacher, directions.Paired),
         *(directions.Orthogonal, directions.Echoed, estimators.Covariance, estimators.Plane, steps.Adaptive),
-        *(estimators.OnePoint, estimators.Residual, estimators.HighPass),
+        *(estimators.OnePoint, estimators.Residual, estimators.HighPass, estimators.Still),
         *(estimators.TwoPoint, estimators.ModifiedTwoPoint),
         *(steps.Constant, steps.Power, steps.Normalised),
         *(domains.Everywhere, domains.Box, domains.Ball, domains.Simplex, domains.Halfspace),

@@ -50,7 +50,7 @@ def test_compare_json_is_for_scripts(shell):
 
 def test_parameters_of_the_problem(shell):
     words = ("compare", "quadratic-v1", "--methods", "still", "-p", "dim=3", *QUICK, "--json")
-    assert "dim=3" in json.loads(shell(*words).stdout)["parameters"]
+    assert json.loads(shell(*words).stdout)["parameters"]["dim"] == 3
 
 
 @pytest.mark.parametrize(

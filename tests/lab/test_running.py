@@ -13,7 +13,7 @@ METHODS = {
     "two-point": tt.two_point(radius=0.05, step=0.05),
     "modified": tt.modified_two_point(radius=0.05, step=0.05),
     "auto": tt.auto(radius=0.05),
-    "still": None,
+    "still": tt.methods["still"](),
 }
 ARRAYS = ("cost", "incurred", "optimum", "distance", "gradient", "final", "diverged_at", "variance", "common_variance")
 
@@ -137,7 +137,7 @@ def test_two_noise_conventions():
 
 
 def test_doing_nothing_stays_at_the_start():
-    record = lab.run("quadratic-v1", None, rounds=5, trials=3, seed=1)
+    record = lab.run("quadratic-v1", METHODS["still"], rounds=5, trials=3, seed=1)
     np.testing.assert_array_equal(record.final, make("quadratic-v1").start(1, 3))
     np.testing.assert_array_equal(record.cost, record.incurred)
 
@@ -171,7 +171,9 @@ def test_an_edge_of_the_grid_is_told():
 
 def test_methods_without_a_step_need_no_tuning():
     assert lab.tune("quadratic-v1", "auto").step is None
-    assert lab.tune("quadratic-v1", "still").method is None
+    still = lab.tune("quadratic-v1", "still")
+    assert still.step is None
+    assert still.method == tt.methods["still"](radius=make("quadratic-v1").radius)
     with pytest.raises(ValueError, match=r"there is no method 'magic': choose from auto, .*residual"):
         lab.tune("quadratic-v1", "magic")
 

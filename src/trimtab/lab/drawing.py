@@ -45,11 +45,11 @@ def draw_comparison(comparison: Comparison, folder: str | Path) -> list[Path]:
         axis.set(xlabel="round", ylabel=f"{label}, median and quartiles", yscale=_scale(curves))
         axis.legend(frameon=False)
         files += save(figure, folder / ("regret" if of == "centre" else "incurred"))
-    if any(r.variance_rounds.size for name, r in records.items() if name != "still"):
+    varying = {name: record for name, record in records.items() if record.variance.any()}
+    if varying:
         figure, axis = _figure(comparison, "Variance of the gradient estimate (trace), at each method's own iterate")
-        for name, record in records.items():
-            if name != "still" and record.variance_rounds.size:
-                band(axis, record.variance_rounds, record.variance, record, name)
+        for name, record in varying.items():
+            band(axis, record.variance_rounds, record.variance, record, name)
         axis.set(xlabel="round", ylabel="variance, median and quartiles", yscale="log")
         axis.legend(frameon=False)
         files += save(figure, folder / "variance")

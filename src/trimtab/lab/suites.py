@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from trimtab.lab.about import plain
 from trimtab.lab.comparing import compute
-from trimtab.lab.record import Record, plain, quantiles, spread
+from trimtab.lab.record import Record, quantiles, spread
 from trimtab.lab.sweeping import Cell, Report, sweep
 from trimtab.lab.tuning import build
 

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 import trimtab.problems as problems
 from trimtab.lab import Record
-from trimtab.lab.record import plain, quantiles
+from trimtab.lab.about import plain
+from trimtab.lab.record import quantiles
 from trimtab.paper.experiments import Experiment, Mode
 
 Array = NDArray[np.float64]

@@ -1,0 +1,166 @@
+"""A group of methods in all trials, as lanes of one setup: the one place where the laboratory speaks to the core."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trimtab import core
+from trimtab.core import Setup, State
+from trimtab.methods import Method
+from trimtab.problems import Problem, World
+from trimtab.steps import as_step
+from trimtab.types import Array, Integers
+
+RESAMPLING = 0x5EED_0F_5A3D  # added to the seed: resampled directions are independent of those that were played
+
+S = TypeVar("S")
+
+
+def groups(methods: Mapping[str, Method]) -> list[dict[str, Method]]:
+    """Methods that differ in a step size alone go together, as lanes of one setup."""
+    found: list[tuple[Method | None, dict[str, Method]]] = []
+    for name, method in methods.items():
+        step = getattr(method.step, "step", None)
+        common = replace(method, step=1.0) if isinstance(step, float) and method.step == as_step(step) else None
+        for other, members in found:
+            if common is not None and common == other:
+                members[name] = method
+                break
+        else:
+            found.append((common, {name: method}))
+    return [members for _, members in found]
+
+
+def query(setup: Setup, state: State, trial: int | None = None) -> Array:
+    """The queries of the next round, or of an open trial: `(lanes, queries, d)`."""
+    x = core.ask(setup, state, trial)
+    return x if x.ndim == 3 else x[:, None]
+
+
+def hand_out(setup: Setup, state: State) -> tuple[int, Array, State]:
+    """A new trial, which stays open until it is told (max_pending > 1): its number, its queries, the state after."""
+    x = query(setup, state)
+    return state.round, x, state._replace(round=state.round + 1, pending=(*state.pending, state.round))
+
+
+def tell(setup: Setup, state: State, values: Array, trial: int | None = None) -> State:
+    """The state after the values of a round, `(lanes, queries)`; what is not finite counts as failed."""
+    known = np.where(np.isfinite(values), values, np.nan)
+    return core.tell(setup, state, known if known.shape[1] > 1 else known[:, 0], trial)
+
+
+def pick(state: S, index: Integers) -> S:
+    """Some of the lanes of a state (or of a part of it), in this order; a lane may come several times.
+
+    >>> pick((3, np.array([5.0, 7.0])), np.array([1, 1, 0]))
+    (3, array([7., 7., 5.]))
+    """
+    if isinstance(state, np.ndarray):
+        return state[index]  # type: ignore[return-value]
+    if isinstance(state, tuple):
+        parts = [pick(part, index) for part in state]
+        make: Callable[[list[object]], Any] = getattr(state, "_make", tuple)
+        return make(parts)  # type: ignore[no-any-return]
+    return state
+
+
+class Group:
+    """Methods that share their lanes, in all trials: one setup, its state, and what it will be told."""
+
+    def __init__(
+        self, problem: Problem, members: dict[str, Method], x0: Array, *, seed: int, first: int, noise: str
+    ) -> None:
+        self.members, self.noise, self.domain = members, noise, problem.domain
+        self.method = next(iter(members.values()))
+        self.shape = (x0.shape[0], len(members), x0.shape[1])
+        self.seed, self.first = seed, first
+        self.values: Array = np.empty(0)
+        """Of this round: `(trials, members, queries)`."""
+        self.before: State | None = None
+        method = self.method
+        if len(members) > 1:
+            method = replace(method, step=np.tile([m.step.step for m in members.values()], x0.shape[0]))
+        x = np.repeat(x0, len(members), axis=0)
+        self.setup = Setup(method, x.shape, domain=problem.domain, seed=seed, lane=first, copies=len(members))
+        self.state = core.init(self.setup, x)
+
+    @property
+    def centre(self) -> Array:
+        """`(trials, members, d)`."""
+        return self.state.centre.reshape(self.shape)
+
+    def queries(self) -> Array:
+        """`(trials, members, queries, d)`."""
+        trials, members, dim = self.shape
+        return query(self.setup, self.state).reshape(trials, members, -1, dim)
+
+    def needs(self) -> list[tuple[int, int]]:
+        """The (lag, draw) of each query."""
+        return [(lag, k if self.noise == "independent" else 0) for k, lag in enumerate(self.method.estimator.lags)]
+
+    def looked(self) -> tuple[Array, Array, Array, Array]:
+        """The first query of this round, its value, ‖ĝ_t‖² (0 without a contrast), and the gain scale/δ²."""
+        first, value = self.queries()[:, :, 0], self.values[:, :, 0]
+        parts = self.values.reshape(-1, self.values.shape[-1]).T
+        estimate = core.estimate(self.setup, self.state, tuple(parts))
+        gain = self.setup.directions.scale(self.setup.dim) / self.setup.method.radius**2
+        moment = np.nan_to_num(np.square(estimate).sum(-1)).reshape(value.shape)
+        return first, value, moment, np.full(value.shape, gain)
+
+    def move(self, diverged: NDArray[np.bool_]) -> None:
+        """Tell the values; those of diverged trials count as failed."""
+        values = np.where(diverged[:, :, None], np.nan, self.values)
+        self.before = self.state
+        self.state = tell(self.setup, self.state, values.reshape(-1, values.shape[-1]))
+
+    def variances(self, world: World, common: Array, resamples: int, of: slice) -> Array:
+        """Trace of the covariance of ĝ_t over fresh directions (of this round and of the anchor's) and noise.
+
+        `(2, trials, members)`: at each method's own iterates, and at the common one. Without a contrast ĝ_t = 0.
+        """
+        trials, members, dim = self.shape
+        found = np.zeros((2, trials, members))
+        if self.before is None:
+            return found
+        setup = Setup(
+            self.method,
+            (trials * resamples, dim),
+            domain=self.domain,
+            seed=(self.seed + RESAMPLING) % 2**64,
+            lane=self.first * resamples,
+        )
+        common = setup.home.project(common.copy())
+        for k in range(members):
+            lanes = np.repeat(np.arange(trials) * members + k, resamples)
+            before, now = pick(self.before, lanes), pick(self.state, lanes)
+            shared = np.repeat(common, resamples, axis=0)
+            for which, (earlier, later) in enumerate(((before.centre, now.centre), (shared, shared))):
+                state = before._replace(centre=earlier)
+                state = tell(setup, state, self._resampled(world, setup, state, resamples))._replace(centre=later)
+                values = self._resampled(world, setup, state, resamples)
+                estimates = core.estimate(setup, state, tuple(values.T))
+                estimates[np.isnan(estimates).all(-1) & np.isfinite(values).all(-1)] = 0.0
+                spread = estimates.reshape(trials, resamples, dim)[:, :, of].var(axis=1, ddof=1)
+                found[which, :, k] = spread.sum(-1)
+        return found
+
+    def _resampled(self, world: World, setup: Setup, state: State, resamples: int) -> Array:
+        """`(lanes, queries)`; each resample has noise of its own."""
+        x = query(setup, state).reshape(self.shape[0], resamples, -1, setup.dim)
+        columns: Sequence[Array] = [
+            _measured(world, max(state.round - lag, 0), np.ascontiguousarray(x[:, :, k]), draw)
+            for k, (lag, draw) in enumerate(self.needs())
+        ]
+        return np.stack([values.reshape(-1) for values in columns], axis=-1)
+
+
+def _measured(world: World, t: int, points: Array, draw: int) -> Array:
+    if not world.noisy:
+        return world.cost(t, points)
+    columns = [world.measure(t, points[:, m : m + 1], draw + 2 * m + 2) for m in range(points.shape[1])]
+    return np.concatenate(columns, axis=1)
