@@ -74,7 +74,7 @@ def described(part: object) -> Part:
 
     >>> from trimtab.directions import Paired
     >>> described(Paired())
-    {'type': 'Paired', 'base': {'type': 'Gaussian'}}
+    {'type': 'Paired', 'base': {'type': 'Rademacher'}}
     """
     if not is_dataclass(part):
         return {"type": type(part).__name__}

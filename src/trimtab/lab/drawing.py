@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trimtab.lab.comparing import Comparison
+from trimtab.lab.outcomes import SCORES
 from trimtab.lab.record import Record, quantiles
-from trimtab.lab.suites import Verdict
+from trimtab.lab.standings import Standings
+from trimtab.types import Array, Integers
 
-Array = NDArray[np.float64]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 # Okabe & Ito's colours; a method keeps its own in every picture.
 COLOURS = {
@@ -30,13 +33,13 @@ COMMON = "-common"  # a method whose two queries meet the same noise: its own co
 
 
 def draw_comparison(comparison: Comparison, folder: str | Path) -> list[Path]:
-    """regret, incurred and (where it was resampled) variance, as SVG and PNG files in a folder."""
+    """regret, played and (where it was resampled) variance, as SVG and PNG files in a folder."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     records = comparison.records
     known = any(not np.isnan(r.optimum).all() for r in records.values())
     files = []
-    for of, title in (("centre", "at the centre"), ("incurred", "of what was played")):
+    for of, title in (("centre", "at the centre"), ("played", "of what was played")):
         curves = {name: r.regret(of=of) if known else _running_mean(r, of) for name, r in records.items()}
         label = "accumulated regret" if known else "mean cost so far"
         figure, axis = _figure(comparison, f"{label.capitalize()} {title}")
@@ -44,7 +47,7 @@ def draw_comparison(comparison: Comparison, folder: str | Path) -> list[Path]:
             band(axis, np.arange(1, values.shape[1] + 1), values, records[name], name)
         axis.set(xlabel="round", ylabel=f"{label}, median and quartiles", yscale=_scale(curves))
         axis.legend(frameon=False)
-        files += save(figure, folder / ("regret" if of == "centre" else "incurred"))
+        files += save(figure, folder / ("regret" if of == "centre" else "played"))
     varying = {name: record for name, record in records.items() if record.variance.any()}
     if varying:
         figure, axis = _figure(comparison, "Variance of the gradient estimate (trace), at each method's own iterate")
@@ -56,35 +59,33 @@ def draw_comparison(comparison: Comparison, folder: str | Path) -> list[Path]:
     return files
 
 
-def draw_verdict(verdict: Verdict, folder: str | Path, reference: str = "residual") -> list[Path]:
-    """ratios: every cell's median regret to that of the reference, by group; held-out cells are filled."""
-    if reference not in verdict.methods:
+def draw_standings(standings: Standings, folder: str | Path, reference: str = "residual") -> list[Path]:
+    """ratios: every cell's median score to that of the reference, by group, at the centre and of what was played."""
+    if reference not in standings.methods:
         return []
     folder = Path(folder)
-    figure, (axis,) = panels(1, (8, 6.5))
-    axis.set_title(f"Regret to that of {reference}, tuned in hindsight in each cell (filled: held out)", fontsize=11)
-    names = [name for name in verdict.methods if name != reference]
-    for k, name in enumerate(names):
-        for held in (False, True):
-            points = [
-                (verdict.ratio(n, name, reference), verdict.groups.index(place.group) + 0.16 * (k - len(names) / 2))
-                for n, place in enumerate(verdict.places)
-                if place.held_out == held and {name, reference} <= verdict.records[n].keys()
-            ]
-            x = [min(max(ratio, 0.05), 50.0) for ratio, _ in points]
-            colour = COLOURS.get(name, OTHERS[0])
-            fill = {"color": colour} if held else {"facecolors": "none", "edgecolors": colour}
-            axis.scatter(x, [y for _, y in points], s=22, lw=0.9, label=name if held else None, **fill)
-    axis.axvline(1.0, color="black", lw=0.8)
-    axis.set(xscale="log", xlabel=f"median regret / that of {reference} (beyond 50: at the edge)")
-    axis.set_yticks(range(len(verdict.groups)), verdict.groups)
-    axis.invert_yaxis()
-    axis.legend(frameon=False, ncols=len(names), loc="lower center", bbox_to_anchor=(0.5, -0.17))
+    groups = standings.groups
+    figure, axes = panels(2, (13, 2 + 0.35 * len(groups)), sharey=True)
+    names = [name for name in standings.methods if name != reference]
+    for axis, score in zip(axes, SCORES, strict=True):
+        for k, name in enumerate(names):
+            cells = standings.cells(name, reference)
+            ratios = [standings.ratio(n, name, reference, score) for n in cells]
+            x = [min(max(ratio, 0.05), 50.0) for ratio in ratios]
+            y = [groups.index(standings.places[n].group) + 0.16 * (k - len(names) / 2) for n in cells]
+            axis.scatter(x, y, s=22, lw=0.9, label=name, facecolors="none", edgecolors=colour_of(name))
+            mean = standings.mean(name, reference, score)
+            axis.plot([mean.value], [len(groups)], "D", color=colour_of(name), ms=6)
+        axis.axvline(1.0, color="black", lw=0.8)
+        axis.set(xscale="log", xlabel=f"{score}: median / that of {reference} tuned for it (beyond 50: at the edge)")
+    axes[0].set_yticks(range(len(groups) + 1), [*groups, "geometric mean"])
+    axes[0].invert_yaxis()
+    axes[0].legend(frameon=False, ncols=len(names), loc="lower left", bbox_to_anchor=(0.0, 1.0))
     folder.mkdir(parents=True, exist_ok=True)
     return save(figure, folder / "ratios")
 
 
-def band(axis: Any, x: NDArray[Any], values: Array, record: Record, name: str) -> None:
+def band(axis: Axes, x: Integers | Array, values: Array, record: Record, name: str) -> None:
     """Median line and quartile band over trials; where they are infinite, the line ends."""
     low, middle, high = (np.where(np.isfinite(q), q, np.nan) for q in quantiles(values))
     colour = colour_of(name)
@@ -102,8 +103,7 @@ def colour_of(name: str) -> str:
 
 
 def _running_mean(record: Record, of: str) -> Array:
-    values = record.cost if of == "centre" else record.incurred
-    return np.asarray(np.cumsum(values, axis=1) / np.arange(1, record.rounds + 1))
+    return np.asarray(np.cumsum(record.costs(of), axis=1) / np.arange(1, record.rounds + 1))
 
 
 def _scale(curves: dict[str, Array]) -> str:
@@ -113,14 +113,14 @@ def _scale(curves: dict[str, Array]) -> str:
     return "log" if ends.size and (ends > 0).all() and ends.max() > 8 * ends.min() else "linear"
 
 
-def _figure(comparison: Comparison, title: str) -> tuple[Any, Any]:
+def _figure(comparison: Comparison, title: str) -> tuple[Figure, Axes]:
     figure, (axis,) = panels(1, (7, 4.4))
     any_record = next(iter(comparison.records.values()))
     axis.set_title(f"{title}\n{comparison.problem.id}, {any_record.trials} trials", fontsize=11)
     return figure, axis
 
 
-def panels(columns: int, size: tuple[float, float], rows: int = 1, **options: Any) -> tuple[Any, list[Any]]:
+def panels(columns: int, size: tuple[float, float], rows: int = 1, **options: Any) -> tuple[Figure, list[Axes]]:
     """A figure and its axes, row by row."""
     try:
         from matplotlib.figure import Figure
@@ -134,7 +134,7 @@ def panels(columns: int, size: tuple[float, float], rows: int = 1, **options: An
     return figure, axes
 
 
-def save(figure: Any, path: Path) -> list[Path]:
+def save(figure: Figure, path: Path) -> list[Path]:
     """The figure as .svg and .png."""
     files = [path.with_suffix(suffix) for suffix in (".svg", ".png")]
     for file in files:

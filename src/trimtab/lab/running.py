@@ -132,12 +132,13 @@ def _simulate(
     witness = Witness(plan.rounds, plan.trials, len(names)) if plan.evidence else None
     with np.errstate(over="ignore", invalid="ignore"):
         for t in range(plan.rounds):
-            centres = np.concatenate([group.centre for group in parties], axis=1)
+            centres = _beside([group.centre for group in parties])
             _measure(world, t, parties, centres, book)
             if plan.gradients and (slope := world.gradient(t, centres)) is not None:
                 book.enter("gradient", t, np.square(slope).sum(-1))
             if (best := world.optimiser(t)) is not None:
-                book.enter("distance", t, np.sqrt(np.square(centres - best[:, None]).sum(-1)))
+                away = centres - best[:, None]
+                book.enter("distance", t, np.sqrt(np.einsum("tkd,tkd->tk", away, away)))
             if t in plan.variance_at:
                 common = x0 if best is None else best
                 found = [group.variances(world, common, plan.resamples, plan.variance_of) for group in parties]
@@ -176,15 +177,21 @@ def _simulate(
     }
 
 
+def _beside(parts: list[Array]) -> Array:
+    """The columns of all groups; of one alone without a copy."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+
+
 def _measure(world: World, t: int, parties: list[Group], centres: Array, book: Book) -> None:
     """Everything that is to be known of round t, in as few calls of the world as possible."""
-    trials, count, dim = centres.shape
+    trials, _, dim = centres.shape
     queries = [group.queries() for group in parties]
-    world.play(t, centres, np.concatenate([q[:, :, 0] for q in queries], axis=1))
-    flat = np.concatenate([q.reshape(trials, -1, dim) for q in queries], axis=1)
-    costs = world.cost(t, np.concatenate([centres, flat], axis=1))
-    at_centre, at_queries = costs[:, :count], costs[:, count:]
-    values = at_queries.copy()
+    world.play(t, centres, _beside([q[:, :, 0] for q in queries]))
+    flat = _beside([q.reshape(trials, -1, dim) for q in queries])
+    at_centre = world.cost(t, centres)
+    rollouts = world.noisy and not world.adds_noise
+    values = np.empty(flat.shape[:2]) if rollouts else world.cost(t, flat)
+    at_queries = values if rollouts else values.copy()
     needs = [need for group in parties for need in group.needs() * len(group.members)]
     for lag, draw in set(needs):
         columns = [k for k, need in enumerate(needs) if need == (lag, draw)]
@@ -192,9 +199,9 @@ def _measure(world: World, t: int, parties: list[Group], centres: Array, book: B
             values[:, columns] = world.measure(t - lag, np.ascontiguousarray(flat[:, columns]), draw)
         elif world.noisy:
             values[:, columns] = (
-                world.disturbed(t, at_queries[:, columns], draw)
-                if world.adds_noise
-                else world.measure(t, np.ascontiguousarray(flat[:, columns]), draw)
+                world.measure(t, np.ascontiguousarray(flat[:, columns]), draw)
+                if rollouts
+                else world.disturbed(t, values[:, columns], draw)
             )
     start, played, incurred = 0, [], []
     for group, query in zip(parties, queries, strict=True):

@@ -54,7 +54,7 @@ def _idea(seed: int) -> Any:
     left.annotate(
         "", (1.3, values[1]), (1.3, values[0]), arrowprops={"arrowstyle": "<->", "color": "#0072B2", "lw": 1.6}
     )
-    left.text(1.34, np.mean(values), "residual", color="#0072B2", va="center")
+    left.text(1.34, float(np.mean(values)), "residual", color="#0072B2", va="center")
     left.annotate("", (1.15, values[1]), (1.15, 0), arrowprops={"arrowstyle": "<->", "color": "#009E73", "lw": 1.2})
     left.text(1.11, 0.5, "one-point", color="#009E73", ha="right", va="center")
     left.set(

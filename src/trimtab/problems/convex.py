@@ -43,7 +43,7 @@ class Quadratic(Moving):
         return 1.0
 
     def height(self, z: Array) -> Array:
-        return np.asarray(0.5 * (self.curvatures * z * z).sum(-1))
+        return np.asarray(0.5 * np.einsum("...d,...d,d->...", z, z, self.curvatures))
 
     def slope(self, z: Array) -> Array:
         return self.curvatures * z
