@@ -16,7 +16,6 @@ from trimtab.cli.console import app, err, out, progress_bar, whole_bar
 from trimtab.lab import Comparison, Ratio, Standings, compare, judge
 from trimtab.lab.drawing import draw_comparison, draw_standings
 from trimtab.lab.outcomes import SCORES
-from trimtab.lab.suites import METHODS
 from trimtab.storage import cache_folder
 
 
@@ -36,7 +35,7 @@ def compare_methods(
             help="The cells of the suite that nobody has seen. Look once, when all is chosen, and report the look.",
         ),
     ] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="One of six cells of the suite.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="One of six cells of the suite, 10 trials.")] = False,
     methods: Annotated[
         str | None,
         typer.Option(
@@ -86,7 +85,7 @@ def compare_methods(
                 suite,
                 given,
                 held_out=held_out,
-                trials=trials or 20,
+                trials=trials or (10 if quick else 20),
                 seed=seed,
                 every=6 if quick else 1,
                 jobs=jobs or os.cpu_count() or 1,
@@ -98,7 +97,7 @@ def compare_methods(
         return
     if held_out or quick:
         raise ValueError("--held-out and --quick go with --suite drift")
-    names = given or list(METHODS["drift"])
+    names = given or ["residual", "one-point", "two-point", "auto", "still"]
     assert problem is not None
     target = folder or Path("out") / f"compare-{problem}"
     with progress_bar(names, show=not as_json or err.is_terminal) as report:

@@ -26,8 +26,9 @@ COLOURS = {
     "auto": "#D55E00",
     "high-pass": "#56B4E9",
     "still": "#666666",
+    "oracle": "#F0E442",
 }
-OTHERS = ("#000000", "#F0E442", "#882255", "#44AA99")
+OTHERS = ("#000000", "#882255", "#44AA99", "#AA4499")
 DASHES = {"still": ":", "two-point": "--", "two-point-forward": "--"}
 COMMON = "-common"  # a method whose two queries meet the same noise: its own colour, dash-dotted
 

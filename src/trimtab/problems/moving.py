@@ -190,14 +190,18 @@ class MovingWorld(World):
         return turn
 
     def _local(self, round: int, x: Array) -> Array:
-        z: Array = x - self.middle(round)[:, None]
-        return z if self._turn is None else z @ self._turn
+        return self.inward(x - self.middle(round)[:, None])
 
     def middle(self, round: int) -> Array:
         """c_t: `(trials, d)`."""
         return self._path(round)[0]
 
-    def _outward(self, z: Array) -> Array:
+    def inward(self, x: Array) -> Array:
+        """Points or directions `(trials, k, d)` in the axes of the landscape: Rx."""
+        return x if self._turn is None else x @ self._turn
+
+    def outward(self, z: Array) -> Array:
+        """And back: Rᵀz."""
         return z if self._turn is None else z @ self._turn.swapaxes(1, 2)
 
     def cost(self, round: int, x: Array) -> Array:
@@ -225,8 +229,8 @@ class MovingWorld(World):
 
     def optimiser(self, round: int) -> Array:
         lowest = np.broadcast_to(self.problem.lowest(), (self.trials, 1, self.problem.dim))
-        best: Array = self.middle(round) + self._outward(lowest)[:, 0]
+        best: Array = self.middle(round) + self.outward(lowest)[:, 0]
         return best
 
     def gradient(self, round: int, x: Array) -> Array:
-        return self._outward(self.problem.slope(self._local(round, x)))
+        return self.outward(self.problem.slope(self._local(round, x)))
