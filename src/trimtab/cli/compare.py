@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich import box
 from rich.markup import escape
 from rich.table import Table
 
@@ -35,7 +36,7 @@ def compare_methods(
             help="The cells of the suite that nobody has seen. Look once, when all is chosen, and report the look.",
         ),
     ] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="One of six cells of the suite, 10 trials.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="One of six cells of the suite, 8 trials.")] = False,
     methods: Annotated[
         str | None,
         typer.Option(
@@ -85,7 +86,7 @@ def compare_methods(
                 suite,
                 given,
                 held_out=held_out,
-                trials=trials or (10 if quick else 20),
+                trials=trials or (8 if quick else 20),
                 seed=seed,
                 every=6 if quick else 1,
                 jobs=jobs or os.cpu_count() or 1,
@@ -160,37 +161,41 @@ def _ratios(found: Standings) -> Table:
     kind = "held out" if found.held_out else "for choosing"
     table = Table(
         title=f"suite {found.suite}: {len(found.places)} cells {kind}, {found.trials} trials",
-        caption="median regret, centre / played, divided by that of residual feedback tuned in hindsight for the same"
-        " score; geometric means; in brackets, 95 % of resampled trials",
+        caption="median regret, centre/played, divided by that of residual feedback tuned in hindsight for the same"
+        " score; geometric means; below them, the middle 95 % of resampled trials",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
     )
     names = found.methods
     table.add_column("cells", no_wrap=True)
     for name in names:
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", no_wrap=True)
     if "residual" in names:
         for group in found.groups:
             means = ([found.mean(name, "residual", score, group).value for score in SCORES] for name in names)
-            table.add_row(group, *(f"{_short(centre)} / {_short(played)}" for centre, played in means))
+            table.add_row(group, *(f"{_short(centre)}/{_short(played)}" for centre, played in means))
         table.add_section()
     for reference in found.references:
         for score in SCORES:
             ratios = (found.mean(name, reference, score) for name in names)
-            table.add_row(f"{score}, to {reference}", *map(_with_interval, ratios))
+            table.add_row(f"{score} to {reference}", *map(_with_interval, ratios))
         if reference == "residual":
             for score in SCORES:
-                table.add_row(
-                    f"worst cell, {score}", *(_with_interval(found.worst(name, reference, score)) for name in names)
-                )
-    table.add_row("diverged trials", *(" / ".join(str(found.diverged(n, score)) for score in SCORES) for n in names))
+                worst = (found.worst(name, reference, score) for name in names)
+                table.add_row(f"worst cell, {score}", *map(_with_interval, worst))
+    table.add_row("diverged trials", *("/".join(str(found.diverged(n, score)) for score in SCORES) for n in names))
     return table
 
 
 def _short(value: float) -> str:
-    return "-" if math.isnan(value) else "inf" if math.isinf(value) else f"{value:.2f}"
+    """Two digits or three, without a leading zero: a table has many."""
+    if math.isnan(value):
+        return "-"
+    return f"{value:.0f}" if value >= 10 else f"{value:.1f}" if value >= 2 else f"{value:.2f}".removeprefix("0")
 
 
 def _with_interval(ratio: Ratio) -> str:
-    return "-" if math.isnan(ratio.value) else f"{_short(ratio.value)} ({_short(ratio.low)}–{_short(ratio.high)})"
+    return "-" if math.isnan(ratio.value) else f"{_short(ratio.value)}\n{_short(ratio.low)}–{_short(ratio.high)}"
 
 
 def _parameter(text: str) -> tuple[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -26,7 +27,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-out, err = Console(), Console(stderr=True)
+WIDE = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 120  # in a pipe nothing has to be squeezed
+out, err = Console(width=WIDE), Console(stderr=True)
 QUIET = 10.0  # seconds from one line of progress to the next, where there is no bar
 
 
