@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import math
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich import box
@@ -15,6 +16,7 @@ from rich.table import Table
 
 from trimtab.cli.console import app, err, out, progress_bar, whole_bar
 from trimtab.lab import Comparison, Ratio, Standings, compare, judge
+from trimtab.lab.about import Plain
 from trimtab.lab.drawing import draw_comparison, draw_standings
 from trimtab.lab.outcomes import SCORES
 from trimtab.storage import cache_folder
@@ -198,7 +200,7 @@ def _with_interval(ratio: Ratio) -> str:
     return "-" if math.isnan(ratio.value) else f"{_short(ratio.value)}\n{_short(ratio.low)}–{_short(ratio.high)}"
 
 
-def _parameter(text: str) -> tuple[str, Any]:
+def _parameter(text: str) -> tuple[str, Plain]:
     name, equals, value = text.partition("=")
     if not (name and equals):
         raise ValueError(f"--param {text!r} is not name=value, for example --param dim=10")
@@ -244,7 +246,7 @@ def _table(found: Comparison) -> Table:
     return table
 
 
-def _spread(values: dict[str, Any] | None) -> str:
+def _spread(values: Mapping[str, float | str | None] | None) -> str:
     if values is None:
         return "-"
     median, q25, q75 = ("-" if v is None else v if isinstance(v, str) else f"{v:.3g}" for v in values.values())

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from trimtab.lab.about import About
+from trimtab.lab.about import About, Plain
 from trimtab.lab.record import Record
 from trimtab.lab.running import Progress, run
 from trimtab.lab.sweeping import Report, sweep
@@ -24,7 +24,7 @@ class Task:
     """One method of a comparison."""
 
     problem: str | Problem
-    parameters: dict[str, Any]
+    parameters: dict[str, Plain]
     method: str
     radius: float
     rounds: int
@@ -71,7 +71,7 @@ def compare(
     problem: str | Problem,
     methods: Sequence[str] = ("residual", "one-point", "two-point"),
     *,
-    parameters: dict[str, Any] | None = None,
+    parameters: dict[str, Plain] | None = None,
     rounds: int | None = None,
     trials: int = 50,
     seed: int = 0,

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from typing import TypeGuard
 
 import numpy as np
 
@@ -32,7 +33,7 @@ SMALLEST = 1e-18  # of the variance of a value, where nothing is uncertain
 DRIFTS = ("none", "walk", "line", "jumps", "ramps")
 
 
-def knows(problem: Problem) -> bool:
+def knows(problem: Problem) -> TypeGuard[Quadratic]:
     """Whether there is an oracle for a problem: a free quadratic of moderate size, with normal drift and noise."""
     return (
         isinstance(problem, Quadratic)
@@ -45,7 +46,7 @@ def knows(problem: Problem) -> bool:
 
 def consult(problem: Problem, *, rounds: int, trials: int, seed: int = 0) -> Outcome:
     """What the oracle achieves, for each score with the best γ; the result's step is that γ."""
-    if not (knows(problem) and isinstance(problem, Quadratic)):
+    if not knows(problem):
         raise ValueError(
             f"there is no oracle for {problem.id}: only for quadratic-v1 with dim <= {LARGEST}, normal noise and a"
             f" drift of {', '.join(DRIFTS)}"

@@ -8,7 +8,7 @@ question.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -95,7 +95,9 @@ class Standings:
         """Trials, in all cells."""
         return sum(outcomes[method][score].diverged for outcomes in self.outcomes if method in outcomes)
 
-    def _over(self, statistic: Any, cells: Sequence[int], method: str, reference: str, score: Score) -> Ratio:
+    def _over(
+        self, statistic: Callable[..., Array], cells: Sequence[int], method: str, reference: str, score: Score
+    ) -> Ratio:
         logs = [self._log_ratios(n, method, reference, score) for n in cells]
         known = [log for log in logs if not math.isnan(log[0])]
         if not known:

@@ -75,13 +75,14 @@ def judge(
     tasks = [
         Task(place, name, trials, seed) for place in places for name in methods if name != ORACLE or _foreseen(place)
     ]
-    order = sorted(range(len(tasks)), key=lambda n: -_weight(tasks[n]))  # what takes long comes first
-    shares = [0.0] * len(tasks)
+    weights = [_weight(task) for task in tasks]
+    order = sorted(range(len(tasks)), key=lambda n: -weights[n])  # what takes long comes first
+    done_of = [0.0] * len(tasks)
 
     def tell(n: int, share: float) -> None:
-        shares[n] = share
+        done_of[n] = share * weights[order[n]]
         if report:
-            report(sum(shares) / len(shares))
+            report(sum(done_of) / sum(weights))
 
     some = [tasks[n] for n in order]
     done = sweep(compute, some, jobs=jobs, backend=backend, folder=folder, report=tell, load=Kept.load)
@@ -124,9 +125,9 @@ def _foreseen(place: Place) -> bool:
 
 
 def _weight(task: Task) -> float:
-    """Roughly how long it takes: what is left to the end should be short."""
+    """Roughly how long it takes."""
     problem = make(task.place.problem, **task.place.parameters)
-    rollouts = 30.0 if "allocation" in task.place.problem else 1.0
     if task.method == ORACLE:
-        return float(task.place.rounds * problem.dim**2)
-    return task.place.rounds * problem.dim * rollouts * (3.0 if needs_step(task.method) else 1.0)
+        return task.place.rounds * (100.0 + problem.dim**2)
+    rollouts = 50.0 if "allocation" in task.place.problem else 1.0
+    return task.place.rounds * (100.0 + problem.dim * rollouts) * (3.0 if needs_step(task.method) else 1.0)
