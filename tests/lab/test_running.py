@@ -137,6 +137,24 @@ def test_two_noise_conventions():
         lab.run(problem, METHODS["two-point"], rounds=5, trials=3, noise="loud")
 
 
+@pytest.mark.parametrize("id", ["quadratic-v1", "lqr-noisy-v1"])
+def test_what_is_played_is_recorded_without_noise(id):
+    problem = make(id) if id == "lqr-noisy-v1" else make(id, noise=0.5)
+    method = tt.residual(radius=0.05, step=1e-3)
+    record = lab.run(problem, method, rounds=6, trials=3, seed=2)
+    world, x0 = problem.world(2, 3), problem.start(2, 3)
+    for k in range(3):
+        tuner = tt.Tuner(x0[k], method, seed=2, lane=k)
+        for t in range(6):
+            trial = tuner.ask()
+            everyone = np.tile(trial.x, (3, 1))[:, None]
+            assert record.played[k, t] == pytest.approx(world.cost(t, everyone)[k, 0], rel=1e-9)
+            assert record.incurred[k, t] == pytest.approx(world.measure(t, everyone)[k, 0], rel=1e-9)
+            tuner.tell(trial, record.incurred[k, t])
+    assert not np.allclose(record.played, record.incurred)
+    np.testing.assert_allclose(record.regret(of="played"), np.cumsum(record.played - record.optimum, axis=1))
+
+
 def test_doing_nothing_stays_at_the_start():
     record = lab.run("quadratic-v1", METHODS["still"], rounds=5, trials=3, seed=1)
     np.testing.assert_array_equal(record.final, make("quadratic-v1").start(1, 3))

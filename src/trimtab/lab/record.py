@@ -52,8 +52,8 @@ class Record:
     cost: Array
     """f_t(x_t), at the centre."""
     played: Array
-    """f_t(x_t + δu_t): what the queries cost, without noise (where a measurement is a rollout, what that one cost); the
-    mean over the queries of a round, if there are several."""
+    """f_t(x_t + δu_t): what the queries cost, without noise (in allocation, as measured: see `World.paid`); the mean
+    over the queries of a round, if there are several."""
     incurred: Array
     """What was measured, at x_t + δu_t, noise included; the mean over the queries of a round, if there are several."""
     optimum: Array

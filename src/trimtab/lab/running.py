@@ -191,7 +191,7 @@ def _measure(world: World, t: int, parties: list[Group], centres: Array, book: B
     at_centre = world.cost(t, centres)
     rollouts = world.noisy and not world.adds_noise
     values = np.empty(flat.shape[:2]) if rollouts else world.cost(t, flat)
-    at_queries = values if rollouts else values.copy()
+    at_queries = values.copy()
     needs = [need for group in parties for need in group.needs() * len(group.members)]
     for lag, draw in set(needs):
         columns = [k for k, need in enumerate(needs) if need == (lag, draw)]
@@ -203,6 +203,8 @@ def _measure(world: World, t: int, parties: list[Group], centres: Array, book: B
                 if rollouts
                 else world.disturbed(t, values[:, columns], draw)
             )
+    if rollouts:
+        at_queries = world.paid(t, flat, values)
     start, played, incurred = 0, [], []
     for group, query in zip(parties, queries, strict=True):
         part = slice(start, start + query.shape[1] * query.shape[2])

@@ -71,6 +71,10 @@ class World(ABC):
         """Whether a measurement follows from the cost, by `disturbed`."""
         return type(self).measure is World.measure
 
+    def paid(self, round: int, x: Array, measured: Array) -> Array:
+        """What playing x costs in expectation, given what was measured there, for worlds whose `cost` is dear."""
+        return self.cost(round, x)
+
     def optimum(self, round: int) -> Array:
         """min f_t: `(trials,)`; NaN where it is not known."""
         return np.full(self.trials, np.nan)
