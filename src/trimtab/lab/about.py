@@ -12,6 +12,7 @@ import numpy as np
 from trimtab.core import Setup
 from trimtab.methods import Method
 from trimtab.problems import Problem
+from trimtab.steps import as_step
 
 Plain: TypeAlias = "bool | int | float | str | Sequence[Plain] | Mapping[str, Plain] | None"
 Part = Mapping[str, Plain]
@@ -29,7 +30,7 @@ class About(TypedDict, total=False):
     parts: dict[str, Part]
     """The estimator, the step and the directions (those in use, where the method leaves them open)."""
     step: float | None
-    """The step size, if the method has one."""
+    """The step size, if the method has one, the same in all rounds."""
     radius: float
     max_move: float | None
     margin: str
@@ -45,7 +46,6 @@ class About(TypedDict, total=False):
 
 def about(problem: Problem, name: str, method: Method, *, seed: int, first: int, noise: str, threshold: float) -> About:
     """Everything but the numbers."""
-    step = getattr(method.step, "step", None)
     law = Setup(method, (problem.dim,), problem.domain).directions
     return {
         "problem": problem.id,
@@ -57,7 +57,7 @@ def about(problem: Problem, name: str, method: Method, *, seed: int, first: int,
             "step": described(method.step),
             "directions": described(law),
         },
-        "step": step if isinstance(step, float) else None,
+        "step": step_size(method),
         "radius": method.radius,
         "max_move": method.max_move,
         "margin": method.margin,
@@ -67,6 +67,17 @@ def about(problem: Problem, name: str, method: Method, *, seed: int, first: int,
         "noise": noise,
         "threshold": threshold,
     }
+
+
+def step_size(method: Method) -> float | None:
+    """η, if the step is a number and nothing else.
+
+    >>> from trimtab.methods import auto, residual
+    >>> step_size(residual(radius=0.1, step=0.02)), step_size(auto(radius=0.1))
+    (0.02, None)
+    """
+    size = getattr(method.step, "step", None)
+    return size if isinstance(size, float) and method.step == as_step(size) else None
 
 
 def described(part: object) -> Part:

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from trimtab import core
 from trimtab.core import Setup, State
+from trimtab.lab.about import step_size
 from trimtab.methods import Method
 from trimtab.problems import Problem, World
-from trimtab.steps import as_step
 from trimtab.types import Array, Integers
 
 RESAMPLING = 0x5EED_0F_5A3D  # added to the seed: resampled directions are independent of those that were played
@@ -25,8 +25,7 @@ def groups(methods: Mapping[str, Method]) -> list[dict[str, Method]]:
     """Methods that differ in a step size alone go together, as lanes of one setup."""
     found: list[tuple[Method | None, dict[str, Method]]] = []
     for name, method in methods.items():
-        step = getattr(method.step, "step", None)
-        common = replace(method, step=1.0) if isinstance(step, float) and method.step == as_step(step) else None
+        common = None if step_size(method) is None else replace(method, step=1.0)
         for other, members in found:
             if common is not None and common == other:
                 members[name] = method
@@ -34,6 +33,14 @@ def groups(methods: Mapping[str, Method]) -> list[dict[str, Method]]:
         else:
             found.append((common, {name: method}))
     return [members for _, members in found]
+
+
+def together(members: Mapping[str, Method], trials: int) -> Method:
+    """The methods of a group as one, with a step for each lane: those of a trial, then those of the next."""
+    method = next(iter(members.values()))
+    if len(members) == 1:
+        return method
+    return replace(method, step=np.tile([step_size(m) or np.nan for m in members.values()], trials))
 
 
 def query(setup: Setup, state: State, trial: int | None = None) -> Array:
@@ -82,10 +89,7 @@ class Group:
         self.values: Array = np.empty(0)
         """Of this round: `(trials, members, queries)`."""
         self.before: State | None = None
-        method = self.method
-        if len(members) > 1:
-            method = replace(method, step=np.tile([m.step.step for m in members.values()], x0.shape[0]))
-        x = np.repeat(x0, len(members), axis=0)
+        method, x = together(members, x0.shape[0]), np.repeat(x0, len(members), axis=0)
         self.setup = Setup(method, x.shape, domain=problem.domain, seed=seed, lane=first, copies=len(members))
         self.state = core.init(self.setup, x)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 
@@ -76,11 +75,9 @@ def simulate_late(
     told = due(rounds, lag, permuted=permuted, seed=seed)
     found: dict[str, Record] = {}
     for members in lanes.groups(methods):
-        method, count = next(iter(members.values())), len(members)
+        method, count = lanes.together(members, trials), len(members)
         if method.queries > 1:
             raise ValueError(f"{next(iter(members))} asks twice of one moment: late values are for one query")
-        if count > 1:
-            method = replace(method, step=np.tile([m.step.step for m in members.values()], trials))
         x = np.repeat(x0, count, axis=0)
         setup = Setup(method, x.shape, domain=problem.domain, seed=seed, copies=count, max_pending=2 * lag)
         state, open_values = core.init(setup, x), dict[int, Array]()
