@@ -10,7 +10,7 @@ help:
 	@echo "make test   lint, types, import layers, tests"
 	@echo "make long   a million hostile queries for the domains with a solver, too (minutes)"
 	@echo "make bench  the benchmarks, as ratios within one run"
-	@echo "make peers  other optimisers on drifting problems (installs them, with PyTorch; half an hour)"
+	@echo "make peers  other optimisers on drifting systems (installs them, with PyTorch; some hours)"
 
 run: .venv/dev
 	$(BIN)/trimtab paper --out out/paper

@@ -133,7 +133,7 @@ def echoes(axis: Any) -> None:
         "no echoes": replace(auto, directions=tt.Orthogonal()),
         "echoes, probes of one size": replace(auto, step=tt.Adaptive(widest=1.0)),
         "echoes, wider probes": auto,
-        "standing still": None,
+        "standing still": tt.methods["still"](),
     }
     curves(axis, problem, methods, (BLUE, ORANGE, RED, GREY), 1000)
     axis.set_title("echoes: go gently in noise, and probe wider\n(noise 16 times the change by a probe)")

@@ -150,7 +150,8 @@ def build(setup: Setup) -> Kernel:
         if some_idle := some(idle):  # the first value only anchors
             contrast, scale = xp.where(idle, 0.0, contrast), xp.where(idle, 0.0, scale)
         rate, pace = rate_of(state, look, contrast, sense)
-        before, factor = state.centre, -(rate * scale)
+        before: Array = state.centre
+        factor: Any = -rate * scale
         if some(abs(factor) > plain):
             most = longest / xp.maximum(xp.norm(vector), SHORTEST)
             factor = xp.clip(factor, -most, most)

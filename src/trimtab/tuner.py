@@ -121,7 +121,8 @@ class Tuner:
 
     def to_json(self) -> str:
         """Setup and state, exact, for humans."""
-        return _storage().to_json(self.setup, self.state)
+        text: str = _storage().to_json(self.setup, self.state)
+        return text
 
     @classmethod
     def from_json(cls, text: str, *, method: Method | None = None) -> Tuner:

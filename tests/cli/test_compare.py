@@ -31,7 +31,7 @@ def test_compare_prints_a_table_and_draws(shell, tmp_path):
     for word in ("residual", "one-point", "two-point", "regret, centre", "diverged", "summary.json"):
         assert word in done.stdout
     folder = tmp_path / "out" / "compare-quadratic-v1"
-    for name in ("regret.png", "regret.svg", "incurred.png", "variance.png"):
+    for name in ("regret.png", "regret.svg", "played.png", "variance.png"):
         assert (folder / name).stat().st_size > 5000
     assert json.loads((folder / "summary.json").read_text())["complete"]
     assert (folder / "records" / "residual.npz").exists()
@@ -42,7 +42,7 @@ def test_compare_json_is_for_scripts(shell):
     summary = json.loads(shell(*options).stdout)
     assert list(summary["methods"]) == ["residual", "auto", "still"]
     for name, method in summary["methods"].items():
-        assert set(method["regret"]) == set(method["incurred"]) == {"median", "q25", "q75"}
+        assert set(method["regret"]) == set(method["played"]) == {"median", "q25", "q75"}
         assert method["diverged"] == 0
         assert (method["step"] is None) == (name != "residual")
     assert json.loads(shell(*options).stdout) == summary  # from the cells that are finished
@@ -50,7 +50,7 @@ def test_compare_json_is_for_scripts(shell):
 
 def test_parameters_of_the_problem(shell):
     words = ("compare", "quadratic-v1", "--methods", "still", "-p", "dim=3", *QUICK, "--json")
-    assert "dim=3" in json.loads(shell(*words).stdout)["parameters"]
+    assert json.loads(shell(*words).stdout)["parameters"]["dim"] == 3
 
 
 @pytest.mark.parametrize(
@@ -78,21 +78,38 @@ def test_help_has_an_example(shell):
     assert shell("--version").stdout.startswith("trimtab 0")
 
 
-def test_compare_over_a_suite(shell, tmp_path, monkeypatch):
-    words = ("compare", "--suite", "drift", "--methods", "auto,still,residual", "--trials", "2", "--quick")
-    done = shell(*words, "--jobs", "2")
-    for word in ("held out", "worst, all", "diverged trials", "ratios.png", "LQR"):
+def test_compare_over_a_suite(shell, tmp_path):
+    words = ("compare", "--suite", "late", "--methods", "auto,still,residual", "--trials", "2", "--quick")
+    done = shell(*words)
+    for word in ("for choosing", "played to residual", "worst cell, centre", "diverged trials", "ratios.png", "d = 2"):
         assert word in done.stdout
-    folder = tmp_path / "out" / "suite-drift"
+    folder = tmp_path / "out" / "suite-late"
     assert (folder / "ratios.png").stat().st_size > 5000
     found = json.loads((folder / "summary.json").read_text())
     assert found["complete"]
-    assert found["methods"]["residual"]["to residual"]["mean"]["all"] == pytest.approx(1.0)
-    assert found["methods"]["residual"]["to residual"]["played"]["held out"] == pytest.approx(1.0)
-    halves = {cell["held_out"] for cell in found["cells"]}
-    assert halves == {True, False}
+    own = found["methods"]["residual"]["to residual"]
+    for name in ("mean", "played", "worst", "worst_played"):
+        assert own[name]["value"] == own[name]["low"] == own[name]["high"] == pytest.approx(1.0)
+    still = found["methods"]["still"]["to residual"]
+    assert still["mean"]["low"] < still["mean"]["value"] < still["mean"]["high"]
     again = json.loads(shell(*words, "--json").stdout)  # from what is kept
     assert again == found
+
+
+def test_progress_is_told_in_a_pipe_too(shell, tmp_path):
+    code = "import trimtab.cli.console as c; c.QUIET = 0.0; import sys; sys.argv[0] = 'trimtab'; c.main()"
+    words = ("compare", "--suite", "late", "--methods", "still", "--trials", "2", "--quick", "--json")
+    done = subprocess.run(
+        [sys.executable, "-c", f"import trimtab.cli; {code}", *words],
+        cwd=tmp_path,
+        env={**os.environ, "TRIMTAB_CACHE": str(tmp_path / "cache")},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+    )
+    assert "suite late: cells, 100% after" in done.stderr
+    json.loads(done.stdout)
 
 
 def test_a_problem_or_a_suite(shell):

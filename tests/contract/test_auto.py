@@ -114,7 +114,7 @@ def test_an_echo_measures_the_very_same_point_again():
 
 def test_a_surprise_is_asked_again_and_an_outlier_forgotten():
     tuner = tt.Tuner(np.full(3, 0.5), tt.auto(radius=0.1), seed=0)
-    for t in range(40):
+    for _ in range(40):
         trial = tuner.ask()
         tuner.tell(trial, float(bowl(trial.x)))
     before, doubted = tuner.centre, tuner.ask()

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from trimtab.lab import Record, quantiles, run
-from trimtab.lab.record import plain, spread
+from trimtab.lab.about import plain
+from trimtab.lab.record import spread
 from trimtab.methods import residual
 
 
@@ -54,7 +55,7 @@ def test_regrets_are_sums_of_differences(record):
     np.testing.assert_allclose(record.regret("gradient"), np.cumsum(record.gradient, axis=1))
     np.testing.assert_allclose(record.score(), record.regret()[:, -1])
     assert np.isnan(record.regret("static")).all()  # not asked for
-    with pytest.raises(ValueError, match="kind='best', of='centre' is no regret: choose kind from"):
+    with pytest.raises(ValueError, match="kind='best' is no regret: choose from"):
         record.regret("best")
 
 

@@ -5,6 +5,7 @@ import pytest
 
 import trimtab as tt
 from trimtab import lab
+from trimtab.lab import tuning
 from trimtab.problems import from_function, make
 
 METHODS = {
@@ -13,7 +14,7 @@ METHODS = {
     "two-point": tt.two_point(radius=0.05, step=0.05),
     "modified": tt.modified_two_point(radius=0.05, step=0.05),
     "auto": tt.auto(radius=0.05),
-    "still": None,
+    "still": tt.methods["still"](),
 }
 ARRAYS = ("cost", "incurred", "optimum", "distance", "gradient", "final", "diverged_at", "variance", "common_variance")
 
@@ -136,16 +137,34 @@ def test_two_noise_conventions():
         lab.run(problem, METHODS["two-point"], rounds=5, trials=3, noise="loud")
 
 
+@pytest.mark.parametrize("id", ["quadratic-v1", "lqr-noisy-v1"])
+def test_what_is_played_is_recorded_without_noise(id):
+    problem = make(id) if id == "lqr-noisy-v1" else make(id, noise=0.5)
+    method = tt.residual(radius=0.05, step=1e-3)
+    record = lab.run(problem, method, rounds=6, trials=3, seed=2)
+    world, x0 = problem.world(2, 3), problem.start(2, 3)
+    for k in range(3):
+        tuner = tt.Tuner(x0[k], method, seed=2, lane=k)
+        for t in range(6):
+            trial = tuner.ask()
+            everyone = np.tile(trial.x, (3, 1))[:, None]
+            assert record.played[k, t] == pytest.approx(world.cost(t, everyone)[k, 0], rel=1e-9)
+            assert record.incurred[k, t] == pytest.approx(world.measure(t, everyone)[k, 0], rel=1e-9)
+            tuner.tell(trial, record.incurred[k, t])
+    assert not np.allclose(record.played, record.incurred)
+    np.testing.assert_allclose(record.regret(of="played"), np.cumsum(record.played - record.optimum, axis=1))
+
+
 def test_doing_nothing_stays_at_the_start():
-    record = lab.run("quadratic-v1", None, rounds=5, trials=3, seed=1)
+    record = lab.run("quadratic-v1", METHODS["still"], rounds=5, trials=3, seed=1)
     np.testing.assert_array_equal(record.final, make("quadratic-v1").start(1, 3))
     np.testing.assert_array_equal(record.cost, record.incurred)
 
 
 def test_tuning_finds_a_good_step_on_other_trials(monkeypatch):
     seeds = []
-    simulate = lab.tuning.simulate
-    monkeypatch.setattr(lab.tuning, "simulate", lambda *a, **k: seeds.append(k["seed"]) or simulate(*a, **k))
+    simulate = tuning.simulate
+    monkeypatch.setattr(tuning, "simulate", lambda *a, **k: seeds.append(k["seed"]) or simulate(*a, **k))
     tuned = lab.tune("quadratic-v1", "residual", rounds=80, trials=8, seed=5)
     assert 5 not in seeds
     best = min(tuned.table, key=lambda row: (row["diverged"], float(row["median"])))
@@ -171,7 +190,9 @@ def test_an_edge_of_the_grid_is_told():
 
 def test_methods_without_a_step_need_no_tuning():
     assert lab.tune("quadratic-v1", "auto").step is None
-    assert lab.tune("quadratic-v1", "still").method is None
+    still = lab.tune("quadratic-v1", "still")
+    assert still.step is None
+    assert still.method == tt.methods["still"](radius=make("quadratic-v1").radius)
     with pytest.raises(ValueError, match=r"there is no method 'magic': choose from auto, .*residual"):
         lab.tune("quadratic-v1", "magic")
 

@@ -66,10 +66,10 @@ def test_a_damaged_cell_is_computed_again(reference, tmp_path):
 def test_an_interruption_leaves_what_is_finished(tmp_path, monkeypatch):
     compute = comparing.compute
 
-    def impatient(cell, progress=None):
-        if cell["method"] == "still":
+    def impatient(task, progress=None):
+        if task.method == "still":
             raise KeyboardInterrupt
-        return compute(cell, progress)
+        return compute(task, progress)
 
     monkeypatch.setattr(comparing, "compute", impatient)
     partial = lab.compare("lqr-v1", NAMES, folder=tmp_path, **OPTIONS)

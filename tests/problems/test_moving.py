@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from trimtab.problems import Absolute, LogCosh, Maximum, Quadratic, Rosenbrock, Sines, Walk, make
+from trimtab.problems import Absolute, Corner, LogCosh, Maximum, Quadratic, Rosenbrock, Sines, Walk, check_problem, make
 
 ALL = [Quadratic, Absolute, LogCosh, Maximum, Sines, Rosenbrock]
 RARE = 1e-7  # on each side
@@ -112,6 +112,86 @@ def test_jumps_come_every_so_often_and_are_as_long_as_the_line_would_be():
     np.testing.assert_allclose(np.linalg.norm(world.optimiser(10), axis=1), 3.0)
     np.testing.assert_array_equal(world.optimiser(10), world.optimiser(19))
     np.testing.assert_allclose(np.linalg.norm(world.optimiser(20) - world.optimiser(19), axis=1), 3.0)
+
+
+def test_ramps_move_and_rest_in_turns():
+    world = Quadratic(drift="ramps", speed=0.3, every=10).world(0, 3)
+    first = world.optimiser(10)
+    np.testing.assert_allclose(np.linalg.norm(first, axis=1), 3.0)
+    np.testing.assert_allclose(world.optimiser(5), 0.5 * first)
+    np.testing.assert_array_equal(world.optimiser(20), first)
+    second = world.optimiser(30) - first
+    np.testing.assert_allclose(np.linalg.norm(second, axis=1), 3.0)
+    assert np.all((first * second).sum(1) < 0.99 * 9.0)  # another direction
+
+
+def test_a_circle_comes_back_at_its_speed():
+    world = Quadratic(drift="circle", speed=0.3, every=1000).world(0, 3)
+    np.testing.assert_allclose(world.optimiser(1000), 0.0, atol=1e-12)
+    way = np.linalg.norm(world.optimiser(101) - world.optimiser(100), axis=1)
+    np.testing.assert_allclose(way, 0.3, rtol=1e-5)
+    diameter = np.linalg.norm(world.optimiser(500), axis=1)
+    np.testing.assert_allclose(diameter, 0.3 * 1000 / np.pi)
+
+
+def test_a_telegraph_switches_between_two_places():
+    trials, every = 400, 20
+    world = Quadratic(dim=2, drift="telegraph", speed=0.1, every=every).world(0, trials)
+    places = np.stack([world.optimiser(t) for t in range(200)])
+    lengths = np.linalg.norm(places, axis=-1)
+    assert set(lengths.round(9).ravel()) == {0.0, 2.0}
+    switches = int((np.diff(lengths, axis=0) != 0).sum())
+    low, high = stats.binom.ppf([RARE, 1 - RARE], trials * 199, 1 / every)
+    assert low < switches < high
+
+
+def test_a_trend_raises_the_level():
+    world = Quadratic(drift="none", offset=0.0, trend=0.5).world(0, 2)
+    np.testing.assert_allclose(world.optimum(10), 5.0)
+
+
+def test_student_noise_has_two_degrees_of_freedom():
+    world = Quadratic(noise=0.1, noise_law="student").world(0, 4000)
+    x = world.optimiser(3)[:, None]
+    drawn = (world.measure(3, x) - world.cost(3, x))[:, 0] / 0.1
+    assert stats.kstest(drawn, stats.t(2).cdf).pvalue > 1e-6
+
+
+def test_relative_noise_grows_with_the_excess():
+    world = Quadratic(dim=2, condition=1.0, noise=0.1, noise_law="relative").world(0, 3)
+    best = world.optimiser(3)[:, None]
+    np.testing.assert_array_equal(world.measure(3, best), world.cost(3, best))
+    x = best + np.array([[[2.0, 0.0], [4.0, 0.0]]])  # excess 2 and 8
+    noise = world.measure(3, x) - world.cost(3, x)
+    np.testing.assert_allclose(noise[:, 1], 4 * noise[:, 0])
+    np.testing.assert_allclose(noise[:, 0], 0.2 * world.noise(3, 0))
+
+
+@pytest.mark.parametrize("gap", [0.1, 0.0, -0.2])
+def test_walls_hold_the_optimum_near_at_or_beyond(gap):
+    problem = Corner(dim=3, walls=2, gap=gap, speed=0.1)
+    world = problem.world(0, 5)
+    for t in (0, 7, 200):
+        free, best = world.middle(t), world.optimiser(t)
+        assert np.all((free[:, :2] >= min(gap, 0.0)) & (free[:, :2] <= max(gap, 0.0)))
+        np.testing.assert_array_equal(best, np.clip(free, 0.0, 2.0))
+    np.testing.assert_allclose(world.middle(0)[:, 2], 1.0)
+    if gap > 0:
+        assert world.middle(200)[:, 0].std() > 0.01
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        *({"drift": drift} for drift in ("ramps", "circle", "telegraph")),
+        *({"noise": 0.1, "noise_law": law} for law in ("student", "relative")),
+        {"trend": 0.1},
+    ],
+    ids=str,
+)
+def test_every_law_keeps_the_contract(parameters):
+    check_problem(Quadratic(**parameters))
+    check_problem(Corner(walls=1, gap=0.1, **parameters))
 
 
 def test_jumps_go_in_all_directions():

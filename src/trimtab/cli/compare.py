@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
+import math
+import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
+from rich import box
 from rich.markup import escape
 from rich.table import Table
 
-from trimtab.cli.console import app, err, out, progress_bar
+from trimtab.cli.console import app, err, out, progress_bar, whole_bar
 from trimtab.files import cache_folder
-from trimtab.lab import SUITES, Comparison, Verdict, compare, judge
-from trimtab.lab.drawing import draw_comparison, draw_verdict
+from trimtab.lab import Comparison, Ratio, Standings, compare, judge
+from trimtab.lab.about import Plain
+from trimtab.lab.drawing import draw_comparison, draw_standings
+from trimtab.lab.outcomes import SCORES
 
 
 @app.command("compare", epilog="Example: trimtab compare lqr-v1 --methods residual,one-point,two-point --rounds 50")
@@ -22,12 +28,24 @@ def compare_methods(
         str | None, typer.Argument(help="The id of a problem, for example lqr-v1 or quadratic-v1.")
     ] = None,
     suite: Annotated[
-        str | None, typer.Option(help="Instead of a problem, a suite of cells: drift. Steps are tuned in hindsight.")
+        str | None,
+        typer.Option(help="Instead of a problem, a suite of cells: drift, or late. Steps are tuned in hindsight."),
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="One of six cells of the suite.")] = False,
+    held_out: Annotated[
+        bool,
+        typer.Option(
+            "--held-out",
+            help="The cells of the suite that nobody has seen. Look once, when all is chosen, and report the look.",
+        ),
+    ] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="One of six cells of the suite, 8 trials.")] = False,
     methods: Annotated[
-        str, typer.Option(help='Names, separated by commas; "still" is doing nothing.')
-    ] = "residual,one-point,two-point,auto,still",
+        str | None,
+        typer.Option(
+            help='Names, separated by commas; "still" is doing nothing, "oracle" (of a suite) knows the drift.'
+            " Default: residual, one-point, two-point, auto, still; of a suite, its own."
+        ),
+    ] = None,
     rounds: Annotated[int | None, typer.Option(min=1, help="Rounds per trial (default: the problem's own).")] = None,
     trials: Annotated[
         int | None, typer.Option(min=1, help="Trials that are reported (default: 50; of a suite, 20).")
@@ -45,8 +63,9 @@ def compare_methods(
     gradients: Annotated[bool, typer.Option("--gradients", help="Also the gradient-norm regret.")] = False,
     folder: Annotated[Path | None, typer.Option("--out", help="Where to write (default: out/compare-PROBLEM).")] = None,
     jobs: Annotated[
-        int, typer.Option(min=1, help="Processes to spread the methods over; 1 uses all cores in one.")
-    ] = 1,
+        int | None,
+        typer.Option(min=1, help="Processes to spread the methods over (default: 1, with all cores; of a suite, all)."),
+    ] = None,
     backend: Annotated[str, typer.Option(help="loky, dask or ray.")] = "loky",
     fresh: Annotated[bool, typer.Option("--fresh", help="Compute again what is finished already.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON, and nothing else.")] = False,
@@ -56,17 +75,32 @@ def compare_methods(
     Step sizes are chosen on other trials than those reported: fewest diverged first, then the best median. All
     methods meet the same drift and noise. Prints a table, draws regret and variance, writes the summary.
 
-    With --suite drift, over a fixed list of cells, half of them held out from any choice of constants; steps are then
-    tuned in hindsight, cell by cell, and all is shown as ratios to tuned residual feedback. Takes about ten minutes
-    on two cores (--jobs 2).
+    With --suite drift, over a fixed list of cells; steps are then tuned in hindsight, cell by cell and for each score,
+    the centre and what was played, and all is shown as ratios to tuned residual feedback, with intervals. Takes some
+    minutes on two cores; --quick, less than one. --suite late does the same for values that come late.
     """
-    names = [name.strip() for name in methods.split(",") if name.strip()]
     if (problem is None) == (suite is None):
         raise ValueError("give either a problem, for example lqr-v1, or --suite drift")
+    given = [name.strip() for name in methods.split(",") if name.strip()] if methods is not None else None
     if suite is not None:
-        kept = None if fresh else cache_folder()
-        _suite(suite, names, trials or 20, seed, 6 if quick else 1, folder, jobs, backend, kept, as_json)
+        with whole_bar(f"suite {suite}", show=True) as bar:
+            standings = judge(
+                suite,
+                given,
+                held_out=held_out,
+                trials=trials or (8 if quick else 20),
+                seed=seed,
+                every=6 if quick else 1,
+                jobs=jobs or os.cpu_count() or 1,
+                backend=backend,
+                folder=None if fresh else cache_folder(),
+                report=(lambda share: bar("cells", share)) if bar else None,
+            )
+        _show(standings, folder or Path("out") / f"suite-{suite}{'-held-out' if held_out else ''}", as_json=as_json)
         return
+    if held_out or quick:
+        raise ValueError("--held-out and --quick go with --suite drift")
+    names = given or ["residual", "one-point", "two-point", "auto", "still"]
     assert problem is not None
     target = folder or Path("out") / f"compare-{problem}"
     with progress_bar(names, show=not as_json or err.is_terminal) as report:
@@ -82,7 +116,7 @@ def compare_methods(
             tuning_trials=tuning_trials,
             static=static,
             gradients=gradients,
-            jobs=jobs,
+            jobs=jobs or 1,
             backend=backend,
             folder=None if fresh else cache_folder(),
             report=report,
@@ -109,94 +143,64 @@ def compare_methods(
         raise typer.Exit(130)
 
 
-def _suite(
-    suite: str,
-    names: list[str],
-    trials: int,
-    seed: int,
-    every: int,
-    folder: Path | None,
-    jobs: int,
-    backend: str,
-    kept: Path | None,
-    as_json: bool,
-) -> None:
-    target = folder or Path("out") / f"suite-{suite}"
-    with progress_bar([f"suite {suite}"], show=not as_json or err.is_terminal) as bar:
-        done: dict[int, float] = {}
-
-        def report(n: int, share: float) -> None:
-            done[n] = share
-            if bar:
-                bar(0, sum(done.values()) / (len(names) * -(-len(SUITES[suite]) // every)))
-
-        found = judge(
-            suite,
-            names,
-            trials=trials,
-            seed=seed,
-            every=every,
-            jobs=jobs,
-            backend=backend,
-            folder=kept,
-            report=report,
-        )
+def _show(found: Standings, target: Path, *, as_json: bool) -> None:
     target.mkdir(parents=True, exist_ok=True)
-    (target / "summary.json").write_text(json.dumps(found.summary(), indent=1) + "\n")
-    files = draw_verdict(found, target)
+    summary = json.dumps(found.summary(), indent=1)
+    (target / "summary.json").write_text(summary + "\n")
+    files = draw_standings(found, target)
     if as_json:
-        print(json.dumps(found.summary(), indent=1))
+        print(summary)
     else:
         out.print(_ratios(found))
-        drawn = ", ".join(f.name for f in files if f.suffix == ".png")
-        out.print(f"In {escape(str(target))}: {drawn} (and .svg), summary.json", highlight=False, soft_wrap=True)
+        drawn = "".join(f"{f.name} (and .svg), " for f in files if f.suffix == ".png")
+        out.print(f"In {escape(str(target))}: {drawn}summary.json", highlight=False, soft_wrap=True)
     if not found.complete:
         err.print("interrupted: some cells are missing; the same command goes on with the rest")
         raise typer.Exit(130)
 
 
-def _ratios(found: Verdict) -> Table:
-    summary = found.summary()
+def _ratios(found: Standings) -> Table:
+    kind = "held out" if found.held_out else "for choosing"
     table = Table(
-        title=f"suite {found.suite}: {len(found.places)} cells, {summary['trials']} trials",
-        caption="median regret at the centre, divided by that of residual tuned in hindsight; geometric means",
+        title=f"suite {found.suite}: {len(found.places)} cells {kind}, {found.trials} trials",
+        caption="median regret, centre/played, divided by that of residual feedback tuned in hindsight for the same"
+        " score; geometric means; below them, the middle 95 % of resampled trials",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
     )
-    names = list(summary["methods"])
+    names = found.methods
     table.add_column("cells", no_wrap=True)
     for name in names:
-        table.add_column(name, justify="right")
-
-    def row(title: str, of: Any) -> None:
-        table.add_row(title, *(_figure(of(summary["methods"][name])) for name in names))
-
+        table.add_column(name, justify="right", no_wrap=True)
     if "residual" in names:
         for group in found.groups:
-            row(group, lambda m, g=group: m["to residual"]["groups"][g])
+            means = ([found.mean(name, "residual", score, group).value for score in SCORES] for name in names)
+            table.add_row(group, *(f"{_short(centre)}/{_short(played)}" for centre, played in means))
         table.add_section()
-        for half in ("for choosing", "held out", "all"):
-            row(half, lambda m, h=half: m["to residual"]["mean"][h])
-        row("worst, held out", lambda m: m["to residual"]["worst"]["held out"])
-        row("worst, all", lambda m: m["to residual"]["worst"]["all"])
-        row("held out, what was played", lambda m: m["to residual"]["played"]["held out"])
-    if "two-point" in names:
-        row("held out, to two-point", lambda m: m["to two-point"]["mean"]["held out"])
-    row("diverged trials", lambda m: m["diverged"])
+    for reference in found.references:
+        for score in SCORES:
+            ratios = (found.mean(name, reference, score) for name in names)
+            table.add_row(f"{score} to {reference}", *map(_with_interval, ratios))
+        if reference == "residual":
+            for score in SCORES:
+                worst = (found.worst(name, reference, score) for name in names)
+                table.add_row(f"worst cell, {score}", *map(_with_interval, worst))
+    table.add_row("diverged trials", *("/".join(str(found.diverged(n, score)) for score in SCORES) for n in names))
     return table
 
 
-def _figure(value: Any) -> str:
-    return (
-        "-"
-        if value is None
-        else value
-        if isinstance(value, str)
-        else str(value)
-        if isinstance(value, int)
-        else f"{value:.2f}"
-    )
+def _short(value: float) -> str:
+    """Two digits or three, without a leading zero: a table has many."""
+    if math.isnan(value):
+        return "-"
+    return f"{value:.0f}" if value >= 10 else f"{value:.1f}" if value >= 2 else f"{value:.2f}".removeprefix("0")
 
 
-def _parameter(text: str) -> tuple[str, Any]:
+def _with_interval(ratio: Ratio) -> str:
+    return "-" if math.isnan(ratio.value) else f"{_short(ratio.value)}\n{_short(ratio.low)}–{_short(ratio.high)}"
+
+
+def _parameter(text: str) -> tuple[str, Plain]:
     name, equals, value = text.partition("=")
     if not (name and equals):
         raise ValueError(f"--param {text!r} is not name=value, for example --param dim=10")
@@ -213,7 +217,11 @@ def _table(found: Comparison) -> Table:
         caption="median (quartiles) over trials; regret: total cost above the optimum",
     )
     regret = any("regret" in m for m in summary["methods"].values())
-    columns = [("regret", "regret, centre"), ("incurred", "regret, played")] if regret else [("cost", "mean cost")]
+    columns = (
+        [("regret", "regret, centre"), ("played", "regret, played")]
+        if regret
+        else [("cost", "mean cost, centre"), ("played_cost", "mean cost, played")]
+    )
     columns += [
         (name, title)
         for name, title in (("static_regret", "static regret"), ("gradient_regret", "gradient regret"))
@@ -238,7 +246,7 @@ def _table(found: Comparison) -> Table:
     return table
 
 
-def _spread(values: dict[str, Any] | None) -> str:
+def _spread(values: Mapping[str, float | str | None] | None) -> str:
     if values is None:
         return "-"
     median, q25, q75 = ("-" if v is None else v if isinstance(v, str) else f"{v:.3g}" for v in values.values())

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Annotated
@@ -25,7 +27,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-out, err = Console(), Console(stderr=True)
+WIDE = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 120  # in a pipe nothing has to be squeezed
+out, err = Console(width=WIDE), Console(stderr=True)
+QUIET = 10.0  # seconds from one line of progress to the next, where there is no bar
 
 
 def main() -> None:
@@ -54,14 +58,33 @@ def _program(
 
 @contextmanager
 def whole_bar(title: str, *, show: bool) -> Iterator[Callable[[str, float], None] | None]:
-    """One bar for the whole work, with the time that is left: report(what, share of the whole)."""
+    """One bar for the whole work, with the time that is left: report(what, share of the whole).
+
+    Where nobody looks on, in a pipe or a log, it is a line now and then.
+    """
     if not show:
         yield None
+        return
+    if not err.is_terminal:
+        yield _lines(title)
         return
     columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()
     with Progress(*columns, console=err, transient=True) as bar:
         task = bar.add_task(title, total=1.0)
         yield lambda what, share: bar.update(task, completed=share, description=what)
+
+
+def _lines(title: str) -> Callable[[str, float], None]:
+    start = last = time.monotonic()
+
+    def report(what: str, share: float) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= QUIET:
+            last = now
+            err.print(f"{title}: {what}, {share:.0%} after {now - start:.0f} s", highlight=False, soft_wrap=True)
+
+    return report
 
 
 @contextmanager

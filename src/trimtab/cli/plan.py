@@ -12,7 +12,7 @@ import typer
 from rich.table import Table
 
 from trimtab.cli.console import app, err, out
-from trimtab.lab.record import plain
+from trimtab.lab.about import plain
 from trimtab.theory import Bound, Plan, theorems
 
 MEANING = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,13 +9,32 @@ from typing import Any
 
 import numpy as np
 
+from trimtab.lab.about import About, Plain
 from trimtab.lab.record import Record
 from trimtab.lab.running import Progress, run
-from trimtab.lab.sweeping import Cell, Report, sweep
-from trimtab.lab.tuning import GRID, build, tune
+from trimtab.lab.sweeping import Report, sweep
+from trimtab.lab.tuning import build, tune
 from trimtab.problems import Problem, make
 
 TUNING_SHARE = 0.6  # of a cell's work, for the progress bar
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """One method of a comparison."""
+
+    problem: str | Problem
+    parameters: dict[str, Plain]
+    method: str
+    radius: float
+    rounds: int
+    trials: int
+    seed: int
+    noise: str
+    tuning_trials: int
+    variance_at: list[int]
+    static: bool
+    gradients: bool
 
 
 @dataclass(frozen=True)
@@ -30,12 +48,15 @@ class Comparison:
     def summary(self) -> dict[str, Any]:
         """{problem, rounds, trials, …, methods: {name: {step, regret: {median, q25, q75}, incurred, diverged, …}}}."""
         any_record = next(iter(self.records.values()), None)
-        shared = ("seed", "noise", "threshold", "parameters")
+        made = any_record.about if any_record else About()
         return {
             "problem": self.problem.id,
             "rounds": any_record.rounds if any_record else None,
             "trials": any_record.trials if any_record else None,
-            **({name: any_record.about[name] for name in shared} if any_record else {}),
+            "seed": made.get("seed"),
+            "noise": made.get("noise"),
+            "threshold": made.get("threshold"),
+            "parameters": made.get("parameters"),
             "complete": self.complete,
             "methods": {name: _of_method(record.summary()) for name, record in self.records.items()},
         }
@@ -50,7 +71,7 @@ def compare(
     problem: str | Problem,
     methods: Sequence[str] = ("residual", "one-point", "two-point"),
     *,
-    parameters: dict[str, Any] | None = None,
+    parameters: dict[str, Plain] | None = None,
     rounds: int | None = None,
     trials: int = 50,
     seed: int = 0,
@@ -88,59 +109,55 @@ def compare(
         raise ValueError(f"methods={list(methods)} names one twice: name each once")
     rounds = made.rounds if rounds is None else rounds
     at = np.unique(np.linspace(1, rounds - 1, variances).astype(int)).tolist() if variances and rounds > 1 else []
-    cells: list[Cell] = [
-        {
-            "problem": problem if isinstance(problem, str) else made,
-            "parameters": parameters or {},
-            "method": name,
-            "radius": size,
-            "rounds": rounds,
-            "trials": trials,
-            "seed": seed,
-            "noise": noise,
-            "tuning_trials": tuning_trials,
-            "variance_at": at,
-            "static": static,
-            "gradients": gradients,
-        }
+    tasks = [
+        Task(
+            problem=problem,
+            parameters=parameters or {},
+            method=name,
+            radius=size,
+            rounds=rounds,
+            trials=trials,
+            seed=seed,
+            noise=noise,
+            tuning_trials=tuning_trials,
+            variance_at=at,
+            static=static,
+            gradients=gradients,
+        )
         for name in methods
     ]
     keep = folder if isinstance(problem, str) else None
-    records = sweep(compute, cells, jobs=jobs, backend=backend, folder=keep, report=report)
+    records = sweep(compute, tasks, jobs=jobs, backend=backend, folder=keep, report=report)
     found = {name: record for name, record in zip(methods, records, strict=True) if record is not None}
     return Comparison(made, found, complete=len(found) == len(methods))
 
 
-def compute(cell: Cell, progress: Progress | None = None) -> Record:
-    """One cell of a comparison: tune, then run."""
-    problem = make(cell["problem"], **cell["parameters"]) if isinstance(cell["problem"], str) else cell["problem"]
+def compute(task: Task, progress: Progress | None = None) -> Record:
+    """One method of a comparison: tune, then run."""
+    problem = make(task.problem, **task.parameters) if isinstance(task.problem, str) else task.problem
     tuned = tune(
         problem,
-        cell["method"],
-        radius=cell["radius"],
-        rounds=cell["rounds"],
-        trials=cell["tuning_trials"],
-        seed=cell["seed"],
-        noise=cell["noise"],
-        steps=cell.get("steps", GRID),
-        hindsight=cell.get("hindsight", False),
+        task.method,
+        radius=task.radius,
+        rounds=task.rounds,
+        trials=task.tuning_trials,
+        seed=task.seed,
+        noise=task.noise,
         progress=(lambda done: progress(TUNING_SHARE * done)) if progress else None,
     )
     record = run(
         problem,
         tuned.method,
-        name=cell["method"],
-        rounds=cell["rounds"],
-        trials=cell["trials"],
-        seed=cell["seed"],
-        noise=cell["noise"],
-        static=cell["static"],
-        gradients=cell["gradients"],
-        variance_at=cell["variance_at"],
+        name=task.method,
+        rounds=task.rounds,
+        trials=task.trials,
+        seed=task.seed,
+        noise=task.noise,
+        static=task.static,
+        gradients=task.gradients,
+        variance_at=task.variance_at,
         progress=(lambda done: progress(TUNING_SHARE + (1 - TUNING_SHARE) * done)) if progress else None,
     )
     record.about["tuning"] = list(tuned.table)
     record.about["step_at_edge"] = tuned.at_edge
-    if tuned.step is not None and not math.isclose(tuned.step, record.about["step"] or math.nan):
-        raise RuntimeError(f"the tuned step {tuned.step} was not the one that ran, {record.about['step']}")
     return record

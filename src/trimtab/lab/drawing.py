@@ -6,17 +6,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trimtab.lab.comparing import Comparison
+from trimtab.lab.outcomes import SCORES
 from trimtab.lab.record import Record, quantiles
-from trimtab.lab.suites import Verdict
+from trimtab.lab.standings import Standings
+from trimtab.types import Array, Integers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-Array = NDArray[np.float64]
 
 # Okabe & Ito's colours; a method keeps its own in every picture.
 COLOURS = {
@@ -27,20 +26,21 @@ COLOURS = {
     "auto": "#D55E00",
     "high-pass": "#56B4E9",
     "still": "#666666",
+    "oracle": "#F0E442",
 }
-OTHERS = ("#000000", "#F0E442", "#882255", "#44AA99")
+OTHERS = ("#000000", "#882255", "#44AA99", "#AA4499")
 DASHES = {"still": ":", "two-point": "--", "two-point-forward": "--"}
 COMMON = "-common"  # a method whose two queries meet the same noise: its own colour, dash-dotted
 
 
 def draw_comparison(comparison: Comparison, folder: str | Path) -> list[Path]:
-    """regret, incurred and (where it was resampled) variance, as SVG and PNG files in a folder."""
+    """regret, played and (where it was resampled) variance, as SVG and PNG files in a folder."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     records = comparison.records
     known = any(not np.isnan(r.optimum).all() for r in records.values())
     files = []
-    for of, title in (("centre", "at the centre"), ("incurred", "of what was played")):
+    for of, title in (("centre", "at the centre"), ("played", "of what was played")):
         curves = {name: r.regret(of=of) if known else _running_mean(r, of) for name, r in records.items()}
         label = "accumulated regret" if known else "mean cost so far"
         figure, axis = _figure(comparison, f"{label.capitalize()} {title}")
@@ -48,47 +48,45 @@ def draw_comparison(comparison: Comparison, folder: str | Path) -> list[Path]:
             band(axis, np.arange(1, values.shape[1] + 1), values, records[name], name)
         axis.set(xlabel="round", ylabel=f"{label}, median and quartiles", yscale=_scale(curves))
         axis.legend(frameon=False)
-        files += save(figure, folder / ("regret" if of == "centre" else "incurred"))
-    if any(r.variance_rounds.size for name, r in records.items() if name != "still"):
+        files += save(figure, folder / ("regret" if of == "centre" else "played"))
+    varying = {name: record for name, record in records.items() if record.variance.any()}
+    if varying:
         figure, axis = _figure(comparison, "Variance of the gradient estimate (trace), at each method's own iterate")
-        for name, record in records.items():
-            if name != "still" and record.variance_rounds.size:
-                band(axis, record.variance_rounds, record.variance, record, name)
+        for name, record in varying.items():
+            band(axis, record.variance_rounds, record.variance, record, name)
         axis.set(xlabel="round", ylabel="variance, median and quartiles", yscale="log")
         axis.legend(frameon=False)
         files += save(figure, folder / "variance")
     return files
 
 
-def draw_verdict(verdict: Verdict, folder: str | Path, reference: str = "residual") -> list[Path]:
-    """ratios: every cell's median regret to that of the reference, by group; held-out cells are filled."""
-    if reference not in verdict.methods:
+def draw_standings(standings: Standings, folder: str | Path, reference: str = "residual") -> list[Path]:
+    """ratios: every cell's median score to that of the reference, by group, at the centre and of what was played."""
+    if reference not in standings.methods:
         return []
     folder = Path(folder)
-    figure, (axis,) = panels(1, (8, 6.5))
-    axis.set_title(f"Regret to that of {reference}, tuned in hindsight in each cell (filled: held out)", fontsize=11)
-    names = [name for name in verdict.methods if name != reference]
-    for k, name in enumerate(names):
-        for held in (False, True):
-            points = [
-                (verdict.ratio(n, name, reference), verdict.groups.index(place.group) + 0.16 * (k - len(names) / 2))
-                for n, place in enumerate(verdict.places)
-                if place.held_out == held and {name, reference} <= verdict.records[n].keys()
-            ]
-            x = [min(max(ratio, 0.05), 50.0) for ratio, _ in points]
-            colour = COLOURS.get(name, OTHERS[0])
-            fill: dict[str, Any] = {"color": colour} if held else {"facecolors": "none", "edgecolors": colour}
-            axis.scatter(x, [y for _, y in points], s=22, lw=0.9, label=name if held else None, **fill)
-    axis.axvline(1.0, color="black", lw=0.8)
-    axis.set(xscale="log", xlabel=f"median regret / that of {reference} (beyond 50: at the edge)")
-    axis.set_yticks(range(len(verdict.groups)), verdict.groups)
-    axis.invert_yaxis()
-    axis.legend(frameon=False, ncols=len(names), loc="lower center", bbox_to_anchor=(0.5, -0.17))
+    groups = standings.groups
+    figure, axes = panels(2, (13, 2 + 0.35 * len(groups)), sharey=True)
+    names = [name for name in standings.methods if name != reference]
+    for axis, score in zip(axes, SCORES, strict=True):
+        for k, name in enumerate(names):
+            cells = standings.cells(name, reference)
+            ratios = [standings.ratio(n, name, reference, score) for n in cells]
+            x = [min(max(ratio, 0.05), 50.0) for ratio in ratios]
+            y = [groups.index(standings.places[n].group) + 0.16 * (k - len(names) / 2) for n in cells]
+            axis.scatter(x, y, s=22, lw=0.9, label=name, facecolors="none", edgecolors=colour_of(name))
+            mean = standings.mean(name, reference, score)
+            axis.plot([mean.value], [len(groups)], "D", color=colour_of(name), ms=6)
+        axis.axvline(1.0, color="black", lw=0.8)
+        axis.set(xscale="log", xlabel=f"{score}: median / that of {reference} tuned for it (beyond 50: at the edge)")
+    axes[0].set_yticks(range(len(groups) + 1), [*groups, "geometric mean"])
+    axes[0].invert_yaxis()
+    axes[0].legend(frameon=False, ncols=len(names), loc="lower left", bbox_to_anchor=(0.0, 1.0))
     folder.mkdir(parents=True, exist_ok=True)
     return save(figure, folder / "ratios")
 
 
-def band(axis: Axes, x: NDArray[Any], values: Array, record: Record, name: str) -> None:
+def band(axis: Axes, x: Integers | Array, values: Array, record: Record, name: str) -> None:
     """Median line and quartile band over trials; where they are infinite, the line ends."""
     low, middle, high = (np.where(np.isfinite(q), q, np.nan) for q in quantiles(values))
     colour = colour_of(name)
@@ -106,8 +104,7 @@ def colour_of(name: str) -> str:
 
 
 def _running_mean(record: Record, of: str) -> Array:
-    values = record.cost if of == "centre" else record.incurred
-    return np.asarray(np.cumsum(values, axis=1) / np.arange(1, record.rounds + 1))
+    return np.asarray(np.cumsum(record.costs(of), axis=1) / np.arange(1, record.rounds + 1))
 
 
 def _scale(curves: dict[str, Array]) -> str:

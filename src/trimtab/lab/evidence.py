@@ -17,11 +17,10 @@ NaN where there is nothing to see (round 0 has no change), and after a trial has
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trimtab.problems import World
+from trimtab.types import Array, Integers
 
-Array = NDArray[np.float64]
 NAMES = ("change", "rise", "slope", "turn", "bend", "lean", "moment")
 
 
@@ -60,7 +59,7 @@ class Witness:
                 page["lean"][:] = page["change"] * along * gain
         self._last = query.copy(), value.copy()
 
-    def of(self, k: int, diverged_at: NDArray[np.int64]) -> dict[str, Array]:
+    def of(self, k: int, diverged_at: Integers) -> dict[str, Array]:
         """What was seen of method k."""
         found = {name: np.ascontiguousarray(page[:, :, k].T) for name, page in self.pages.items()}
         for trial, t in enumerate(diverged_at[:, k]):

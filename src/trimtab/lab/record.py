@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from trimtab.files import pack_archive, read_archive, write_atomically
-
-Array = NDArray[np.float64]
+from trimtab.lab.about import About, Plain, plain
+from trimtab.types import Array, Integers
 
 FORMAT = "trimtab.record"
-VERSION = 1
+VERSION = 2
 EVIDENCE = "evidence."  # before the names of these arrays, in the file
 
 
@@ -51,6 +51,9 @@ class Record:
 
     cost: Array
     """f_t(x_t), at the centre."""
+    played: Array
+    """f_t(x_t + δu_t): what the queries cost, without noise (in allocation, as measured: see `World.paid`); the mean
+    over the queries of a round, if there are several."""
     incurred: Array
     """What was measured, at x_t + δu_t, noise included; the mean over the queries of a round, if there are several."""
     optimum: Array
@@ -63,9 +66,9 @@ class Record:
     """f_t at the best fixed point in hindsight; NaN where it was not asked for."""
     final: Array
     """The last centre, `(trials, d)`."""
-    diverged_at: NDArray[np.int64]
+    diverged_at: Integers
     """The round in which a trial diverged, `(trials,)`; −1 if it did not."""
-    variance_rounds: NDArray[np.int64]
+    variance_rounds: Integers
     """The rounds at which the estimator was resampled, `(n,)`."""
     variance: Array
     """Trace of the covariance of the estimate at the trial's own iterate, `(trials, n)`."""
@@ -73,8 +76,8 @@ class Record:
     """The same at an iterate common to all methods: the optimum, or the start where that is unknown; `(trials, n)`."""
     evidence: dict[str, Array] = field(default_factory=dict)
     """What the theory's assumptions speak of, `(trials, rounds)` each, if it was asked for: see `lab.evidence`."""
-    about: dict[str, Any] = field(default_factory=dict)
-    """Problem, method, step, radius, seed, …: what is needed to make it again."""
+    about: About = field(default_factory=lambda: About())
+    """Problem, method and its parts, step, radius, seed, …: what is needed to make it again."""
 
     @property
     def trials(self) -> int:
@@ -104,36 +107,41 @@ class Record:
 
         kind: "dynamic", Σ f_t(x_t) − min f_t; "static", Σ f_t(x_t) − Σ f_t(x*) for the best fixed x* (run with
         static=True); "gradient", Σ ‖∇f_t(x_t)‖² (run with gradients=True).
-        of: the "centre" x_t, or "incurred": what was played.
+        of: the "centre" x_t; what was "played", x_t + δu_t; or "incurred", the same with noise.
         """
         if kind == "gradient":
             return np.cumsum(self.gradient, axis=1)
         against = {"dynamic": self.optimum, "static": self.fixed}
-        played = {"centre": self.cost, "incurred": self.incurred}
-        if kind not in against or of not in played:
-            raise ValueError(
-                f"kind={kind!r}, of={of!r} is no regret: choose kind from 'dynamic', 'static', 'gradient'"
-                " and of from 'centre', 'incurred'"
-            )
-        return np.cumsum(played[of] - against[kind], axis=1)
+        if kind not in against:
+            raise ValueError(f"kind={kind!r} is no regret: choose from 'dynamic', 'static', 'gradient'")
+        return np.cumsum(self.costs(of) - against[kind], axis=1)
+
+    def costs(self, of: str = "centre") -> Array:
+        """`cost`, `played` or `incurred`, by the words that `regret` knows."""
+        known = {"centre": self.cost, "played": self.played, "incurred": self.incurred}
+        if of not in known:
+            raise ValueError(f"of={of!r} is nothing that costs: choose from {', '.join(known)}")
+        return known[of]
 
     def score(self, of: str = "centre") -> Array:
         """What methods are ranked by, `(trials,)`: the dynamic regret; the total cost where no optimum is known."""
         if np.isnan(self.optimum).all():
-            return np.asarray((self.cost if of == "centre" else self.incurred).sum(1))
+            return np.asarray(self.costs(of).sum(1))
         return self.regret(of=of)[:, -1]
 
     def summary(self) -> dict[str, Any]:
         """Medians and quartiles over trials, with the count of diverged ones, as plain numbers."""
         parts = {
             "regret": self.regret()[:, -1],
+            "played": self.regret(of="played")[:, -1],
             "incurred": self.regret(of="incurred")[:, -1],
             "static_regret": self.regret("static")[:, -1],
             "gradient_regret": self.regret("gradient")[:, -1],
             "cost": self.cost.mean(1),
+            "played_cost": self.played.mean(1),
             "final_distance": self.distance[:, -1],
         }
-        found = {name: spread(values) for name, values in parts.items() if not np.isnan(values).all()}
+        found: dict[str, Plain] = {name: spread(values) for name, values in parts.items() if not np.isnan(values).all()}
         if self.variance_rounds.size:
             found["variance"] = self._variance(self.variance)
             if not np.isnan(self.common_variance).all():
@@ -146,7 +154,7 @@ class Record:
             **found,
         }
 
-    def _variance(self, values: Array) -> dict[str, list[Any]]:
+    def _variance(self, values: Array) -> dict[str, Plain]:
         middle = [plain(v) for v in quantiles(values, (0.5,))[0]]
         return {"round": self.variance_rounds.tolist(), "median": middle}
 
@@ -173,13 +181,7 @@ class Record:
         return cls(**arrays, evidence=evidence, about=document["about"])
 
 
-def spread(values: Array) -> dict[str, Any]:
+def spread(values: Array) -> dict[str, float | str | None]:
     """Median and quartiles as plain numbers; "inf" where they are infinite, None where they are not known."""
     q25, median, q75 = (plain(q) for q in quantiles(values))
     return {"median": median, "q25": q25, "q75": q75}
-
-
-def plain(value: Any) -> Any:
-    """A number that JSON can hold."""
-    value = float(value)
-    return value if math.isfinite(value) else None if math.isnan(value) else "inf" if value > 0 else "-inf"

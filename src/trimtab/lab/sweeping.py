@@ -10,15 +10,29 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, is_dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from trimtab.lab.record import Record
 
 Cell = dict[str, Any]
+"""The configuration of a piece of work; a dataclass does as well."""
 Report = Callable[[int, float], None]
+
+
+class Result(Protocol):
+    """What can be kept."""
+
+    def save(self, path: Path) -> None:
+        """Write it under this path, with suffixes of its own."""
+        ...
+
+
+C = TypeVar("C")
+R = TypeVar("R", bound=Result)
 
 BACKENDS = {"loky": "joblib", "dask": "dask[distributed]", "ray": "ray"}
 
@@ -34,26 +48,27 @@ def code_version() -> str:
     return digest.hexdigest()[:16]
 
 
-def key(cell: Cell) -> str:
+def key(cell: object) -> str:
     """The name under which a cell's result is kept."""
-    text = json.dumps(cell, sort_keys=True, allow_nan=False, default=_plainly)
+    plainly = asdict(cell) if is_dataclass(cell) and not isinstance(cell, type) else cell
+    text = json.dumps(plainly, sort_keys=True, allow_nan=False, default=_plainly)
     return hashlib.sha256(f"{code_version()}:{text}".encode()).hexdigest()[:32]
 
 
-def _plainly(value: Any) -> Any:
+def _plainly(value: object) -> object:
     return value.tolist() if hasattr(value, "tolist") else repr(value)
 
 
 def sweep(
-    compute: Callable[..., Any],
-    cells: Sequence[Cell],
+    compute: Callable[..., R],
+    cells: Sequence[C],
     *,
     jobs: int = 1,
     backend: str = "loky",
     folder: str | Path | None = None,
     report: Report | None = None,
-    load: Callable[[Path], Any] = Record.load,
-) -> list[Any]:
+    load: Callable[[Path], R] = Record.load,  # type: ignore[assignment]
+) -> list[R | None]:
     """compute(cell) for every cell; None for those that an interruption (Ctrl-C) left undone.
 
     folder: where finished cells are kept; None keeps nothing. report(n, share): cell n is done to this share.
@@ -67,7 +82,7 @@ def sweep(
         if result is not None and report:
             report(n, 1.0)
 
-    def done(n: int, record: Any) -> None:
+    def done(n: int, record: R) -> None:
         results[n] = record
         if folder is not None:
             record.save(Path(folder) / "cells" / key(cells[n]))
@@ -90,7 +105,7 @@ def _share(report: Report, n: int) -> Callable[[float], None]:
     return lambda share: report(n, min(share, 0.999))
 
 
-def _kept(cell: Cell, folder: str | Path | None, load: Callable[[Path], Any]) -> Any:
+def _kept(cell: C, folder: str | Path | None, load: Callable[[Path], R]) -> R | None:
     if folder is None:
         return None
     try:
@@ -99,11 +114,13 @@ def _kept(cell: Cell, folder: str | Path | None, load: Callable[[Path], Any]) ->
         return None
 
 
-def _numbered(compute: Callable[..., Any], n: int, cell: Cell) -> tuple[int, Any]:
+def _numbered(compute: Callable[..., R], n: int, cell: C) -> tuple[int, R]:
     return n, compute(cell)
 
 
-def _spread(compute: Callable[..., Any], cells: Sequence[Cell], missing: list[int], jobs: int, backend: str) -> Any:
+def _spread(
+    compute: Callable[..., R], cells: Sequence[C], missing: list[int], jobs: int, backend: str
+) -> Iterator[tuple[int, R]]:
     """Pairs (n, record), as they are finished."""
     try:
         from joblib import Parallel, delayed, parallel_config

@@ -5,11 +5,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from trimtab.lab.record import plain, quantiles
+from trimtab.lab.about import Plain, plain
+from trimtab.lab.record import quantiles
 from trimtab.lab.running import Progress, simulate
 from trimtab.methods import Method, methods
 from trimtab.problems import Problem, make
@@ -24,8 +24,8 @@ class Tuned:
     """The step that was chosen, the method with it, and what each step of the grid gave."""
 
     step: float | None
-    method: Method | None
-    table: tuple[dict[str, Any], ...] = ()
+    method: Method
+    table: tuple[dict[str, Plain], ...] = ()
     """One row per step: step, diverged, median."""
     at_edge: bool = False
     """Whether the best step is the smallest or largest of the grid: then a wider grid may do better."""
@@ -33,15 +33,13 @@ class Tuned:
 
 def needs_step(name: str) -> bool:
     """Whether the registered method of this name has a step to be tuned."""
+    if name not in methods:
+        raise ValueError(f"there is no method {name!r}: choose from {', '.join(sorted(methods))}")
     return "step" in inspect.signature(methods[name]).parameters
 
 
-def build(name: str, radius: float, step: float | None) -> Method | None:
-    """The registered method of this name; "still" is doing nothing."""
-    if name == "still":
-        return None
-    if name not in methods:
-        raise ValueError(f"there is no method {name!r}: choose from {', '.join(sorted([*methods, 'still']))}")
+def build(name: str, radius: float, step: float | None) -> Method:
+    """The registered method of this name."""
     return methods[name](radius=radius, step=step) if needs_step(name) else methods[name](radius=radius)
 
 
@@ -71,9 +69,9 @@ def tune(
     problem = make(problem) if isinstance(problem, str) else problem
     if isinstance(method, str):
         name, size = method, problem.radius if radius is None else radius
-        if name == "still" or (name in methods and not needs_step(name)):
+        if not needs_step(name):
             return Tuned(None, build(name, size, None))
-        of: Callable[[float], Method | None] = lambda step: build(name, size, step)  # noqa: E731
+        of: Callable[[float], Method] = lambda step: build(name, size, step)  # noqa: E731
     else:
         of = method
     rows: dict[float, tuple[int, float]] = {}
@@ -96,13 +94,15 @@ def tune(
     weight = len(steps) / (len(steps) + len(REFINEMENT)) if refine else 1.0
     attempt(steps, 0.0, weight)
 
-    def rank(step: float) -> Any:
-        return rows[step][1] if hindsight else rows[step]
+    def rank(step: float) -> tuple[int, float]:
+        return (0, rows[step][1]) if hindsight else rows[step]
 
     best = min(rows, key=rank)
     at_edge = len(steps) > 1 and best in (min(steps), max(steps))
     if refine:
         attempt(tuple(best * factor for factor in REFINEMENT), weight, 1 - weight)
         best = min(rows, key=rank)
-    table = tuple({"step": s, "diverged": rows[s][0], "median": plain(rows[s][1])} for s in sorted(rows))
+    table: tuple[dict[str, Plain], ...] = tuple(
+        {"step": s, "diverged": rows[s][0], "median": plain(rows[s][1])} for s in sorted(rows)
+    )
     return Tuned(best, of(best), table, at_edge)

@@ -100,7 +100,7 @@ class Config:
             if not isinstance(getattr(self, name), str):
                 raise ValueError(f"{name}={getattr(self, name)!r} is no text: write it in quotes")
         _choice("goal", self.goal, "minimise", "maximise")
-        _choice("method", self.method, *(name for name in methods if "two-point" not in name))
+        _choice("method", self.method, *(name for name in methods if "two-point" not in name and name != "still"))
         if self.value is not None and not (isinstance(self.value, str) and self.value):
             raise ValueError(f'value={self.value!r} is no JSON key: write it in quotes, for example "latency.p99"')
         _number("pause", self.pause, 0, LONGEST, "seconds", zero=True)

@@ -12,8 +12,8 @@ from trimtab.steps import Adaptive
 def auto(*, radius: float, narrowest: float = 0.03, widest: float = 4.0) -> Method:
     """No step size and no radius to be guessed well: what is played is kept cheap, and followed from one query a round.
 
-    radius: how far it probes at first. From then on the probes narrow where little is needed and widen where noise hides
-    what they change, between `narrowest` and `widest` times the radius. At the edge of the domain a probe is
+    radius: how far it probes at first. From then on the probes narrow where little is needed and widen where noise
+    hides what they change, between `narrowest` and `widest` times the radius. At the edge of the domain a probe is
     projected back inside. The path is the same for a·f + b, a > 0. docs/auto.md says what each part is for.
 
     >>> auto(radius=0.05).scale_free

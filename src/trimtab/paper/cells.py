@@ -18,11 +18,12 @@ from trimtab.domains import Ball, Box, Simplex
 from trimtab.estimators import ModifiedTwoPoint, Residual
 from trimtab.files import write_atomically
 from trimtab.lab import Record, run, simulate, tune
-from trimtab.lab.record import plain, quantiles
+from trimtab.lab.about import plain
+from trimtab.lab.record import quantiles
 from trimtab.lab.running import Progress
 from trimtab.lab.sweeping import Cell
 from trimtab.lab.tuning import GRID, build, needs_step
-from trimtab.methods import Method, methods
+from trimtab.methods import Method
 from trimtab.paper.document import (
     Contraction,
     Feasible,
@@ -164,7 +165,7 @@ def _steps(
     problem: problems.Problem, e: Experiment, name: str, options: _Options, progress: Progress | None
 ) -> tuple[float, ...]:
     """The steps to choose from. Where rollouts are expensive: four, about the best of the whole grid on a short run."""
-    if e.agent is None or name not in methods or not needs_step(name):
+    if e.agent is None or not needs_step(name):
         return GRID
     short = max(e.rounds // 10, 50)
     first = tune(

@@ -66,9 +66,8 @@ def reproduce(
     finished = {name: result for name, result in zip(names, found, strict=True) if result is not None}
     if len(finished) < len(names):
         return Reproduction(folder, len(finished), len(names))
-    records: dict[str, dict[str, Record]] = {
-        e.id: {name: finished[f"{e.id}/{name}"] for name in e.methods} for e in planned.values()
-    }
+    runs = {name: result for name, result in finished.items() if isinstance(result, Record)}
+    records = {e.id: {name: runs[f"{e.id}/{name}"] for name in e.methods} for e in planned.values()}
     tables = {name: result.data for name, result in finished.items() if not isinstance(result, Record)}
     results = gather(chosen, seed, planned, records, tables)
     results["claims"] = claims(results)

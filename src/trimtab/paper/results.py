@@ -11,7 +11,8 @@ import numpy as np
 
 import trimtab.problems as problems
 from trimtab.lab import Record
-from trimtab.lab.record import plain, quantiles
+from trimtab.lab.about import plain
+from trimtab.lab.record import quantiles
 from trimtab.paper.document import Checks, ExperimentResult, Map, MethodResult, Number, Results, Tables
 from trimtab.paper.experiments import Experiment, Mode
 from trimtab.types import Array

@@ -233,6 +233,10 @@ class AllocationWorld(World):
         noise += self.demand
         return self._rollouts(x, noise[:, None], zeta)[:, :, 0]
 
+    def paid(self, round: int, x: Array, measured: Array) -> Array:
+        """The one path that was measured: its noise is small, and averaging over `draws` of them is dear."""
+        return measured
+
     def gradient(self, round: int, x: Array) -> Array:
         """∇ of `cost`, by the adjoint of the rollout."""
         return self._adjoint(x, self._common, self.zeta(round))[1]

@@ -49,18 +49,31 @@ class World(ABC):
 
     def measure(self, round: int, x: Array, draw: int = 0) -> Array:
         """What a measurement gives: the cost with noise. The noise depends on (seed, trial, round, draw), not on x."""
-        values = self.cost(round, x)
-        return values + self.sigma * self.noise(round, draw)[:, None] if self.sigma else values
+        return self.disturbed(round, self.cost(round, x), draw)
+
+    def disturbed(self, round: int, costs: Array, draw: int = 0) -> Array:
+        """Costs `(trials, k)` with the noise of a measurement: how `measure` makes its values, unless overridden."""
+        return costs + self.sigma * self.noise(round, draw)[:, None] if self.sigma else costs
 
     @property
     def sigma(self) -> float:
-        """The standard deviation of Gaussian measurement noise; with other noise, `measure` is overridden."""
+        """The standard deviation of Gaussian measurement noise; with other noise, `disturbed` is overridden, or, where
+        a measurement is more than a cost with something added, `measure`."""
         return 0.0
 
     @property
     def noisy(self) -> bool:
         """Whether `measure` is anything else than `cost`."""
-        return self.sigma > 0 or type(self).measure is not World.measure
+        return self.sigma > 0 or not self.adds_noise
+
+    @property
+    def adds_noise(self) -> bool:
+        """Whether a measurement follows from the cost, by `disturbed`."""
+        return type(self).measure is World.measure
+
+    def paid(self, round: int, x: Array, measured: Array) -> Array:
+        """What playing x costs in expectation, given what was measured there, for worlds whose `cost` is dear."""
+        return self.cost(round, x)
 
     def optimum(self, round: int) -> Array:
         """min f_t: `(trials,)`; NaN where it is not known."""

@@ -9,10 +9,10 @@ from functools import cached_property
 import numpy as np
 
 from trimtab.domains import Box, Domain
-from trimtab.problems.base import Problem, register
+from trimtab.problems.base import Problem, reflect, register
 from trimtab.problems.moving import Drift, Lipschitz, Moving, MovingWorld, SmoothLipschitz
 from trimtab.types import Array
-from trimtab.validation import real
+from trimtab.validation import real, whole
 
 
 @register("quadratic-v1")
@@ -47,7 +47,7 @@ class Quadratic(Moving):
 
     def height(self, z: Array) -> Array:
         """½ Σ_j a_j z_j²."""
-        return np.asarray(0.5 * (self.curvatures * z * z).sum(-1))
+        return np.asarray(0.5 * np.einsum("...d,...d,d->...", z, z, self.curvatures))
 
     def slope(self, z: Array) -> Array:
         """a_j z_j."""
@@ -59,6 +59,9 @@ class Quadratic(Moving):
 class Corner(Quadratic):
     """The quadratic in the box [0, size]^d, its free optimum about the corner 0: the best point is at the boundary.
 
+    With `walls`, so many coordinates of the free optimum stay between the wall 0 and `gap` from it (negative: beyond
+    it), however it drifts, and the others move about the middle of the box.
+
     >>> world = Corner(dim=2).world(seed=0, trials=20)
     >>> float(world.optimiser(50).min())
     0.0
@@ -67,10 +70,21 @@ class Corner(Quadratic):
     id = "corner-v1"
 
     size: float = 2.0
+    walls: int = 0
+    """How many coordinates are bound to a wall; 0: none, and all move about the corner."""
+    gap: float = 0.0
+    """How far from the wall they get."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         real("size", self.size, 0, above=True)
+        whole("walls", self.walls, 0)
+        real("gap", self.gap)
+        if self.walls > self.dim or abs(self.gap) > self.size:
+            raise ValueError(
+                f"walls={self.walls}, gap={self.gap} do not fit: choose at most dim={self.dim} walls, and a gap within"
+                f" size={self.size}"
+            )
         if self.rotate:
             raise ValueError("rotate=True turns the landscape but not the box: its optimum would not be known")
 
@@ -81,7 +95,8 @@ class Corner(Quadratic):
 
     def start(self, seed: int, trials: int, first: int = 0) -> Array:
         """That of the quadratic, reflected into the box's orthant and projected onto the box."""
-        return self.domain.project(np.abs(super().start(seed, trials, first)))
+        start = super().start(seed, trials, first)
+        return self.domain.project(start if self.walls else np.abs(start))
 
     def world(self, seed: int, trials: int, first: int = 0) -> CornerWorld:
         """The drift of the free optimum, and the box's best point beside it."""
@@ -90,6 +105,16 @@ class Corner(Quadratic):
 
 class CornerWorld(MovingWorld):
     """A realisation: the curvatures are along the axes, so the best point is the free optimum clipped to the box."""
+
+    problem: Corner
+
+    def middle(self, round: int) -> Array:
+        free, p = super().middle(round), self.problem
+        if not p.walls:
+            return free
+        low, high = sorted((0.0, p.gap))
+        bound = reflect(free[:, : p.walls], low, high) if high > low else np.zeros((self.trials, p.walls))
+        return np.concatenate([bound, 0.5 * p.size + free[:, p.walls :]], axis=1)
 
     def optimiser(self, round: int) -> Array:
         return self.problem.domain.project(super().optimiser(round))

@@ -1,11 +1,17 @@
-"""A landscape about a point that moves: f_t(x) = h(R(x − c_t)) + b_t, in four kinds of drift.
+"""A landscape about a point that moves: f_t(x) = h(R(x − c_t)) + b_t, in seven kinds of drift.
 
     c_0 = 0;  none: c_t = 0                       walk: c_t = c_{t−1} + speed·n_t/√d, n_t ~ N(0, I)
               line: c_t = c_{t−1} + speed·v       jumps: c_t = c_{t−1} + speed·every·v_t, once every `every` rounds
-    b_0 = 0;  b_t = b_{t−1} + offset·N(0, 1)
+              ramps: a line for `every` rounds, a rest of as many, another line, …
+              circle: once round in `every` rounds, in a random plane
+              telegraph: from 0 to speed·every·v or back, in each round with probability 1/every
+    b_0 = 0;  b_t = b_{t−1} + trend + offset·N(0, 1)
 
-v and v_t are random unit vectors, so in every kind `speed` is the distance per round (in the walk: its rms).
-A subclass says what h is, with min h = 0.
+v and v_t are random unit vectors, so in every kind `speed` is the distance per round (in the walk its rms, in the
+telegraph its mean, in the ramps while they move). A subclass says what h is, with min h = 0.
+
+Noise is of three laws: normal, Student's t with 2 degrees of freedom (its variance is infinite), and relative: normal,
+times what the point costs above the optimum.
 """
 
 from __future__ import annotations
@@ -13,6 +19,8 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
+from statistics import NormalDist
 from typing import Literal, get_args
 
 import numpy as np
@@ -21,7 +29,12 @@ from trimtab.problems.base import ONCE, Path, Problem, World, directions
 from trimtab.types import Array
 from trimtab.validation import real, whole
 
-Drift = Literal["none", "walk", "line", "jumps"]
+Drift = Literal["none", "walk", "line", "jumps", "ramps", "circle", "telegraph"]
+NoiseLaw = Literal["normal", "student", "relative"]
+
+HEADING, ROTATION, PLANE, RAMPS = ONCE + 1, ONCE + 2, ONCE + 3, ONCE + 2**40
+"""Under which numbers these are drawn; `RAMPS` is the first of many."""
+FREEDOM = 2.0  # degrees of freedom of Student's t
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,11 +45,14 @@ class Moving(Problem):
     drift: Drift = "walk"
     speed: float = 0.02
     every: int = 100
-    """The number of rounds from one jump to the next."""
+    """The number of rounds from one jump to the next, of a ramp, of a circle, and the mean between two switches."""
     offset: float = 0.02
     """The standard deviation of the steps of b_t."""
+    trend: float = 0.0
+    """The mean of the steps of b_t."""
     noise: float = 0.0
-    """The standard deviation of the measurement noise."""
+    """The standard deviation of the measurement noise (Student's: its scale; relative: a share of the excess cost)."""
+    noise_law: NoiseLaw = "normal"
     rotate: bool = False
     """Turn the landscape by a random rotation R, another one in each trial (d² numbers per trial)."""
     distance: float = 1.0
@@ -53,13 +69,19 @@ class Moving(Problem):
             real(name, getattr(self, name), 0)
         if self.drift not in get_args(Drift):
             raise ValueError(f"drift={self.drift!r} is not known: choose one of {', '.join(get_args(Drift))}")
+        if self.noise_law not in get_args(NoiseLaw):
+            raise ValueError(f"noise_law={self.noise_law!r} is not known: choose from {', '.join(get_args(NoiseLaw))}")
+        real("trend", self.trend)
 
     @property
     def variation(self) -> float:
-        """V_f ≤ √((L₀·distance of a move)² + offset² + 2·noise²); inf if the landscape has no L₀ and moves."""
-        longest = {"none": 0.0, "jumps": self.speed * self.every}.get(self.drift, self.speed)
+        """V_f of Assumption 3.1; inf where the noise has no bound on it."""
+        if self.noise and self.noise_law != "normal":
+            return math.inf
+        far = self.speed * self.every
+        longest = {"none": 0.0, "jumps": far, "telegraph": far}.get(self.drift, self.speed)
         shift = longest * self.lipschitz if longest else 0.0
-        return math.hypot(shift, self.offset, math.sqrt(2) * self.noise)
+        return math.hypot(shift, self.offset, self.trend, math.sqrt(2) * self.noise)
 
     @abstractmethod
     def height(self, z: Array) -> Array:
@@ -123,36 +145,70 @@ class MovingWorld(World):
         super().__init__(seed, trials, first)
         self.problem = problem
         self._path = Path((np.zeros((trials, problem.dim)), np.zeros(trials)), self._advance)
-        self._heading = directions(self, ONCE + 1, problem.dim) if problem.drift == "line" else np.empty(0)
+        straight = problem.drift in ("line", "telegraph")
+        self._heading = directions(self, HEADING, problem.dim) if straight else np.empty(0)
+        self._plane = self._axes() if problem.drift == "circle" else np.empty(0)
         self._turn = self._rotations() if problem.rotate else None
 
     def _advance(self, round: int, state: tuple[Array, Array]) -> tuple[Array, Array]:
         centre, offset = state
         p = self.problem
         moves = p.drift == "walk" or (p.drift == "jumps" and round % p.every == 0)
-        if p.offset or moves:
-            normals = self.drawn(round, lambda rng: rng.standard_normal(1 + p.dim * moves))
+        switches = p.drift == "telegraph"
+        if p.offset or moves or switches:
+            normals = self.drawn(round, lambda rng: rng.standard_normal(1 + p.dim * moves + switches))
             offset = offset + p.offset * normals[:, 0]
             if p.drift == "walk":
                 centre = centre + p.speed / math.sqrt(p.dim) * normals[:, 1:]
             elif moves:
                 length = np.linalg.norm(normals[:, 1:], axis=-1, keepdims=True)
                 centre = centre + p.speed * p.every * normals[:, 1:] / length
+            elif switches:
+                centre = np.where(normals[:, 1:] < self._rare, p.speed * p.every * self._heading - centre, centre)
         if p.drift == "line":
             centre = centre + p.speed * self._heading
-        return centre, offset
+        elif p.drift == "ramps":
+            block, resting = divmod((round - 1) // p.every, 2)
+            if not resting:
+                centre = centre + p.speed * directions(self, RAMPS + block, p.dim)
+        elif p.drift == "circle":
+            angle = 2 * math.pi * round / p.every
+            radius = p.speed * p.every / (2 * math.pi)
+            centre = radius * (math.sin(angle) * self._plane[:, 0] + (1 - math.cos(angle)) * self._plane[:, 1])
+        return centre, offset + p.trend
+
+    @cached_property
+    def _rare(self) -> float:
+        """A normal number is below this with probability 1/every."""
+        return NormalDist().inv_cdf(1.0 / self.problem.every) if self.problem.every > 1 else math.inf
+
+    def _axes(self) -> Array:
+        """Two orthonormal vectors for each trial, `(trials, 2, d)`; in one dimension they are the same."""
+        first, second = directions(self, PLANE, self.problem.dim), directions(self, PLANE + 1, self.problem.dim)
+        if self.problem.dim > 1:
+            second = second - (second * first).sum(-1, keepdims=True) * first
+            second /= np.linalg.norm(second, axis=-1, keepdims=True)
+        return np.stack([first, second], axis=1)
 
     def _rotations(self) -> Array:
         """Orthogonal matrices, uniform: QR of normals with the signs of R's diagonal put right (Mezzadri 2007)."""
-        q, r = np.linalg.qr(self.drawn(ONCE + 2, lambda rng: rng.standard_normal((self.problem.dim,) * 2)))
+        q, r = np.linalg.qr(self.drawn(ROTATION, lambda rng: rng.standard_normal((self.problem.dim,) * 2)))
         turn: Array = q * np.sign(np.einsum("tii->ti", r))[:, None, :]
         return turn
 
     def _local(self, round: int, x: Array) -> Array:
-        z: Array = x - self._path(round)[0][:, None]
-        return z if self._turn is None else z @ self._turn
+        return self.inward(x - self.middle(round)[:, None])
 
-    def _outward(self, z: Array) -> Array:
+    def middle(self, round: int) -> Array:
+        """c_t: `(trials, d)`."""
+        return self._path(round)[0]
+
+    def inward(self, x: Array) -> Array:
+        """Points or directions `(trials, k, d)` in the axes of the landscape: Rx."""
+        return x if self._turn is None else x @ self._turn
+
+    def outward(self, z: Array) -> Array:
+        """And back: Rᵀz."""
         return z if self._turn is None else z @ self._turn.swapaxes(1, 2)
 
     def cost(self, round: int, x: Array) -> Array:
@@ -165,6 +221,20 @@ class MovingWorld(World):
         """The noise of the problem."""
         return self.problem.noise
 
+    def disturbed(self, round: int, costs: Array, draw: int = 0) -> Array:
+        """Costs with noise: relative noise grows with the excess over the optimum."""
+        if self.problem.noise_law != "relative" or not self.problem.noise:
+            return super().disturbed(round, costs, draw)
+        excess = costs - self.optimum(round)[:, None]
+        return np.asarray(costs + self.problem.noise * excess * self.noise(round, draw)[:, None])
+
+    def noise(self, round: int, draw: int) -> Array:
+        """Standard normal numbers, or Student's t, scaled to the same spread in the middle."""
+        if self.problem.noise_law != "student":
+            return super().noise(round, draw)
+        generators = self._noise_keys.generators(round | draw << 40, self.first, self.trials)
+        return np.array([rng.standard_t(FREEDOM) for rng in generators])
+
     def optimum(self, round: int) -> Array:
         """b_t, since min h = 0."""
         return self._path(round)[1].copy()
@@ -172,9 +242,9 @@ class MovingWorld(World):
     def optimiser(self, round: int) -> Array:
         """c_t + Rᵀz*, where h(z*) = 0."""
         lowest = np.broadcast_to(self.problem.lowest(), (self.trials, 1, self.problem.dim))
-        best: Array = self._path(round)[0] + self._outward(lowest)[:, 0]
+        best: Array = self.middle(round) + self.outward(lowest)[:, 0]
         return best
 
     def gradient(self, round: int, x: Array) -> Array:
-        """Rᵀ∇h(R(x − c_t))."""
-        return self._outward(self.problem.slope(self._local(round, x)))
+        """That of the landscape, turned back."""
+        return self.outward(self.problem.slope(self._local(round, x)))

@@ -287,8 +287,8 @@ def _evidence(record: Record) -> dict[str, Array]:
 
 def _law(record: Record) -> Law | None:
     laws: dict[str, Law] = {"Gaussian": "gaussian", "Sphere": "sphere"}
-    residual = "Residual" in record.about["configuration"]
-    return laws.get(str(record.about["directions"]).partition("(")[0]) if residual else None
+    parts = record.about["parts"]
+    return laws.get(str(parts["directions"]["type"])) if parts["estimator"] == {"type": "Residual"} else None
 
 
 def _contraction(record: Record, lipschitz: Estimate) -> Estimate | None:

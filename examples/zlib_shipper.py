@@ -1,0 +1,111 @@
+"""Ship data over a link, compressed: which level, in chunks of which size, on how many threads, while the data changes?
+
+    python examples/zlib_shipper.py --out out/zlib_shipper.png
+
+Every round compresses a megabyte for real (zlib, a pool of threads) and takes the time; the link is 10 MB/s and costs
+0.2 ms a chunk. The value is milliseconds a megabyte: a high level saves bytes and costs time, small chunks can be
+spread over threads but compress badly and pay the overhead, and every thread has its price. The data turn from logs to
+measurements to what is compressed already, and back, so the best setting does not stay where it was. `trimtab` sets the
+three knobs from that one number a round; afterwards the same rounds are shipped with the knobs left alone.
+"""
+
+import argparse
+import math
+import time
+import zlib
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+import trimtab as tt
+
+SIZE = 2**20  # bytes a round
+LINK, OVERHEAD, PRICE = 10e6, 2e-4, 5e-4  # bytes a second, seconds a chunk, seconds a thread
+START = (0.9, 0.25, 0.8)  # level 8, chunks of 16 kB, 3 threads
+
+
+def decode(x):
+    """Three numbers in [0, 1] → level 1 to 9, bytes a chunk (4 kB to 1 MB, in equal ratios), threads 1 to 4."""
+    a, b, c = np.clip(x, 0.0, 1.0)
+    return round(1 + 8 * a), round(2 ** (12 + 8 * b)), round(1 + 3 * c)
+
+
+class Shipper:
+    """A realisation of the data: by the seed, where in the cycle of kinds it starts."""
+
+    def __init__(self, seed=0, period=200):
+        rng = np.random.default_rng(seed)
+        self.period, self.phase = period, rng.random()
+        words = [bytes(rng.integers(97, 123, rng.integers(3, 9)).astype(np.uint8)) for _ in range(400)]
+        text = b" ".join(words[k] for k in np.minimum(rng.zipf(1.3, SIZE // 4), 400) - 1)[:SIZE]
+        numbers = np.cumsum(rng.integers(-3, 4, SIZE // 4)).astype("<i4").tobytes()
+        self.kinds = [text, numbers, rng.bytes(SIZE)]
+        self.pools = {n: ThreadPoolExecutor(n) for n in range(1, 5)}
+
+    def data(self, round):
+        """A mixture of two neighbouring kinds, in blocks of 16 kB, which moves on with the rounds."""
+        place = (3 * round / self.period + 3 * self.phase) % 3
+        first, share = int(place), place - int(place)
+        blocks = np.random.default_rng(round).random(SIZE >> 14) < share
+        pair = self.kinds[first], self.kinds[(first + 1) % 3]
+        return b"".join(pair[int(later)][k << 14 : (k + 1) << 14] for k, later in enumerate(blocks))
+
+    def ship(self, round, level, chunk, threads):
+        """Milliseconds a megabyte."""
+        data = self.data(round)
+        chunks = [data[k : k + chunk] for k in range(0, SIZE, chunk)]
+        start = time.perf_counter()
+        packed = list(self.pools[threads].map(lambda part: len(zlib.compress(part, level)), chunks))
+        took = time.perf_counter() - start
+        sent = sum(min(small, len(part)) for small, part in zip(packed, chunks, strict=True))
+        return 1000 * (took + sent / LINK + OVERHEAD * len(chunks) + PRICE * threads)
+
+    def close(self):
+        for pool in self.pools.values():
+            pool.shutdown()
+
+
+def run(rounds, seed=0):
+    """The values with trimtab, those with the knobs left alone, and the centre of each round."""
+    shipper, tuner = Shipper(seed), tt.Tuner(START, bounds=[(0, 1)] * 3, seed=seed)
+    values, still, centres = [], [], []
+    for t in range(rounds):
+        trial = tuner.ask()
+        centres.append(decode(tuner.centre))
+        values.append(shipper.ship(t, *decode(trial.x)))
+        tuner.tell(trial, values[-1])
+        still.append(shipper.ship(t, *decode(START)))
+    shipper.close()
+    return np.array(values), np.array(still), np.array(centres)
+
+
+def draw(values, still, centres, out):
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(4, 1, figsize=(8, 7), sharex=True, layout="constrained", height_ratios=[2, 1, 1, 1])
+    for series, colour, label in ((still, "0.5", "knobs left alone"), (values, "#0072B2", "trimtab")):
+        axes[0].plot(series, ".", ms=3, color=colour, alpha=0.5)
+        middle = np.median(np.lib.stride_tricks.sliding_window_view(series, min(9, len(series))), axis=1)
+        axes[0].plot(np.arange(len(middle)) + 4, middle, color=colour, lw=1.8, label=f"{label} (median of 9)")
+    axes[0].set(ylabel="ms a megabyte", title="Shipping data that change, compressed as one number a round suggests")
+    axes[0].legend()
+    for axis, name, series in zip(axes[1:], ("level", "chunk (bytes)", "threads"), centres.T, strict=True):
+        axis.plot(series, color="#0072B2")
+        axis.set(ylabel=name, yscale="log" if "chunk" in name else "linear")
+    axes[-1].set_xlabel("round (a megabyte each)")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(out, dpi=130)
+    print(f"drawn: {out}")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, help="where to draw")
+    parser.add_argument("--rounds", type=int, default=400)
+    options = parser.parse_args()
+    values, still, centres = run(options.rounds)
+    tail = slice(math.ceil(options.rounds / 10), None)
+    print(f"mean after a tenth: {values[tail].mean():.1f} ms/MB with trimtab, {still[tail].mean():.1f} left alone")
+    if options.out:
+        draw(values, still, centres, options.out)

@@ -1,0 +1,116 @@
+"""What a record says of its making, in plain values that JSON can hold: parts by their type and fields."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from typing import TypeAlias, TypedDict
+
+import numpy as np
+
+from trimtab.methods import Method
+from trimtab.problems import Problem
+from trimtab.setup import Setup
+
+Plain: TypeAlias = "bool | int | float | str | Sequence[Plain] | Mapping[str, Plain] | None"
+Part = Mapping[str, Plain]
+"""{"type": its class, field: value, …}."""
+
+
+class About(TypedDict, total=False):
+    """What is needed to make a record again."""
+
+    problem: str
+    parameters: Part
+    dim: int
+    method: str
+    """The name under which it ran."""
+    parts: dict[str, Part]
+    """The estimator, the step and the directions (those in use, where the method leaves them open)."""
+    step: float | None
+    """The step size, if the method has one, the same in all rounds."""
+    radius: float
+    max_move: float | None
+    margin: str
+    queries: int
+    seed: int
+    first: int
+    noise: str
+    threshold: float
+    tuning: list[dict[str, Plain]]
+    """What each step of the grid gave, where the step was tuned."""
+    step_at_edge: bool
+
+
+def about(problem: Problem, name: str, method: Method, *, seed: int, first: int, noise: str, threshold: float) -> About:
+    """Everything but the numbers."""
+    law = Setup(method, (problem.dim,), problem.domain).directions
+    return {
+        "problem": problem.id,
+        "parameters": described(problem),
+        "dim": problem.dim,
+        "method": name,
+        "parts": {
+            "estimator": described(method.estimator),
+            "step": described(method.step),
+            "directions": described(law),
+        },
+        "step": step_size(method),
+        "radius": method.radius,
+        "max_move": method.max_move,
+        "margin": method.margin,
+        "queries": method.queries,
+        "seed": seed,
+        "first": first,
+        "noise": noise,
+        "threshold": threshold,
+    }
+
+
+def step_size(method: Method) -> float | None:
+    """η, if the step is a number and nothing else.
+
+    >>> from trimtab.methods import auto, residual
+    >>> step_size(residual(radius=0.1, step=0.02)), step_size(auto(radius=0.1))
+    (0.02, None)
+    """
+    size = method.step.constant
+    return size if isinstance(size, float) else None
+
+
+def described(part: object) -> Part:
+    """A part by its type and fields.
+
+    >>> from trimtab.directions import Paired
+    >>> described(Paired())
+    {'type': 'Paired', 'base': {'type': 'Rademacher'}}
+    """
+    if not is_dataclass(part):
+        return {"type": type(part).__name__}
+    return {
+        "type": type(part).__name__,
+        **{f.name: _plainly(getattr(part, f.name)) for f in fields(part) if f.init or f.repr},
+    }
+
+
+def _plainly(value: object) -> Plain:
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float | np.number):
+        return plain(value)
+    if isinstance(value, np.ndarray):
+        return _plainly(value.tolist())
+    if isinstance(value, list | tuple):
+        return [_plainly(item) for item in value]
+    if isinstance(value, dict):
+        return {str(name): _plainly(item) for name, item in value.items()}
+    if callable(value) and not is_dataclass(value):
+        return getattr(value, "__qualname__", type(value).__name__)
+    return described(value)
+
+
+def plain(value: float | np.number) -> float | str | None:
+    """A number that JSON can hold: "inf" where it is infinite, None where it is not known."""
+    value = float(value)
+    return value if math.isfinite(value) else None if math.isnan(value) else "inf" if value > 0 else "-inf"

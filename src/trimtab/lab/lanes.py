@@ -1,0 +1,154 @@
+"""A group of methods in all trials, as lanes of one setup: the one place where the laboratory speaks to the core."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trimtab import core
+from trimtab.lab.about import step_size
+from trimtab.methods import Method
+from trimtab.problems import Problem, World
+from trimtab.setup import Setup
+from trimtab.state import State, take
+from trimtab.steps import Constant
+from trimtab.types import Array
+
+RESAMPLING = 0x5EED_0F_5A3D  # added to the seed: resampled directions are independent of those that were played
+
+
+def groups(methods: Mapping[str, Method]) -> list[dict[str, Method]]:
+    """Methods that differ in a step size alone go together, as lanes of one setup."""
+    found: list[tuple[Method | None, dict[str, Method]]] = []
+    for name, method in methods.items():
+        common = None if step_size(method) is None else replace(method, step=Constant(1.0))
+        for other, members in found:
+            if common is not None and common == other:
+                members[name] = method
+                break
+        else:
+            found.append((common, {name: method}))
+    return [members for _, members in found]
+
+
+def together(members: Mapping[str, Method], trials: int) -> Method:
+    """The methods of a group as one, with a step for each lane: those of a trial, then those of the next."""
+    method = next(iter(members.values()))
+    if len(members) == 1:
+        return method
+    return replace(method, step=Constant(np.tile([step_size(m) or np.nan for m in members.values()], trials)))
+
+
+def query(setup: Setup, state: State, trial: int | None = None) -> Array:
+    """The queries of the next round, or of an open trial: `(lanes, queries, d)`."""
+    x = core.ask(setup, state, trial).x
+    return x if x.ndim == 3 else x[:, None]
+
+
+def hand_out(setup: Setup, state: State) -> tuple[int, Array, State]:
+    """A new trial, which stays open until it is told (max_pending > 1): its number, its queries, the state after."""
+    trial, state = core.hand_out(setup, state)
+    return trial.id, trial.x if trial.x.ndim == 3 else trial.x[:, None], state
+
+
+def tell(setup: Setup, state: State, values: Array, trial: int | None = None) -> State:
+    """The state after the values of a round, `(lanes, queries)`; what is not finite counts as failed."""
+    known = np.where(np.isfinite(values), values, np.nan)
+    return core.tell(setup, state, known if known.shape[1] > 1 else known[:, 0], trial)
+
+
+class Group:
+    """Methods that share their lanes, in all trials: one setup, its state, and what it will be told."""
+
+    def __init__(
+        self, problem: Problem, members: dict[str, Method], x0: Array, *, seed: int, first: int, noise: str
+    ) -> None:
+        self.members, self.noise, self.domain = members, noise, problem.domain
+        self.method = next(iter(members.values()))
+        self.shape = (x0.shape[0], len(members), x0.shape[1])
+        self.seed, self.first = seed, first
+        self.values: Array = np.empty(0)
+        """Of this round: `(trials, members, queries)`."""
+        self.before: State | None = None
+        method, x = together(members, x0.shape[0]), np.repeat(x0, len(members), axis=0)
+        self.setup = Setup(method, x.shape, domain=problem.domain, seed=seed, lane=first, copies=len(members))
+        self.state = core.init(self.setup, x)
+
+    @property
+    def centre(self) -> Array:
+        """`(trials, members, d)`."""
+        return self.state.centre.reshape(self.shape)
+
+    def queries(self) -> Array:
+        """`(trials, members, queries, d)`."""
+        trials, members, dim = self.shape
+        return query(self.setup, self.state).reshape(trials, members, -1, dim)
+
+    def needs(self) -> list[tuple[int, int]]:
+        """The (lag, draw) of each query."""
+        return [(lag, k if self.noise == "independent" else 0) for k, lag in enumerate(self.method.estimator.lags)]
+
+    def looked(self) -> tuple[Array, Array, Array, Array]:
+        """The first query of this round, its value, ‖ĝ_t‖² (0 without a contrast), and the gain scale/δ²."""
+        first, value = self.queries()[:, :, 0], self.values[:, :, 0]
+        parts = self.values.reshape(-1, self.values.shape[-1]).T
+        estimate = core.estimate(self.setup, self.state, tuple(parts))
+        gain = self.setup.directions.scale(self.setup.dim) / self.setup.method.radius**2
+        moment = np.nan_to_num(np.square(estimate).sum(-1)).reshape(value.shape)
+        return first, value, moment, np.full(value.shape, gain)
+
+    def move(self, diverged: NDArray[np.bool_]) -> None:
+        """Tell the values; those of diverged trials count as failed."""
+        values = np.where(diverged[:, :, None], np.nan, self.values)
+        self.before = self.state
+        self.state = tell(self.setup, self.state, values.reshape(-1, values.shape[-1]))
+
+    def variances(self, world: World, common: Array, resamples: int, of: slice) -> Array:
+        """Trace of the covariance of ĝ_t over fresh directions (of this round and of the anchor's) and noise.
+
+        `(2, trials, members)`: at each method's own iterates, and at the common one. Without a contrast ĝ_t = 0.
+        """
+        trials, members, dim = self.shape
+        found = np.zeros((2, trials, members))
+        if self.before is None:
+            return found
+        setup = Setup(
+            self.method,
+            (trials * resamples, dim),
+            domain=self.domain,
+            seed=(self.seed + RESAMPLING) % 2**64,
+            lane=self.first * resamples,
+        )
+        common = setup.home.project(common.copy())
+        for k in range(members):
+            lanes = np.repeat(np.arange(trials) * members + k, resamples)
+            before, now = take(self.before, lanes), take(self.state, lanes)
+            shared = np.repeat(common, resamples, axis=0)
+            for which, (earlier, later) in enumerate(((before.centre, now.centre), (shared, shared))):
+                state = before._replace(centre=earlier)
+                state = tell(setup, state, self._resampled(world, setup, state, resamples))._replace(centre=later)
+                values = self._resampled(world, setup, state, resamples)
+                estimates = core.estimate(setup, state, tuple(values.T))
+                estimates[np.isnan(estimates).all(-1) & np.isfinite(values).all(-1)] = 0.0
+                spread = estimates.reshape(trials, resamples, dim)[:, :, of].var(axis=1, ddof=1)
+                found[which, :, k] = spread.sum(-1)
+        return found
+
+    def _resampled(self, world: World, setup: Setup, state: State, resamples: int) -> Array:
+        """`(lanes, queries)`; each resample has noise of its own."""
+        x = query(setup, state).reshape(self.shape[0], resamples, -1, setup.dim)
+        columns: Sequence[Array] = [
+            _measured(world, max(state.round - lag, 0), np.ascontiguousarray(x[:, :, k]), draw)
+            for k, (lag, draw) in enumerate(self.needs())
+        ]
+        return np.stack([values.reshape(-1) for values in columns], axis=-1)
+
+
+def _measured(world: World, t: int, points: Array, draw: int) -> Array:
+    if not world.noisy:
+        return world.cost(t, points)
+    columns = [world.measure(t, points[:, m : m + 1], draw + 2 * m + 2) for m in range(points.shape[1])]
+    return np.concatenate(columns, axis=1)

@@ -1,0 +1,103 @@
+"""Values that come late: a trial is handed out in every round, its value is told some rounds later.
+
+With lag k in order, the value of round t is told at the end of round t + k − 1 (k = 1: at once). Permuted, the values
+of every k rounds are told in a random order, one a round, with the same mean delay. Up to 2k trials are open.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from trimtab import core
+from trimtab.lab import lanes
+from trimtab.lab.about import about
+from trimtab.lab.book import Book
+from trimtab.lab.cells import Place, sensible_radius
+from trimtab.lab.record import Record
+from trimtab.lab.running import THRESHOLD
+from trimtab.methods import Method
+from trimtab.problems import Problem
+from trimtab.setup import Setup
+from trimtab.types import Array
+
+LAGS = (1, 2, 4, 8, 16)
+SPEEDS = {2: 0.01, 10: 0.005, 100: 0.002}  # of the optimum, by dimension
+
+
+def _places() -> tuple[Place, ...]:
+    return tuple(
+        Place(
+            f"d = {dim}, lag {lag}{', permuted' if permuted else ''}",
+            "quadratic-v1",
+            {"dim": dim, "speed": speed, "noise": 0.003, "offset": 0.002, "radius": sensible_radius(dim)},
+            1000,
+            lag,
+            permuted,
+        )
+        for dim, speed in SPEEDS.items()
+        for permuted in (False, True)
+        for lag in LAGS
+        if not (permuted and lag == 1)
+    )
+
+
+LATE = _places()
+
+
+def due(rounds: int, lag: int, *, permuted: bool, seed: int = 0) -> list[int | None]:
+    """Which trial is told at the end of each round; None while there is none.
+
+    >>> due(6, 3, permuted=False)
+    [None, None, 0, 1, 2, 3]
+    """
+    if not permuted:
+        return [t - lag + 1 if t >= lag - 1 else None for t in range(rounds)]
+    rng = np.random.default_rng(seed)
+    order = [lag * block + int(j) for block in range(math.ceil(rounds / lag)) for j in rng.permutation(lag)]
+    return [order[t - lag + 1] if t >= lag - 1 else None for t in range(rounds)]
+
+
+def simulate_late(
+    problem: Problem,
+    methods: Mapping[str, Method],
+    *,
+    lag: int,
+    permuted: bool,
+    rounds: int,
+    trials: int,
+    seed: int = 0,
+) -> dict[str, Record]:
+    """Methods of one query, side by side, under late values."""
+    x0, world = problem.start(seed, trials), problem.world(seed, trials)
+    told = due(rounds, lag, permuted=permuted, seed=seed)
+    found: dict[str, Record] = {}
+    for members in lanes.groups(methods):
+        method, count = lanes.together(members, trials), len(members)
+        if method.queries > 1:
+            raise ValueError(f"{next(iter(members))} asks twice of one moment: late values are for one query")
+        x = np.repeat(x0, count, axis=0)
+        setup = Setup(method, x.shape, domain=problem.domain, seed=seed, copies=count, max_pending=2 * lag)
+        state, open_values = core.init(setup, x), dict[int, Array]()
+        book = Book(rounds, trials, count, THRESHOLD)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for t in range(rounds):
+                centre = state.centre.reshape(trials, count, -1)
+                trial, queries, state = lanes.hand_out(setup, state)
+                points = queries.reshape(trials, count, -1)
+                cost, played = world.cost(t, centre), world.cost(t, points)
+                values = world.measure(t, points)
+                book.judge(t, cost, values)
+                for name, page in (("cost", cost), ("played", played), ("incurred", values)):
+                    book.enter(name, t, page)
+                book.pages["optimum"][t] = world.optimum(t)[:, None]
+                open_values[trial] = np.where(book.diverged, np.nan, values).reshape(-1, 1)
+                if (now := told[t]) is not None:
+                    state = lanes.tell(setup, state, open_values.pop(now), now)
+        fixed, final = np.full((trials, rounds), np.nan), state.centre.reshape(trials, count, -1)
+        for k, name in enumerate(members):
+            made = about(*(problem, name, members[name]), seed=seed, first=0, noise="independent", threshold=THRESHOLD)
+            found[name] = book.record(k, fixed, final[:, k], made, {})
+    return {name: found[name] for name in methods}

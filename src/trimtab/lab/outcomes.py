@@ -1,0 +1,134 @@
+"""How a method did in one cell of a suite: by two scores, each with the step that was best for it in hindsight.
+
+The scores are the regret at the centre and that of what was played (total costs where no optimum is known). A method
+with a step size is given, for each score, the best on a grid, chosen on the very trials that are reported: no user
+could do better with it. All steps of a grid run as lanes, first on a few trials, half a decade apart, then about the
+best on all trials, an eighth of a decade apart.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+import numpy as np
+
+from trimtab.files import write_atomically
+from trimtab.lab.about import plain
+from trimtab.lab.record import Record, quantiles
+from trimtab.methods import Method
+from trimtab.types import Array
+
+Score = Literal["centre", "played"]
+SCORES: tuple[Score, ...] = get_args(Score)
+FORMAT, VERSION = "trimtab.outcome", 1
+
+SMALLEST, FINEST, COUNT = 1e-7, 8, 57  # steps 1e-7 to 1, eight to the decade
+COARSE, NEAR = 4, 3  # the first look takes one of four; the second, three to each side of the best
+FEW = 6  # trials for the first look
+
+Play = Callable[[Mapping[str, Method], int], Mapping[str, Record]]
+"""(methods, trials) → their records, on the first so many trials."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """By one score."""
+
+    values: Array
+    """The score of each trial, infinite where it diverged."""
+    diverged: int
+    step: float | None = None
+    """The step that was best, if the method has one (of the oracle: its probes, in times of the distance)."""
+    at_edge: bool = False
+    """Whether it is the smallest or largest of the grid."""
+
+    @property
+    def median(self) -> float:
+        """Over trials."""
+        return float(quantiles(self.values, (0.5,))[0])
+
+
+Outcome = Mapping[Score, Result]
+
+
+@dataclass(frozen=True)
+class Kept:
+    """An outcome that can be saved."""
+
+    outcome: Outcome
+
+    def save(self, path: Path) -> None:
+        """One JSON file, `path`.json."""
+        found = {
+            score: {
+                "values": [plain(v) for v in result.values],
+                "diverged": result.diverged,
+                "step": result.step,
+                "at_edge": result.at_edge,
+            }
+            for score, result in self.outcome.items()
+        }
+        path.parent.mkdir(parents=True, exist_ok=True)
+        document = {"format": FORMAT, "version": VERSION, "outcome": found}
+        write_atomically(path.with_name(path.name + ".json"), json.dumps(document).encode())
+
+    @classmethod
+    def load(cls, path: Path) -> Kept:
+        """What `save` wrote."""
+        document = json.loads(path.with_name(path.name + ".json").read_text())
+        if document.get("format") != FORMAT or document.get("version") != VERSION:
+            raise ValueError(f"{path}.json is not an outcome that this trimtab can read: compute it again")
+        return cls(
+            {
+                score: Result(
+                    np.array([np.nan if v is None else float(v) for v in found["values"]]),
+                    found["diverged"],
+                    found["step"],
+                    found["at_edge"],
+                )
+                for score, found in document["outcome"].items()
+            }
+        )
+
+
+def result(record: Record, score: Score, step: float | None = None, *, at_edge: bool = False) -> Result:
+    """What a record gives."""
+    return Result(record.score(score), int(record.diverged.sum()), step, at_edge)
+
+
+def untuned(play: Play, method: Method, trials: int) -> Outcome:
+    """Of a method without a step: one run for both scores."""
+    record = play({"": method}, trials)[""]
+    return {score: result(record, score) for score in SCORES}
+
+
+def in_hindsight(play: Play, build: Callable[[float], Method], trials: int) -> Outcome:
+    """The best step for each score."""
+    few = min(FEW, trials)
+    first = _attempt(play, build, range(0, COUNT, COARSE), few)
+    best = {score: min(first, key=lambda k: first[k][score].median) for score in SCORES}
+    known = first if few == trials else {}
+    while wanted := {k for b in best.values() for k in _about(b)} - known.keys():
+        known |= _attempt(play, build, sorted(wanted), trials)
+        best = {score: min(known, key=lambda k: known[k][score].median) for score in SCORES}
+    return {score: known[k][score] for score, k in best.items()}
+
+
+def _about(k: int) -> range:
+    return range(max(k - NEAR, 0), min(k + NEAR, COUNT - 1) + 1)
+
+
+def _attempt(
+    play: Play, build: Callable[[float], Method], places: range | list[int], trials: int
+) -> dict[int, dict[Score, Result]]:
+    """By the place of a step in the grid."""
+    steps = {k: SMALLEST * 10 ** (k / FINEST) for k in places}
+    records = play({str(k): build(step) for k, step in steps.items()}, trials)
+    return {
+        k: {score: result(records[str(k)], score, step, at_edge=k in (0, COUNT - 1)) for score in SCORES}
+        for k, step in steps.items()
+    }

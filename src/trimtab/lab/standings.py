@@ -1,0 +1,165 @@
+"""The outcomes of all methods in all cells of a suite, as ratios to a reference, with bootstrap intervals.
+
+A ratio is that of two medians over trials. Its interval resamples the trials within each cell, the same ones for both
+methods (they met the same drift and noise), and says how far other trials would have led; other cells are another
+question.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from trimtab.lab.about import Plain, plain
+from trimtab.lab.cells import Place
+from trimtab.lab.outcomes import SCORES, Outcome, Score
+from trimtab.lab.record import quantiles, spread
+from trimtab.types import Array
+
+RESAMPLES, LEVEL, BOOTSTRAP = 1000, 0.95, 0xB007
+REFERENCES = ("residual", "two-point", "oracle")
+
+
+class Ratio(NamedTuple):
+    """A figure with its interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.2f} ({self.low:.2f}–{self.high:.2f})"
+
+    def plainly(self) -> dict[str, Plain]:
+        """For JSON."""
+        return {name: plain(value) for name, value in self._asdict().items()}
+
+
+@dataclass(frozen=True)
+class Standings:
+    """`outcomes[n]`, by method, belongs to `places[n]`."""
+
+    suite: str
+    held_out: bool
+    places: tuple[Place, ...]
+    outcomes: tuple[dict[str, Outcome], ...]
+    complete: bool = True
+    _logs: dict[tuple[int, str, str, Score], Array] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def methods(self) -> list[str]:
+        """Those that were run."""
+        return list(dict.fromkeys(name for outcomes in self.outcomes for name in outcomes))
+
+    @property
+    def references(self) -> list[str]:
+        """Those of the references that were run."""
+        return [name for name in REFERENCES if name in self.methods]
+
+    @property
+    def groups(self) -> list[str]:
+        """Their names, in order."""
+        return list(dict.fromkeys(place.group for place in self.places))
+
+    @property
+    def trials(self) -> int:
+        """How many, in each cell."""
+        found = (len(result.values) for o in self.outcomes for outcome in o.values() for result in outcome.values())
+        return next(found, 0)
+
+    def cells(self, method: str, reference: str, group: str | None = None) -> list[int]:
+        """The numbers of the cells (of a group) where both are known."""
+        return [
+            n
+            for n, place in enumerate(self.places)
+            if group in (None, place.group) and {method, reference} <= self.outcomes[n].keys()
+        ]
+
+    def ratio(self, n: int, method: str, reference: str, score: Score = "centre") -> float:
+        """Of the medians in cell n; infinite where most trials diverged, NaN where the reference has no score."""
+        return float(np.exp(self._log_ratios(n, method, reference, score)[0]))
+
+    def mean(self, method: str, reference: str, score: Score = "centre", group: str | None = None) -> Ratio:
+        """The geometric mean over cells."""
+        return self._over(np.mean, self.cells(method, reference, group), method, reference, score)
+
+    def worst(self, method: str, reference: str, score: Score = "centre") -> Ratio:
+        """The largest of all cells."""
+        return self._over(np.max, self.cells(method, reference), method, reference, score)
+
+    def diverged(self, method: str, score: Score = "centre") -> int:
+        """Trials, in all cells."""
+        return sum(outcomes[method][score].diverged for outcomes in self.outcomes if method in outcomes)
+
+    def _over(
+        self, statistic: Callable[..., Array], cells: Sequence[int], method: str, reference: str, score: Score
+    ) -> Ratio:
+        logs = [self._log_ratios(n, method, reference, score) for n in cells]
+        known = [log for log in logs if not math.isnan(log[0])]
+        if not known:
+            return Ratio(math.nan, math.nan, math.nan)
+        with np.errstate(invalid="ignore", over="ignore"):
+            found = np.exp(statistic(known, axis=0))
+        tail = (1 - LEVEL) / 2
+        low, high = quantiles(np.nan_to_num(found[1:], nan=np.inf, posinf=np.inf), (tail, 1 - tail))
+        return Ratio(float(found[0]), float(low), float(high))
+
+    def _log_ratios(self, n: int, method: str, reference: str, score: Score) -> Array:
+        """Of the cell itself, then of its resamples."""
+        key = (n, method, reference, score)
+        if key not in self._logs:
+            mine, other = (self.outcomes[n][name][score].values for name in (method, reference))
+            rng = np.random.default_rng([BOOTSTRAP, n])
+            drawn = rng.integers(0, len(mine), (RESAMPLES, len(mine)))
+            drawn = np.concatenate([np.arange(len(mine))[None], drawn])
+            top, bottom = (quantiles(values[drawn], (0.5,), axis=1)[0] for values in (mine, other))
+            bottom = np.where(np.isfinite(bottom) & (bottom > 0), bottom, np.nan)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                self._logs[key] = np.where(np.isnan(top), np.inf, np.log(np.maximum(top, 0.0)) - np.log(bottom))
+        return self._logs[key]
+
+    def summary(self) -> dict[str, Any]:
+        """Means by group and over all, the worst cell, by both scores, and what each cell gave, as plain values."""
+        return {
+            "suite": self.suite,
+            "cells are": "held out" if self.held_out else "for choosing",
+            "complete": self.complete,
+            "trials": self.trials,
+            "methods": {name: self._of(name) for name in self.methods},
+            "cells": [
+                {**place._asdict(), "methods": {name: _in_cell(outcome) for name, outcome in outcomes.items()}}
+                for place, outcomes in zip(self.places, self.outcomes, strict=True)
+            ],
+        }
+
+    def _of(self, name: str) -> dict[str, Any]:
+        found: dict[str, Any] = {"diverged": {score: self.diverged(name, score) for score in SCORES}}
+        for reference in self.references:
+            found[f"to {reference}"] = {
+                "cells": len(self.cells(name, reference)),
+                "mean": self.mean(name, reference).plainly(),
+                "played": self.mean(name, reference, "played").plainly(),
+                "worst": self.worst(name, reference).plainly(),
+                "worst_played": self.worst(name, reference, "played").plainly(),
+                "groups": self._by_group(name, reference, "centre"),
+                "groups_played": self._by_group(name, reference, "played"),
+            }
+        return found
+
+    def _by_group(self, name: str, reference: str, score: Score) -> dict[str, Plain]:
+        return {group: self.mean(name, reference, score, group).plainly() for group in self.groups}
+
+
+def _in_cell(outcome: Outcome) -> dict[str, Plain]:
+    centre, played = outcome["centre"], outcome["played"]
+    return {
+        "regret": spread(centre.values),
+        "played": spread(played.values),
+        "diverged": {"centre": centre.diverged, "played": played.diverged},
+        "step": {"centre": centre.step, "played": played.step},
+        "step_at_edge": {"centre": centre.at_edge, "played": played.at_edge},
+    }

@@ -1,0 +1,213 @@
+"""The suites: their cells, tuning in hindsight for each score, ratios and their intervals, late values."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+import trimtab as tt
+from trimtab import lab
+from trimtab.lab import cells, late, outcomes, suites, unseen
+from trimtab.lab.outcomes import Kept, Result
+from trimtab.lab.standings import Standings
+from trimtab.problems import make
+
+SMALL = cells.Place("small", "quadratic-v1", {"dim": 2, "noise": 0.01, "radius": 0.1}, 60)
+
+
+def test_the_table_is_read_as_it_stands():
+    assert len(cells.DRIFT) == 62
+    jump = next(place for place in cells.DRIFT if place.group == "jumps")
+    assert jump.problem == "quadratic-v1"
+    assert jump.rounds == 1000
+    assert jump.parameters == {
+        "dim": 2,
+        "condition": 1,
+        "drift": "jumps",
+        "speed": 0.01,
+        "noise": 0.003,
+        "every": 100,
+        "radius": 0.1414,
+        "offset": 0.002,
+    }
+    for place in cells.DRIFT:
+        make(place.problem, **place.parameters)
+
+
+def test_at_the_wall_the_optimum_is_within_half_a_probe():
+    walls = [place for place in cells.DRIFT if place.group == "wall"]
+    assert walls
+    for place in walls:
+        assert 0 < place.parameters["gap"] <= 0.5 * place.parameters["radius"]
+        world = make(place.problem, **place.parameters).world(0, 4)
+        bound = np.stack([world.optimiser(t)[:, : place.parameters["walls"]] for t in range(0, 1000, 50)])
+        assert 0 <= bound.min() < bound.max() <= place.parameters["gap"]  # it moves
+
+
+def test_held_out_cells_are_made_by_the_rule_alone():
+    """Nothing is run on them: they are made, and cost something finite where they start."""
+    places = unseen.held_out()
+    assert len(places) >= 40
+    assert places == unseen.held_out(unseen.SEED)
+    assert not {(p.problem, json.dumps(p.parameters)) for p in places} & {
+        (p.problem, json.dumps(p.parameters)) for p in cells.DRIFT
+    }
+    for place in places:
+        problem = make(place.problem, **place.parameters)
+        x0 = problem.start(0, 2)
+        assert np.isfinite(problem.world(0, 2).cost(0, x0[:, None])).all()
+        assert np.all(problem.domain.contains(x0))
+        tt.Tuner(x0[0], tt.auto(radius=problem.radius), domain=problem.domain)  # the radius fits into the domain
+
+
+def test_the_rule_deals_every_kind():
+    """On another seed than that which is held out."""
+    places = [place for place in unseen.held_out(1) if "drift" in place.parameters]
+    landscapes = [place for place in places if "noise_law" in place.parameters]
+    assert {place.parameters["drift"] for place in landscapes} == set(unseen.DRIFTS)
+    assert {place.parameters["noise_law"] for place in landscapes} == set(unseen.NOISES)
+    wrong = [
+        place.parameters["radius"] / cells.sensible_radius(place.parameters["dim"])
+        for place in landscapes
+        if place.problem != "rosenbrock-v1"
+    ]
+    assert 0.24 < min(wrong) < 0.5
+    assert 2 < max(wrong) < 4.1
+
+
+def test_steps_are_the_best_of_the_grid_for_each_score():
+    problem = make(SMALL.problem, **SMALL.parameters)
+    found = suites.compute(suites.Task(SMALL, "residual", 5, 3)).outcome
+    steps = [outcomes.SMALLEST * 10 ** (k / outcomes.FINEST) for k in range(24, outcomes.COUNT)]
+    methods = {repr(step): tt.residual(radius=0.1, step=step) for step in steps}
+    records = lab.simulate(problem, methods, rounds=60, trials=5, seed=3)
+    for score in outcomes.SCORES:
+        medians = {step: np.median(records[repr(step)].score(score)) for step in steps}
+        best = min(medians, key=medians.get)
+        assert found[score].step == pytest.approx(best)
+        assert found[score].median == pytest.approx(medians[best], rel=1e-9)
+    assert found["centre"].median <= np.median(records[repr(min(steps))].score())
+
+
+def test_an_outcome_is_kept_exactly(tmp_path):
+    kept = Kept(
+        {
+            "centre": Result(np.array([0.1, math.inf, math.nan]), 1, 1e-3, True),
+            "played": Result(np.array([1 / 3, 2.0, 3.0]), 0),
+        }
+    )
+    kept.save(tmp_path / "a" / "cell")
+    again = Kept.load(tmp_path / "a" / "cell").outcome
+    for score, result in kept.outcome.items():
+        np.testing.assert_array_equal(again[score].values, result.values)
+        assert (again[score].step, again[score].diverged, again[score].at_edge) == (
+            *(result.step, result.diverged, result.at_edge),
+        )
+
+
+def standings(**values):
+    rng = np.random.default_rng(0)
+    base = rng.uniform(1, 2, (3, 20))
+    places = tuple(cells.Place(f"g{n // 2}", "quadratic-v1", {}, 10) for n in range(3))
+    rows = [
+        {
+            name: {"centre": Result(factor * base[n], 0), "played": Result(factor**2 * base[n], 2)}
+            for name, factor in values.items()
+        }
+        for n in range(3)
+    ]
+    return Standings("drift", False, places, tuple(rows))
+
+
+def test_ratios_are_of_medians_and_geometric_means():
+    found = standings(residual=1.0, auto=0.5)
+    assert found.ratio(0, "auto", "residual") == pytest.approx(0.5)
+    assert found.mean("auto", "residual", "played").value == pytest.approx(0.25)
+    assert found.worst("auto", "residual").value == pytest.approx(0.5)
+    assert found.diverged("auto", "played") == 6
+    # the same trials are resampled for both: a constant factor has no spread
+    assert found.mean("auto", "residual").low == pytest.approx(0.5)
+    assert found.mean("auto", "residual").high == pytest.approx(0.5)
+    summary = found.summary()["methods"]["auto"]["to residual"]
+    assert set(summary) == {"cells", "mean", "played", "worst", "worst_played", "groups", "groups_played"}
+    assert summary["groups_played"]["g1"]["value"] == pytest.approx(0.25)
+    json.dumps(found.summary(), allow_nan=False)
+
+
+def test_the_interval_covers_the_ratio_of_the_population():
+    """Lognormal scores whose medians have the ratio 0.7; 95 % intervals of 40 draws miss it more than 9 times with
+    probability below 1e-4 (binomial), and the seed is fixed."""
+    misses = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        mine, other = 0.7 * np.exp(rng.standard_normal(60)), np.exp(rng.standard_normal(60))
+        row = {
+            "auto": {"centre": Result(mine, 0), "played": Result(mine, 0)},
+            "residual": {"centre": Result(other, 0), "played": Result(other, 0)},
+        }
+        ratio = Standings("drift", False, (SMALL,), (row,)).mean("auto", "residual")
+        misses += not ratio.low <= 0.7 <= ratio.high
+        assert ratio.low < ratio.value < ratio.high
+    assert misses <= 9
+
+
+def test_a_method_that_diverged_is_infinitely_worse():
+    row = {
+        "auto": {score: Result(np.array([math.inf, math.inf, 1.0]), 2) for score in outcomes.SCORES},
+        "residual": {score: Result(np.array([1.0, 1.0, 1.0]), 0) for score in outcomes.SCORES},
+    }
+    found = Standings("drift", False, (SMALL,), (row,))
+    assert found.mean("auto", "residual").value == math.inf
+    assert found.summary()["methods"]["auto"]["to residual"]["worst"]["value"] == "inf"
+
+
+def test_every_value_is_told_once_and_the_mean_delay_is_the_same():
+    for lag in late.LAGS:
+        told = late.due(20 * lag, lag, permuted=True)
+        known = [trial for trial in told if trial is not None]
+        assert len(set(known)) == len(known)
+        delays = np.array([t - trial for t, trial in enumerate(told) if trial is not None])
+        assert delays.min() >= 0
+        assert delays.max() <= 2 * lag - 2
+        assert delays[: 18 * lag].mean() == pytest.approx(lag - 1, abs=0.5 * lag / 4)
+    assert late.due(5, 1, permuted=False) == [0, 1, 2, 3, 4]
+
+
+def test_without_delay_late_values_are_the_usual_ones():
+    problem = make(SMALL.problem, **SMALL.parameters)
+    methods = {"a": tt.residual(radius=0.1, step=0.03), "b": tt.residual(radius=0.1, step=0.01)}
+    usual = lab.simulate(problem, methods, rounds=30, trials=3, seed=1)
+    delayed = late.simulate_late(problem, methods, lag=1, permuted=False, rounds=30, trials=3, seed=1)
+    for name in methods:
+        np.testing.assert_allclose(delayed[name].cost, usual[name].cost, rtol=1e-12)
+        np.testing.assert_allclose(delayed[name].played, usual[name].played, rtol=1e-12)
+
+
+def test_late_values_cost():
+    problem = make(SMALL.problem, **SMALL.parameters)
+    methods = {"a": tt.residual(radius=0.1, step=0.03)}
+    first, last = (
+        np.median(late.simulate_late(problem, methods, lag=k, permuted=False, rounds=200, trials=8)["a"].score())
+        for k in (1, 16)
+    )
+    assert last > first
+
+
+def test_a_suite_is_judged():
+    found = lab.judge("late", ["residual", "still"], trials=2, every=13)
+    assert [place.group for place in found.places] == ["d = 2, lag 1", "d = 10, lag 16", "d = 100, lag 16, permuted"]
+    assert found.complete
+    assert found.mean("residual", "residual").value == 1.0
+    assert found.mean("still", "residual").value > 1.0
+
+
+def test_bad_requests_are_told():
+    with pytest.raises(ValueError, match="there is no suite 'wind': choose from drift, late"):
+        lab.judge("wind")
+    with pytest.raises(ValueError, match="suite 'late' has no cells that are held out"):
+        lab.judge("late", held_out=True)
+    with pytest.raises(ValueError, match="there is no method 'magic'"):
+        lab.judge("drift", ["magic"])
+    with pytest.raises(ValueError, match="asks twice of one moment"):
+        lab.judge("late", ["two-point"], trials=2, every=30)
