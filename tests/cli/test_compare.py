@@ -60,7 +60,7 @@ def test_parameters_of_the_problem(shell):
         (["compare", "quadratic-v1", "--methods", "magic"], "there is no method 'magic': choose from auto, "),
         (["compare", "quadratic-v1", "--param", "dim"], "is not name=value"),
         (["compare", "quadratic-v1", "--param", "size=3"], "size"),
-        (["compare", "quadratic-v1", "--radius", "-1"], "radius=-1.0 is not a radius"),
+        (["compare", "quadratic-v1", "--radius", "-1"], "radius=-1.0 must be a finite number > 0"),
         (["compare", "quadratic-v1", "--backend", "mpi"], "backend='mpi' is unknown"),
     ],
 )

@@ -1,12 +1,11 @@
-"""How methods share lanes, and how lanes are picked out of a state."""
-
-from typing import NamedTuple
+"""How methods share lanes, and how lanes are taken out of a state."""
 
 import numpy as np
 
 import trimtab as tt
 from trimtab.lab import lanes
 from trimtab.lab.about import described
+from trimtab.state import take
 
 
 def test_methods_that_differ_in_a_step_size_alone_go_together():
@@ -28,24 +27,21 @@ def test_methods_that_differ_in_a_step_size_alone_go_together():
     ]
 
 
-class Parts(NamedTuple):
-    round: int
-    centre: np.ndarray
-    memory: tuple
-
-
-def test_lanes_are_picked_wherever_they_are_in_a_state():
-    state = Parts(3, np.arange(6.0).reshape(3, 2), (np.array([7.0, 8.0, 9.0]), ()))
-    found = lanes.pick(state, np.array([2, 0, 2]))
-    assert isinstance(found, Parts)
-    assert found.round == 3
-    np.testing.assert_array_equal(found.centre, [[4, 5], [0, 1], [4, 5]])
-    np.testing.assert_array_equal(found.memory[0], [9, 7, 9])
+def test_lanes_are_taken_wherever_they_are_in_a_state():
+    tuner = tt.Tuner(np.arange(6.0).reshape(3, 2), tt.hlf_szo(radius=0.1, step=0.01), seed=0)
+    for values in ([7.0, 8.0, 9.0], [1.0, 2.0, 4.0]):
+        tuner.tell(tuner.ask(), values)
+    state = take(tuner.state, np.array([2, 0, 2]))
+    assert state.round == 2
+    for found, whole in ((state.centre, tuner.state.centre), (state.slope.filtered, tuner.state.slope.filtered)):
+        np.testing.assert_array_equal(found, whole[[2, 0, 2]])
+    np.testing.assert_array_equal(state.slope.base.mean, tuner.state.slope.base.mean[[2, 0, 2]])
+    np.testing.assert_array_equal(state.values[0], [4.0, 1.0, 4.0])
 
 
 def test_parts_are_described_by_type_and_fields():
-    assert described(tt.Plane(window=3.0)) == {"type": "Plane", "window": 3.0, "level": 0.5, "share": 0.65, "clip": 6.0}
-    assert described(tt.Echoed(tt.Sphere()))["base"] == {"type": "Sphere"}
+    assert described(tt.HighPass(0.25)) == {"type": "HighPass", "beta": 0.25}
+    assert described(tt.Paired(tt.Sphere()))["base"] == {"type": "Sphere"}
     assert described(tt.Box([0.0, -np.inf], 1.0))["low"] == [0.0, "-inf"]
     assert described(object()) == {"type": "object"}
 

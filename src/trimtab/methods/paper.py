@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from trimtab.estimators import HighPass, ModifiedTwoPoint, OnePoint, Residual, Still, TwoPoint
 from trimtab.methods.method import Method, register
-from trimtab.steps import StepLike
+from trimtab.steps import Normalised, StepLike
 
 
 @register("residual")
@@ -74,4 +74,4 @@ def still(*, radius: float = 1.0) -> Method:
     >>> still().estimator
     Still()
     """
-    return Method(estimator=Still(), radius=radius, step=1.0, margin="none")
+    return Method(estimator=Still(), radius=radius, step=Normalised(), margin="none")
