@@ -29,6 +29,7 @@ TOP = 1.2  # times the radius: how wide to look before anything is known of nois
 RISE, FALL = 1.2, 0.5  # the width changes by no more than this from round to round
 REACH = 0.35  # of the distance to the optimum is the widest look
 WIDE = 1.0  # after a jump it looks at least FALL times so wide
+PATIENCE = 16.0  # a value that is late by 1 + d/PATIENCE rounds slows nothing: a frame takes longer
 LONGEST = 1.0  # probes of the radius given: the longest move
 
 
@@ -90,6 +91,7 @@ class Adaptive:
             self.widest,
             frame.direction,
         )
+        patience = 1.0 + frame.dim / PATIENCE
         longest, follow, some = LONGEST * length, RATIO * root / length, xp.any
 
         def width(pace: Memory) -> Value:
@@ -106,7 +108,8 @@ class Adaptive:
             lean = unit * dot(direction(look.trial), course) / sqrt(maximum(dot(course, course), TINY))
             if some(look.width < 0):
                 lean = where(look.width < 0, -lean, lean)
-            change = kappa * clip(surprise * lean, -3.0, 3.0) + BACK * certainty * log_pace
+            delay = max(len(state.open) / patience, 1.0)  # of what is learnt, in times of what a frame takes anyway
+            change = kappa / delay * clip(surprise * lean, -3.0, 3.0) + BACK * certainty * log_pace
             if some(moves <= STEADY):
                 change = where(moves <= STEADY, 0.0, change)
             log_pace = clip(log_pace - change, SLOWEST, FASTEST)
@@ -115,9 +118,8 @@ class Adaptive:
             pace = xp.exp(log_pace)
             quick, root_share = maximum(pace, 1.0), sqrt(share)
             # The step: in units of the radius given, or Newton's where the curvature is certain.
-            step = pace * root_share / ((1.0 - certainty) * steepness / first + certainty * curvature / NEWTON)
-            if late := len(state.open):
-                step = step / late
+            unit_step = 1.0 / ((1.0 - certainty) * steepness / first + certainty * curvature / NEWTON)
+            step = unit_step * pace * root_share / delay
             step = minimum(step, longest * quick / sqrt(maximum(size, TINY)))
             # The width: no wider than noise asks for, than is within reach, or than a little more than before.
             base = minimum(wide, abs(look.width))
