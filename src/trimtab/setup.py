@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from trimtab.arithmetic import Lanes, Single
 from trimtab.directions import Gaussian, Rademacher, Stream
@@ -23,13 +23,21 @@ FARTHEST = 1e6  # no move is longer than this many times the domain: beyond, a p
 FARTHEST_FREE = 1e12  # the same, in probe lengths, where the domain is unbounded
 
 
+class ProbesTooWide(ValueError):
+    """The radius leaves no room for centres: (what is too wide, why)."""
+
+    def __str__(self) -> str:
+        return ": ".join(self.args)
+
+
 @dataclass(frozen=True, eq=False)
 class Setup:
     """Everything that stays: what to run, where, on which random numbers.
 
-    With `bounds`, coordinates are scaled to the range, and the domain is the unit box. `lane` is the number of the
-    first lane. With `copies`, so many neighbouring lanes share a number and so their directions: to try several step
-    sizes (a step per lane) on the same random numbers.
+    With `bounds`, coordinates are scaled to the range, and the domain is the unit box; where low == high, the
+    coordinate is fixed, and centres do not have it (`inner` is their shape). `lane` is the number of the first lane.
+    With `copies`, so many neighbouring lanes share a number and so their directions: to try several step sizes (a step
+    per lane) on the same random numbers.
 
     >>> import trimtab as tt
     >>> setup = Setup(tt.residual(radius=0.1, step=0.01), (3,), seed=1)
@@ -78,10 +86,23 @@ class Setup:
         """What was given; the rest is worked out anew."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
+    @cached_property
+    def free(self) -> NDArray[np.bool_] | None:
+        """Which coordinates may move; None if all may."""
+        if self.bounds is None:
+            return None
+        low, high = np.transpose(self.bounds)
+        return None if np.all(low < high) else np.asarray(low < high)
+
     @property
     def dim(self) -> int:
-        """d."""
-        return self.shape[-1]
+        """d: how many coordinates move."""
+        return self.inner[-1]
+
+    @cached_property
+    def inner(self) -> tuple[int, ...]:
+        """The shape of centres: that of x0, without what is fixed."""
+        return self.shape if self.free is None else (*self.shape[:-1], int(self.free.sum()))
 
     @property
     def lanes(self) -> int | None:
@@ -115,7 +136,7 @@ class Setup:
     def frame(self) -> Frame:
         """What the parts may know."""
         law = self.directions
-        stream = Stream(law, self.shape, seed=self.seed, lane=self.lane, copies=self.copies)
+        stream = Stream(law, self.inner, seed=self.seed, lane=self.lane, copies=self.copies)
         flat = type(self.domain).flatten is Domain.flatten
         return Frame(
             xp=Single if self.lanes is None else Lanes,
@@ -149,7 +170,7 @@ class Setup:
                 return self.domain.erode(self.dim, each, length)
             except ValueError as error:
                 unit = " (with bounds, a share of each range)" if self.bounds is not None else ""
-                raise ValueError(f"radius={self.method.radius}{unit} is too large: {error}") from None
+                raise ProbesTooWide(f"radius={self.method.radius}{unit} is too large", str(error)) from None
         inner = self.domain.inner_radius(self.dim)
         if math.isinf(inner):
             raise ValueError("margin='scale' needs a bounded domain: use margin='erode'")
@@ -161,6 +182,9 @@ class Setup:
         if self.bounds is None:
             return z
         low, high = np.transpose(self.bounds)
+        if self.free is not None:
+            z, moving = np.zeros((*z.shape[:-1], low.size)), z
+            z[..., self.free] = moving
         x: Array = z * (high - low)
         x += low
         np.minimum(x, high, out=x, where=z <= 1)
@@ -172,7 +196,15 @@ class Setup:
         if self.bounds is None:
             return x
         low, high = np.transpose(self.bounds)
+        if self.free is not None:
+            x, low, high = x[..., self.free], low[self.free], high[self.free]
         return np.asarray((x - low) / (high - low))
+
+    def admits(self, x: Array) -> bool:
+        """Whether x may be the start: inside the domain, and where a coordinate is fixed, there."""
+        if self.free is not None and np.any(x[..., ~self.free] != np.asarray(self.bounds)[~self.free, 0]):
+            return False
+        return bool(np.all(self.domain.contains(self.inward(x))))
 
     def count(self, number: int) -> int | Integers:
         """A whole number in the shape of a value."""
@@ -211,24 +243,26 @@ class Setup:
     def _checked_bounds(self) -> Array:
         if not (isinstance(self.domain, Everywhere) or self.domain == Box(0.0, 1.0)):
             raise ValueError("give either bounds or a domain; for both, use Intersection(Box(low, high), domain)")
-        wanted = f"give one (low, high) for each of {self.dim} coordinates"
+        wanted = f"give one (low, high) for each of {self.shape[-1]} coordinates"
         try:
             bounds = np.array(self.bounds, dtype=float)
         except (TypeError, ValueError):
             raise TypeError(f"bounds={self.bounds!r} is not a list of pairs: {wanted}") from None
-        if bounds.shape != (self.dim, 2):
+        if bounds.shape != (self.shape[-1], 2):
             raise ValueError(f"bounds has shape {bounds.shape}: {wanted}")
         low, high = bounds.T
-        for k in np.flatnonzero(~(np.isfinite(low) & np.isfinite(high) & (low < high)))[:1]:
+        for k in np.flatnonzero(~(np.isfinite(low) & np.isfinite(high) & (low <= high)))[:1]:
             raise ValueError(
-                f"bounds[{k}]=({low[k]}, {high[k]}): every low must be a finite number below its high;"
-                " for a side without a limit use domain=Box(low, high) with inf"
+                f"bounds[{k}]=({low[k]}, {high[k]}): every low must be a finite number below its high"
+                " (or equal, to hold it fixed); for a side without a limit use domain=Box(low, high) with inf"
             )
         size = np.maximum(np.abs(low), np.abs(high))
-        for k in np.flatnonzero((size > 1e300) | (high / 2 - low / 2 < 1e-12 * size))[:1]:
+        for k in np.flatnonzero((size > 1e300) | ((low < high) & (high / 2 - low / 2 < 1e-12 * size)))[:1]:
             raise ValueError(
                 f"bounds[{k}]=({low[k]}, {high[k]}) are too close, or too large, for floating point: shift or rescale"
             )
+        if np.all(low == high):
+            raise ValueError(f"bounds={_shortly(bounds.tolist())} hold every coordinate fixed: leave one some room")
         bounds.setflags(write=False)
         return bounds
 
@@ -236,8 +270,8 @@ class Setup:
         """The error for a start that is not in the domain."""
         point, limits = _shortly(x), _shortly(self.domain)
         if self.bounds is not None:
-            z = self.inward(x)
-            place = np.argwhere(~((z >= 0) & (z <= 1)))[0]
+            low, high = np.transpose(self.bounds)
+            place = np.argwhere(~((x >= low) & (x <= high)))[0]
             bound = tuple(np.asarray(self.bounds)[place[-1]].tolist())
             point, limits = str(x[tuple(place)]), f"bounds[{place[-1]}]={bound}"
         raise ValueError(f"x0={point} is outside {limits}: start inside, or widen the limits")
