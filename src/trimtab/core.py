@@ -55,7 +55,7 @@ def init(setup: Setup, x0: ArrayLike) -> State:
         setup.outside(x)
     method, frame, centre = setup.method, setup.frame, setup.home.project(setup.inward(x))
     slope, pace = method.estimator.start(frame, centre), method.step.start(frame, centre)
-    never, nothing = setup.count(ORIGIN), (frame.zero + math.nan,) * setup.queries
+    never, nothing = setup.count(ORIGIN), (frame.zero + math.nan,) * setup.queries * setup.told
     return frozen(State(0, centre, slope, pace, Look(never, centre, frame.zero), nothing, never, setup.count(0), ()))
 
 
@@ -116,7 +116,11 @@ def build(setup: Setup) -> Kernel:
     axpy, missing, some = xp.axpy, xp.failed, xp.any
     next_look, learn, longest_vector = estimator.bind(frame)
     width_of, rate_of, settle = method.step.bind(frame)
-    query_of, longest, single = _queries(setup, frame), setup.longest, setup.lanes is None and setup.queries == 1
+    query_of, longest, single = (
+        _queries(setup, frame),
+        setup.longest,
+        setup.lanes is None and setup.queries * setup.told == 1,
+    )
     one_at_a_time, in_lanes = setup.max_pending == 1, setup.lanes is not None
     plain = longest / longest_vector  # of a factor: shorter moves need no measuring
     outward = setup.outward if setup.bounds is not None else np.copy if estimator.located else None

@@ -315,7 +315,7 @@ class Knobs:
         """How wide probes may be, where they have to fit into the ranges as they are."""
         most = max((knob.size for knob in self.all if knob.choices is not None), default=0)
         choices = f"; {most} choices need one below 1/{2 * (most - 1)} of a weight" if most > 1 else ""
-        return f"a knob needs a radius below 1/2 of its range{choices}: lower it, or use tt.auto, whose probes turn back at the edge"
+        return f"a knob needs a radius below 1/2 of its range{choices}: lower it, or use tt.auto, which can do without"
 
     def _side(self, knob: Knob) -> float:
         return 1.0 if knob.radius is None else self.radius / knob.radius

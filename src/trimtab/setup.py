@@ -114,6 +114,11 @@ class Setup:
         """How many measurements a round has."""
         return self.method.queries
 
+    @property
+    def told(self) -> int:
+        """How many numbers a measurement has: the value, and those of limits."""
+        return self.method.estimator.told
+
     @cached_property
     def directions(self) -> Directions:
         """The law of u: the method's, or Gaussian on `Everywhere` and Rademacher on any other domain."""
@@ -211,12 +216,14 @@ class Setup:
         return number if self.lanes is None else _frozen(np.full(self.lanes, number, dtype=np.int64))
 
     def read(self, values: Any) -> tuple[Value, ...] | None:
-        """The values of a round's queries, to be minimised; NaN in lanes that have none, None if none has."""
+        """The values of a round's queries, to be minimised; NaN in lanes that have none, None if none has.
+
+        Where there are limits, each value is followed by theirs, on the last axis: `([lanes,] [queries,] 1 + m)`.
+        """
         if values is None:
             return None
-        shape: tuple[int, ...] = () if self.lanes is None else (self.lanes,)
-        if self.queries > 1:
-            shape += (self.queries,)
+        lanes = () if self.lanes is None else (self.lanes,)
+        several = tuple(n for n in (self.queries, self.told) if n > 1)
         if isinstance(values, np.ma.MaskedArray):  # what is masked was not measured
             values = np.ma.filled(values.astype(float), math.nan)
         try:
@@ -226,8 +233,11 @@ class Setup:
             array = array.astype(float)
         except (TypeError, ValueError, OverflowError):
             raise TypeError(f"value={values!r} is not a number: tell a real number, or skip the trial") from None
-        if array.shape != shape:
-            raise ValueError(f"value has shape {array.shape}, but {shape} is needed: one number per lane and query")
+        if array.shape != lanes + several:
+            limits = f", followed by those of {self.told - 1} limits, tell(..., limits=[...])" if self.told > 1 else ""
+            raise ValueError(
+                f"value has shape {array.shape}, but {lanes + several} is needed: one number per lane and query{limits}"
+            )
         if np.isinf(array).any():
             raise ValueError(
                 f"value={values!r} is infinite: skip the trial if the measurement failed, or tell a finite penalty"
@@ -235,9 +245,9 @@ class Setup:
         if np.isnan(array).all() or (self.lanes is None and np.isnan(array).any()):
             return None
         array = np.clip(array, -LARGEST, LARGEST)
-        if self.maximise:
-            array = -array
-        parts = (array,) if self.queries == 1 else tuple(np.moveaxis(array, -1, 0))
+        parts = tuple(array.reshape(*lanes, -1).T) if several else (array,)
+        if self.maximise:  # a limit stays a limit
+            parts = tuple(part if k % self.told else -part for k, part in enumerate(parts))
         return tuple(float(p) for p in parts) if self.lanes is None else tuple(_frozen(p) for p in parts)
 
     def _checked_bounds(self) -> Array:

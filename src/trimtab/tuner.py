@@ -151,7 +151,8 @@ class Tuner:
         >>> tuner.last_value
         3.5
         """
-        value = self.state.values[0] if self.setup.queries == 1 else np.stack(self.state.values, axis=-1)
+        values = self.state.values[:: self.setup.told]
+        value = values[0] if len(values) == 1 else np.stack(values, axis=-1)
         if np.isnan(value).all():
             return None
         return -value if self.setup.maximise else value
@@ -230,11 +231,33 @@ class Tuner:
         with self._lock:
             self.state = core.forget(self.setup, self.state)
 
-    def tell(self, trial: Trial | int, value: Any) -> None:
-        """The measured value(s) of a trial; None or NaN if the measurement failed."""
+    def tell(self, trial: Trial | int, value: Any, limits: ArrayLike | None = None) -> None:
+        """The measured value(s) of a trial; None or NaN if the measurement failed.
+
+        limits: g_i, as many numbers as the method knows limits (`primal_dual`), to be ≤ 0 in the long run; for lanes,
+        one row of them for each.
+        """
         id = trial.id if isinstance(trial, Trial) else _id(trial)
+        if limits is not None and value is not None:
+            value = self._beside(value, limits)
         with self._lock:
             self.state = self._kernel.tell(self.state, id, value)
+
+    def _beside(self, value: Any, limits: Any) -> Any:
+        """The value, followed by those of its limits."""
+        if self.setup.told == 1:
+            raise ValueError(
+                f"limits={limits!r} mean nothing to {self.setup.method}: use for example"
+                f" tt.primal_dual(radius=..., step=..., limits={np.size(limits)})"
+            )
+        try:
+            parts: list[Array] = [np.ma.filled(np.ma.asarray(p, dtype=float), np.nan) for p in (value, limits)]
+            return np.concatenate([parts[0][..., None], parts[1]], axis=-1)
+        except (TypeError, ValueError, OverflowError):
+            raise ValueError(
+                f"value={value!r} and limits={limits!r} do not go together: tell one number, and a list of"
+                f" {self.setup.told - 1} (in lanes, one of each for every lane)"
+            ) from None
 
     def skip(self, trial: Trial | int) -> None:
         """The measurement failed: the round passes, the centre and the anchor stay."""
