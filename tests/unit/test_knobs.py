@@ -3,6 +3,9 @@
 import copy
 import math
 import pickle
+import re
+from dataclasses import fields
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -335,3 +338,22 @@ def test_a_fixed_coordinate_has_to_be_where_it_is():
         tt.Tuner([0.2, 6.5], residual(), bounds=[(0, 1), (7, 7)])
     with pytest.raises(ValueError, match="hold every coordinate fixed: leave one some room"):
         tt.Tuner([7.0], residual(), bounds=[(7, 7)])
+
+
+# The page -----------------------------------------------------------------------------------------------------------
+
+
+PAGE = (Path(__file__).parents[2] / "docs" / "knobs.md").read_text(encoding="utf-8")
+
+
+def test_the_examples_run():
+    examples = re.findall("```python\n(.*?)```", PAGE, flags=re.S)
+    assert len(examples) == 2
+    names = {}
+    for example in examples:
+        exec(compile(example, "docs/knobs.md", "exec"), names)
+
+
+def test_the_page_tells_of_every_field():
+    told = set(re.findall("`([a-z]+)`", "".join(line.split("|")[1] for line in PAGE.splitlines() if line[:3] == "| `")))
+    assert told == {field.name for field in fields(Knob)}

@@ -81,8 +81,9 @@ def primal_dual(
     """Minimise f where g_1, …, g_m ≤ 0, all measured at one query a round: `tuner.tell(trial, value, limits=[…])`.
 
     limits: m. dual_step: α, how fast the price of a limit rises while it is exceeded, per round and unit of g; near the
-    step (Chen & Giannakis take them equal) where f and g are about as steep. decay: fades the prices, which calms a
-    swinging system at the price of an excess of decay·λ.
+    step (Chen & Giannakis take them equal) where f and g are about as steep. decay: fades the prices, at the cost of an
+    excess of decay·λ in the long run; for a system that swings, as it does for ever where f and g are both linear: the
+    centre settles only where f + Σλ_i·g_i is curved.
 
     What it promises is the long run: λ grows by at least α·g in every round, so the mean of g_i over what was played in
     T rounds is at most λ_i/(α·T), which goes to 0 while the price stays bounded (decay = 0). What it does **not**

@@ -52,6 +52,13 @@ class World(ABC):
         values = self.cost(round, x)
         return values + self.sigma * self.noise(round, draw)[:, None] if self.sigma else values
 
+    def limits(self, round: int, x: Array) -> Array | None:
+        """g_t(x), measured beside the cost and to be ≤ 0: `(trials, k, m)`, or None where nothing is limited.
+
+        `optimum` and `optimiser` are then those within the limits, and regret is below 0 only beyond them.
+        """
+        return None
+
     @property
     def sigma(self) -> float:
         """The standard deviation of Gaussian measurement noise; with other noise, `measure` is overridden."""
