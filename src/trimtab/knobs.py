@@ -102,7 +102,7 @@ class Knob:
             self._refuse("choices", "not a list of possibilities: give for example choices=['gzip', 'zstd']")
         self._set(choices=tuple(given))
         for choice in given:
-            if not isinstance(choice, str | int | float | bool):
+            if not isinstance(choice, str | int | float) or (isinstance(choice, float) and not math.isfinite(choice)):
                 self._refuse("choices", f"made of {choice!r}, too: a choice is a text, a number, or True or False")
             if sum(_same(choice, other) for other in given) > 1:
                 self._refuse("choices", f"telling {choice!r} twice: name every possibility once")
@@ -127,10 +127,9 @@ class Knob:
             if number is None and field == "step":
                 continue
             number = number.item() if isinstance(number, np.generic) else number
-            switch = field == "start" and self.type == "bool"
-            if (isinstance(number, bool) and not switch) or not isinstance(number, int | float):
+            if isinstance(number, bool) and self.type != "bool":
                 self._refuse(field, "not a finite number: give one")
-            if not abs(number) <= 1e150:
+            if not isinstance(number, int | float) or not abs(number) <= 1e150:
                 self._refuse(field, "not a finite number: give one")
             if self.type == "integer" and number != int(number):
                 self._refuse(field, 'not a whole number: give one, or type = "float"')
@@ -145,8 +144,8 @@ class Knob:
             self._check_grid(self.step)
 
     def _check_grid(self, step: float) -> None:
-        if self.type == "bool" or not step > 0:
-            self._refuse("step", "not above zero: give the distance of two values, or leave it out")
+        if self.type == "bool" or not step > 0 or (self.high - self.low) / step > 1e15:
+            self._refuse("step", "no distance of two values in this range: make it larger, or leave it out")
         low, pitch = Decimal(str(self.low)), Decimal(str(step))
         for field in ("high", "start"):
             levels, rest = divmod(Decimal(str(getattr(self, field))) - low, pitch)
