@@ -264,10 +264,35 @@ def offsets(axes: Any, problem: Problem) -> None:
     axes.legend()
 
 
+def excesses(axes: Any, problem: Problem) -> None:
+    """The mean excess of what was played so far, with and without an eye on the limit."""
+    methods = {
+        "residual (ignores it)": (tt.residual(radius=problem.radius, step=0.02), ORANGE),
+        "primal-dual": (tt.primal_dual(radius=problem.radius, step=0.02, dual_step=0.02), BLUE),
+    }
+    for name, (method, colour) in methods.items():
+        world, tuner = problem.world(SEED, TRIALS), tt.Tuner(problem.start(SEED, TRIALS), method, seed=SEED)
+        played = []
+        for t in range(problem.rounds):
+            trial = tuner.ask()
+            limits = world.limits(t, trial.x[:, None])
+            assert limits is not None
+            played.append(limits[:, 0, 0])
+            told = {"limits": limits[:, 0]} if method.estimator.told > 1 else {}
+            tuner.tell(trial, world.measure(t, trial.x[:, None])[:, 0], **told)
+        rounds = np.arange(1, problem.rounds + 1)
+        band(axes, rounds, np.cumsum(played, axis=0) / rounds[:, None], colour, name)
+    axes.axhline(0.0, color=GREY, lw=1)
+    axes.set_xlabel("round")
+    axes.set_title(f"mean of g so far (median and quartiles of {TRIALS} trials)")
+    axes.legend()
+
+
 LEFT: dict[str, Callable[[Any, Problem], None]] = {
     "walk-v1": levels,
     "quadratic-v1": landscape(rotate=True),
     "corner-v1": landscape(),
+    "constrained-v1": landscape(),
     "absolute-v1": landscape(),
     "logcosh-v1": landscape(),
     "maximum-v1": landscape(rotate=True),
@@ -283,6 +308,7 @@ RIGHT: dict[str, Callable[[Any, Problem], None]] = {
     "walk-v1": second_moments,
     "quadratic-v1": one_trial,
     "corner-v1": one_trial,
+    "constrained-v1": excesses,
     "absolute-v1": one_trial,
     "logcosh-v1": one_trial,
     "maximum-v1": one_trial,

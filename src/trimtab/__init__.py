@@ -13,6 +13,7 @@ from trimtab.core import ask, init, tell
 from trimtab.directions import Gaussian, Orthogonal, Paired, Rademacher, Sphere
 from trimtab.domains import Ball, Box, Domain, Everywhere, Halfspace, Intersection, Polytope, Product, Simplex
 from trimtab.estimators import Covariance, HighPass, ModifiedTwoPoint, OnePoint, Plane, Residual, Still, TwoPoint
+from trimtab.knobs import Knob, Knobs
 from trimtab.methods import (
     Method,
     auto,
@@ -63,6 +64,8 @@ __all__ = [
     "Halfspace",
     "HighPass",
     "Intersection",
+    "Knob",
+    "Knobs",
     "Look",
     "Method",
     "ModifiedTwoPoint",

@@ -33,6 +33,7 @@ __all__ = [
     "check_domain",
     "check_errors",
     "check_feasible",
+    "check_forget",
     "check_late",
     "check_memory",
     "check_method",
@@ -61,15 +62,17 @@ def check_method(method: Method, *, dim: int = 3, domain: Domain | None = None) 
     def make(x0: Array, seed: int) -> Tuner:
         if domain is not None and math.isfinite(inner := domain.inner_radius(dim)):  # somewhere in the middle
             x0 = domain.middle(dim) + 0.2 * inner * domain.flatten(x0)
-        return Tuner(x0, method, domain=domain, seed=seed)
+        return kind(x0, method, domain=domain, seed=seed)
 
     def inside(x0: Array, seed: int) -> Tuner:
-        return Tuner(x0, method, domain=Box(-1.0, 1.0), seed=seed)
+        return kind(x0, method, domain=Box(-1.0, 1.0), seed=seed)
 
     setup = Setup(method, (dim,), domain=domain or Everywhere())
     estimator, queries = method.estimator, method.queries
+    kind = Tuner if estimator.told == 1 else Limited
     check_tuner(make, dim=dim, queries=queries, anchored=estimator.anchored, probes=any(estimator.offsets))
     check_late(method, dim=dim, domain=domain)
+    check_forget(make, dim=dim, queries=queries, anchored=estimator.anchored)
     _check_lanes(method, dim, domain)
     if method.scale_free:
         check_scale_free(make, dim=dim, queries=queries)
@@ -80,6 +83,18 @@ def check_method(method: Method, *, dim: int = 3, domain: Domain | None = None) 
     bounded = math.isfinite(Setup(method, (dim,), domain=Box(-9.0, 9.0)).directions.reach(dim)[0])
     if (bounded or method.margin == "project") and method.radius < 0.5 and method.margin != "none":
         check_feasible(inside, domain=Box(-1.0, 1.0), dim=dim, queries=queries)
+
+
+class Limited(Tuner):
+    """A tuner that is told limits beside every value, made of it, so that the checks need not know of them."""
+
+    def tell(self, trial: Any, value: Any, limits: Any = None) -> None:
+        """With limits that are as wrong as the value is."""
+        try:
+            limits = np.multiply.outer(np.asarray(value, dtype=float), np.linspace(-0.5, 0.5, self.setup.told - 1))
+        except (TypeError, ValueError):
+            limits = np.zeros(self.setup.told - 1)
+        super().tell(trial, value, limits)
 
 
 def check_tuner(make: Make, *, dim: int = 3, queries: int = 1, anchored: bool = True, probes: bool = True) -> None:
@@ -244,6 +259,26 @@ def check_memory(make: Make, *, dim: int, queries: int) -> None:
             raise CheckError(f"keeps growing: {before} bytes after 200 rounds, {after} after 2200; memory must be O(d)")
 
 
+def check_forget(make: Make, *, dim: int, queries: int, anchored: bool) -> None:
+    """After `forget`, the next value only anchors, and only the one after it is learnt from again; it is saved, too."""
+    if not anchored:
+        return
+    for round in (1, 2, 12):
+        tuner = make(np.zeros(dim), 13)
+        for _, objective in zip(range(round), _objectives(dim), strict=False):
+            trial = tuner.ask()
+            tuner.tell(trial, objective(trial.x))
+        before = np.array(tuner.centre)
+        tuner.forget()
+        tuner = type(tuner).from_json(tuner.to_json())
+        tuner.tell(tuner.ask(), _same(1e6, queries))
+        if not np.array_equal(before, tuner.centre):
+            raise CheckError(
+                f"after forget in round {round}, the next value moved the centre: it was contrasted with one from"
+                " before; what an estimator does not know before its first value must be NaN in what it starts with"
+            )
+
+
 def check_late(method: Method, *, dim: int, domain: Domain | None = None) -> None:
     """Values that come late, in any order, are learnt where they were measured: from the query that was handed out."""
     spy = Spy(method.estimator)
@@ -251,7 +286,8 @@ def check_late(method: Method, *, dim: int, domain: Domain | None = None) -> Non
     start = np.zeros(dim) if domain is None or not math.isfinite(domain.inner_radius(dim)) else domain.middle(dim)
     for pending in (1, 2, 5):
         rng = np.random.default_rng(pending)
-        tuner = Tuner(start, watched, domain=domain, seed=12, max_pending=pending)
+        kind = Tuner if method.estimator.told == 1 else Limited
+        tuner = kind(start, watched, domain=domain, seed=12, max_pending=pending)
         waiting: list[Any] = []
         for _, objective in zip(range(60), _objectives(dim), strict=False):
             while len(waiting) < pending:
@@ -414,8 +450,9 @@ def _check_shrinkage(domain: Domain, dim: int, points: Array) -> None:
 def _check_lanes(method: Method, dim: int, domain: Domain | None) -> None:
     """Many systems at once behave as each alone."""
     starts = np.zeros((3, dim)) if domain is None else np.tile(domain.middle(dim), (3, 1))
-    many = Tuner(starts, method, domain=domain, seed=11)
-    alone = [Tuner(x, method, domain=domain, seed=11, lane=k) for k, x in enumerate(starts)]
+    kind = Tuner if method.estimator.told == 1 else Limited
+    many = kind(starts, method, domain=domain, seed=11)
+    alone = [kind(x, method, domain=domain, seed=11, lane=k) for k, x in enumerate(starts)]
     for t, objective in zip(range(30), _objectives(dim), strict=False):
         trial = many.ask()
         values = np.array([(k + 1) * np.asarray(objective(trial.x[k])) for k in range(3)])

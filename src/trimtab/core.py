@@ -51,12 +51,11 @@ def init(setup: Setup, x0: ArrayLike) -> State:
         raise ValueError(f"x0 has shape {x.shape}, but the setup is for {setup.shape}")
     for place in np.argwhere(~np.isfinite(x))[:1]:
         raise ValueError(f"x0{place.tolist()}={x[tuple(place)]} is not a number: every coordinate must be finite")
-    z = setup.inward(x)
-    if not np.all(setup.domain.contains(z)):
+    if not setup.admits(x):
         setup.outside(x)
-    method, frame, centre = setup.method, setup.frame, setup.home.project(z)
+    method, frame, centre = setup.method, setup.frame, setup.home.project(setup.inward(x))
     slope, pace = method.estimator.start(frame, centre), method.step.start(frame, centre)
-    never, nothing = setup.count(ORIGIN), (frame.zero + math.nan,) * setup.queries
+    never, nothing = setup.count(ORIGIN), (frame.zero + math.nan,) * setup.queries * setup.told
     return frozen(State(0, centre, slope, pace, Look(never, centre, frame.zero), nothing, never, setup.count(0), ()))
 
 
@@ -84,6 +83,16 @@ def tell(setup: Setup, state: State, values: Any, id: int | None = None) -> Stat
     return kernel(setup).tell(state, state.round if id is None else id, values)
 
 
+def forget(setup: Setup, state: State) -> State:
+    """The state in which the next value only anchors: what is told from now on does not compare with what was.
+
+    What an estimator does not know before its first value, NaN in the memory it starts with, it forgets.
+    """
+    fresh = setup.method.estimator.start(setup.frame, state.centre)
+    unknown = tuple(value + math.nan for value in state.values)
+    return frozen(state._replace(values=unknown, told=setup.count(ORIGIN), slope=_forgotten(state.slope, fresh)))
+
+
 def estimate(setup: Setup, state: State, values: tuple[Value, ...], id: int | None = None) -> Array:
     """ĝ_t, in scaled coordinates, from the values of a round's queries; NaN without a contrast."""
     return kernel(setup).estimate(state, state.round if id is None else id, values)
@@ -107,7 +116,8 @@ def build(setup: Setup) -> Kernel:
     axpy, missing, some = xp.axpy, xp.failed, xp.any
     next_look, learn, longest_vector = estimator.bind(frame)
     width_of, rate_of, settle, own_longest = method.step.bind(frame)
-    query_of, longest, single = _queries(setup, frame), setup.longest, setup.lanes is None and setup.queries == 1
+    query_of, longest = _queries(setup, frame), setup.longest
+    single = setup.lanes is None and setup.queries * setup.told == 1
     one_at_a_time, in_lanes = setup.max_pending == 1, setup.lanes is not None
     # A factor below this makes no move that is too long: no need to measure it.
     plain = longest / longest_vector if own_longest > longest else math.inf
@@ -130,7 +140,7 @@ def build(setup: Setup) -> Kernel:
         look = look_of(state, id)
         query = query_of(look)
         latest = (state, id, look, query)  # where it is also in the user's hands, no part reads it
-        return make(Trial, (id, outward(query) if outward else query, look))
+        return make(Trial, (id, outward(query) if outward else query, look, None))
 
     def tell(state: State, id: int, told: Any) -> State:
         round, still_open = (id + 1, ()) if id == state[0] and one_at_a_time else _close(state, id)
@@ -199,6 +209,13 @@ def _queries(setup: Setup, frame: Frame) -> Callable[[Look], Array]:
         return query
     project = setup.home.project
     return lambda look: project(query(look))
+
+
+def _forgotten(memory: Any, fresh: Any) -> Any:
+    if not isinstance(memory, tuple):
+        return fresh if np.isnan(fresh).any() else memory
+    parts = [_forgotten(a, b) for a, b in zip(memory, fresh, strict=True)]
+    return type(memory)(*parts) if hasattr(memory, "_fields") else tuple(parts)
 
 
 def _close(state: State, id: int) -> tuple[int, tuple[tuple[int, Look], ...]]:

@@ -85,6 +85,11 @@ class Estimator(Protocol):
         ...
 
     @property
+    def told(self) -> int:
+        """How many numbers a query brings: 1, the value, or more, where limits are measured beside it."""
+        ...
+
+    @property
     def lags(self) -> tuple[int, ...]:
         """Which objective each is measured on; 1: that of the round before, which only a simulation can do."""
         ...
@@ -110,7 +115,7 @@ class Estimator(Protocol):
         ...
 
     def start(self, frame: Frame, centre: Array) -> Memory:
-        """The memory before anything was measured."""
+        """The memory before anything was measured: NaN where it takes a value to know, which is what is forgotten."""
         ...
 
     def bind(self, frame: Frame) -> Estimation:

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from trimtab.arithmetic import Lanes, Single
 from trimtab.directions import Gaussian, Rademacher, Stream
@@ -23,13 +23,21 @@ FARTHEST = 1e6  # no move is longer than this many times the domain: beyond, a p
 FARTHEST_FREE = 1e12  # the same, in probe lengths, where the domain is unbounded
 
 
+class ProbesTooWide(ValueError):
+    """The radius leaves no room for centres: (what is too wide, why)."""
+
+    def __str__(self) -> str:
+        return ": ".join(self.args)
+
+
 @dataclass(frozen=True, eq=False)
 class Setup:
     """Everything that stays: what to run, where, on which random numbers.
 
-    With `bounds`, coordinates are scaled to the range, and the domain is the unit box. `lane` is the number of the
-    first lane. With `copies`, so many neighbouring lanes share a number and so their directions: to try several step
-    sizes (a step per lane) on the same random numbers.
+    With `bounds`, coordinates are scaled to the range, and the domain is the unit box; where low == high, the
+    coordinate is fixed, and centres do not have it (`inner` is their shape). `lane` is the number of the first lane.
+    With `copies`, so many neighbouring lanes share a number and so their directions: to try several step sizes (a step
+    per lane) on the same random numbers.
 
     >>> import trimtab as tt
     >>> setup = Setup(tt.residual(radius=0.1, step=0.01), (3,), seed=1)
@@ -78,10 +86,23 @@ class Setup:
         """What was given; the rest is worked out anew."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
+    @cached_property
+    def free(self) -> NDArray[np.bool_] | None:
+        """Which coordinates may move; None if all may."""
+        if self.bounds is None:
+            return None
+        low, high = np.transpose(self.bounds)
+        return None if np.all(low < high) else np.asarray(low < high)
+
     @property
     def dim(self) -> int:
-        """d."""
-        return self.shape[-1]
+        """d: how many coordinates move."""
+        return self.inner[-1]
+
+    @cached_property
+    def inner(self) -> tuple[int, ...]:
+        """The shape of centres: that of x0, without what is fixed."""
+        return self.shape if self.free is None else (*self.shape[:-1], int(self.free.sum()))
 
     @property
     def lanes(self) -> int | None:
@@ -92,6 +113,11 @@ class Setup:
     def queries(self) -> int:
         """How many measurements a round has."""
         return self.method.queries
+
+    @property
+    def told(self) -> int:
+        """How many numbers a measurement has: the value, and those of limits."""
+        return self.method.estimator.told
 
     @cached_property
     def directions(self) -> Directions:
@@ -115,7 +141,7 @@ class Setup:
     def frame(self) -> Frame:
         """What the parts may know."""
         law = self.directions
-        stream = Stream(law, self.shape, seed=self.seed, lane=self.lane, copies=self.copies)
+        stream = Stream(law, self.inner, seed=self.seed, lane=self.lane, copies=self.copies)
         flat = type(self.domain).flatten is Domain.flatten
         return Frame(
             xp=Single if self.lanes is None else Lanes,
@@ -150,7 +176,7 @@ class Setup:
                 return self.domain.erode(self.dim, each, length)
             except ValueError as error:
                 unit = " (with bounds, a share of each range)" if self.bounds is not None else ""
-                raise ValueError(f"radius={self.method.radius}{unit} is too large: {error}") from None
+                raise ProbesTooWide(f"radius={self.method.radius}{unit} is too large", str(error)) from None
         inner = self.domain.inner_radius(self.dim)
         if math.isinf(inner):
             raise ValueError("margin='scale' needs a bounded domain: use margin='erode'")
@@ -162,6 +188,9 @@ class Setup:
         if self.bounds is None:
             return z
         low, high = np.transpose(self.bounds)
+        if self.free is not None:
+            z, moving = np.zeros((*z.shape[:-1], low.size)), z
+            z[..., self.free] = moving
         x: Array = z * (high - low)
         x += low
         np.minimum(x, high, out=x, where=z <= 1)
@@ -173,19 +202,29 @@ class Setup:
         if self.bounds is None:
             return x
         low, high = np.transpose(self.bounds)
+        if self.free is not None:
+            x, low, high = x[..., self.free], low[self.free], high[self.free]
         return np.asarray((x - low) / (high - low))
+
+    def admits(self, x: Array) -> bool:
+        """Whether x may be the start: inside the domain, and where a coordinate is fixed, there."""
+        if self.free is not None and np.any(x[..., ~self.free] != np.asarray(self.bounds)[~self.free, 0]):
+            return False
+        return bool(np.all(self.domain.contains(self.inward(x))))
 
     def count(self, number: int) -> int | Integers:
         """A whole number in the shape of a value."""
         return number if self.lanes is None else _frozen(np.full(self.lanes, number, dtype=np.int64))
 
     def read(self, values: Any) -> tuple[Value, ...] | None:
-        """The values of a round's queries, to be minimised; NaN in lanes that have none, None if none has."""
+        """The values of a round's queries, to be minimised; NaN in lanes that have none, None if none has.
+
+        Where there are limits, each value is followed by theirs, on the last axis: `([lanes,] [queries,] 1 + m)`.
+        """
         if values is None:
             return None
-        shape: tuple[int, ...] = () if self.lanes is None else (self.lanes,)
-        if self.queries > 1:
-            shape += (self.queries,)
+        lanes = () if self.lanes is None else (self.lanes,)
+        several = tuple(n for n in (self.queries, self.told) if n > 1)
         if isinstance(values, np.ma.MaskedArray):  # what is masked was not measured
             values = np.ma.filled(values.astype(float), math.nan)
         try:
@@ -195,8 +234,11 @@ class Setup:
             array = array.astype(float)
         except (TypeError, ValueError, OverflowError):
             raise TypeError(f"value={values!r} is not a number: tell a real number, or skip the trial") from None
-        if array.shape != shape:
-            raise ValueError(f"value has shape {array.shape}, but {shape} is needed: one number per lane and query")
+        if array.shape != lanes + several:
+            limits = f", followed by those of {self.told - 1} limits, tell(..., limits=[...])" if self.told > 1 else ""
+            raise ValueError(
+                f"value has shape {array.shape}, but {lanes + several} is needed: one number per lane and query{limits}"
+            )
         if np.isinf(array).any():
             raise ValueError(
                 f"value={values!r} is infinite: skip the trial if the measurement failed, or tell a finite penalty"
@@ -204,32 +246,34 @@ class Setup:
         if np.isnan(array).all() or (self.lanes is None and np.isnan(array).any()):
             return None
         array = np.clip(array, -LARGEST, LARGEST)
-        if self.maximise:
-            array = -array
-        parts = (array,) if self.queries == 1 else tuple(np.moveaxis(array, -1, 0))
+        parts = tuple(array.reshape(*lanes, -1).T) if several else (array,)
+        if self.maximise:  # a limit stays a limit
+            parts = tuple(part if k % self.told else -part for k, part in enumerate(parts))
         return tuple(float(p) for p in parts) if self.lanes is None else tuple(_frozen(p) for p in parts)
 
     def _checked_bounds(self) -> Array:
         if not (isinstance(self.domain, Everywhere) or self.domain == Box(0.0, 1.0)):
             raise ValueError("give either bounds or a domain; for both, use Intersection(Box(low, high), domain)")
-        wanted = f"give one (low, high) for each of {self.dim} coordinates"
+        wanted = f"give one (low, high) for each of {self.shape[-1]} coordinates"
         try:
             bounds = np.array(self.bounds, dtype=float)
         except (TypeError, ValueError):
             raise TypeError(f"bounds={self.bounds!r} is not a list of pairs: {wanted}") from None
-        if bounds.shape != (self.dim, 2):
+        if bounds.shape != (self.shape[-1], 2):
             raise ValueError(f"bounds has shape {bounds.shape}: {wanted}")
         low, high = bounds.T
-        for k in np.flatnonzero(~(np.isfinite(low) & np.isfinite(high) & (low < high)))[:1]:
+        for k in np.flatnonzero(~(np.isfinite(low) & np.isfinite(high) & (low <= high)))[:1]:
             raise ValueError(
-                f"bounds[{k}]=({low[k]}, {high[k]}): every low must be a finite number below its high;"
-                " for a side without a limit use domain=Box(low, high) with inf"
+                f"bounds[{k}]=({low[k]}, {high[k]}): every low must be a finite number below its high"
+                " (or equal, to hold it fixed); for a side without a limit use domain=Box(low, high) with inf"
             )
         size = np.maximum(np.abs(low), np.abs(high))
-        for k in np.flatnonzero((size > 1e300) | (high / 2 - low / 2 < 1e-12 * size))[:1]:
+        for k in np.flatnonzero((size > 1e300) | ((low < high) & (high / 2 - low / 2 < 1e-12 * size)))[:1]:
             raise ValueError(
                 f"bounds[{k}]=({low[k]}, {high[k]}) are too close, or too large, for floating point: shift or rescale"
             )
+        if np.all(low == high):
+            raise ValueError(f"bounds={_shortly(bounds.tolist())} hold every coordinate fixed: leave one some room")
         bounds.setflags(write=False)
         return bounds
 
@@ -237,8 +281,8 @@ class Setup:
         """The error for a start that is not in the domain."""
         point, limits = _shortly(x), _shortly(self.domain)
         if self.bounds is not None:
-            z = self.inward(x)
-            place = np.argwhere(~((z >= 0) & (z <= 1)))[0]
+            low, high = np.transpose(self.bounds)
+            place = np.argwhere(~((x >= low) & (x <= high)))[0]
             bound = tuple(np.asarray(self.bounds)[place[-1]].tolist())
             point, limits = str(x[tuple(place)]), f"bounds[{place[-1]}]={bound}"
         raise ValueError(f"x0={point} is outside {limits}: start inside, or widen the limits")

@@ -30,6 +30,8 @@ class Trial(NamedTuple):
     id: int
     x: Array
     look: Look | None = None
+    knobs: Any = None
+    """What to set, by name, where the tuner has knobs."""
 
 
 class State(NamedTuple):

@@ -31,22 +31,28 @@ BESIDE = 16  # arrays with more numbers stand beside the document
 DAMAGED = (KeyError, TypeError, AttributeError, OverflowError, IndexError, MemoryError)
 
 Arrays = dict[str, Any]
+Knobs = dict[str, Any] | None
 
 
-def to_json(setup: Setup, state: State) -> str:
-    """Setup and state as text."""
-    return json.dumps(_document(setup, state, None), indent=1, allow_nan=False)
+def to_json(setup: Setup, state: State, knobs: Knobs = None) -> str:
+    """Setup and state as text, with what the one who saves has to say of its knobs, in terms of JSON."""
+    return json.dumps(_document(setup, state, knobs, None), indent=1, allow_nan=False)
 
 
 def from_json(text: str, *, method: Method | None = None) -> tuple[Setup, State]:
     """What `to_json` wrote; `method` replaces one that could not be written (a schedule)."""
+    return revive(*parsed(text), method)
+
+
+def parsed(text: str) -> tuple[Any, Arrays]:
+    """The document that `to_json` wrote, for `revive`."""
     try:
         document = parse(text)
     except (ValueError, TypeError) as error:
         raise ValueError(
             f"this is not a saved tuner, nor any JSON ({error}): give the text that to_json() wrote"
         ) from None
-    return _read(document, {}, method)
+    return document, {}
 
 
 def state_to_json(state: State) -> str:
@@ -65,33 +71,41 @@ def state_from_json(setup: Setup, text: str) -> State:
         raise ValueError(f"the saved state is damaged ({error}): restore it from a copy") from None
 
 
-def save(path: str | os.PathLike[str], setup: Setup, state: State) -> None:
+def save(path: str | os.PathLike[str], setup: Setup, state: State, knobs: Knobs = None) -> None:
     """Write one file: JSON if its name says so, else an archive."""
     if Path(path).suffix == ".json":
-        write_atomically(path, to_json(setup, state).encode())
+        write_atomically(path, to_json(setup, state, knobs).encode())
     else:
         arrays: Arrays = {}
-        document = _document(setup, state, arrays)
+        document = _document(setup, state, knobs, arrays)
         write_atomically(path, pack_archive(document, arrays))
 
 
 def load(path: str | os.PathLike[str], *, method: Method | None = None) -> tuple[Setup, State]:
     """What `save` wrote."""
+    return revive(*opened(path), method)
+
+
+def opened(path: str | os.PathLike[str]) -> tuple[Any, Arrays]:
+    """The document that `save` wrote, and the arrays beside it, for `revive`."""
     with open(path, "rb") as file:
         archive = file.read(2) == b"PK"
-    if not archive:
-        return from_json(Path(path).read_text(errors="replace"), method=method)
-    return _read(*read_archive(path), method)
+    return read_archive(path) if archive else parsed(Path(path).read_text(errors="replace"))
 
 
 def sealed(document: dict[str, Any]) -> dict[str, Any]:
-    """The document with the checksum of its setup and state."""
-    return {**document, "checksum": digest(canonical([document["setup"], document["state"]]))}
+    """The document with the checksum of its setup, its state and its knobs."""
+    return {**document, "checksum": digest(canonical(_content(document)))}
 
 
-def _document(setup: Setup, state: State, arrays: Arrays | None) -> dict[str, Any]:
+def _content(document: dict[str, Any]) -> list[Any]:
+    return [document[name] for name in ("setup", "state", "knobs") if name in document or name != "knobs"]
+
+
+def _document(setup: Setup, state: State, knobs: Knobs, arrays: Arrays | None) -> dict[str, Any]:
     given = {f.name: _pack(getattr(setup, f.name), arrays) for f in fields(setup)}
-    return sealed({"format": FORMAT, "version": VERSION, "setup": given, "state": _pack(state, arrays)})
+    beside = {} if knobs is None else {"knobs": knobs}
+    return sealed({"format": FORMAT, "version": VERSION, "setup": given, "state": _pack(state, arrays), **beside})
 
 
 def _verify(checksum: object, content: object) -> None:
@@ -150,7 +164,8 @@ def _beside(value: dict[str, Any], arrays: Arrays) -> Any:
     return array
 
 
-def _read(document: Any, arrays: Arrays, method: Method | None) -> tuple[Setup, State]:
+def revive(document: Any, arrays: Arrays, method: Method | None) -> tuple[Setup, State]:
+    """Setup and state of a document, checked."""
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ValueError("this is not a saved tuner: give what to_json() or save() wrote")
     if document.get("version") != VERSION:
@@ -161,14 +176,14 @@ def _read(document: Any, arrays: Arrays, method: Method | None) -> tuple[Setup, 
     if method is not None and not isinstance(method, Method):
         raise TypeError(f"method={method!r} is not a Method: use for example tt.residual(radius=0.05, step=3e-3)")
     try:
-        _verify(document["checksum"], [document["setup"], document["state"]])
+        _verify(document["checksum"], _content(document))
         options, shape = dict(document["setup"]), tuple(document["setup"]["shape"])
-        if (found := np.shape(_unpack(document["state"]["centre"], arrays))) != shape:
-            raise ValueError(f"the saved centre has shape {found} instead of {shape}")
         if method is not None:
             options["method"] = None
         options = {name: _unpack(v, arrays) for name, v in options.items()}
         setup = Setup(**{**options, "method": method or options["method"], "shape": shape})
+        if (found := np.shape(_unpack(document["state"]["centre"], arrays))) != setup.inner:
+            raise ValueError(f"the saved centre has shape {found} instead of {setup.inner}")
         return setup, _state(setup, document["state"], arrays)
     except DAMAGED as error:
         raise ValueError(f"the saved tuner is damaged ({error!r}): restore it from a copy") from None
@@ -176,7 +191,7 @@ def _read(document: Any, arrays: Arrays, method: Method | None) -> tuple[Setup, 
 
 def _state(setup: Setup, saved: dict[str, Any], arrays: Arrays) -> State:
     """The saved state, in the types and shapes of a fresh one."""
-    start = init(setup, setup.outward(setup.home.project(np.full(setup.shape, 0.5))))
+    start = init(setup, setup.outward(setup.home.project(np.full(setup.inner, 0.5))))
     open_trials = saved["open"]
     state = _alike("state", start._replace(open=()), {**saved, "open": []}, arrays, setup)
     looks = tuple((_count(id), _alike("open", start.last, look, arrays, setup)) for id, look in open_trials)

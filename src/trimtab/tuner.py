@@ -6,21 +6,23 @@ import operator
 import os
 import threading
 import warnings
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from types import ModuleType
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from trimtab import core
 from trimtab.domains import Domain, Everywhere
+from trimtab.knobs import SHARE as SHARE
+from trimtab.knobs import Knob, Knobs, Setting, rounding
 from trimtab.methods import Method, auto
-from trimtab.setup import Setup
+from trimtab.setup import ProbesTooWide, Setup
 from trimtab.state import State, Trial, frozen
-from trimtab.types import Array, Integers
-
-SHARE = 0.05  # the default radius, as a share of the range (or of the size of x0)
+from trimtab.types import Array, Integers, Value
+from trimtab.validation import whole
 
 
 class Tuner:
@@ -29,8 +31,12 @@ class Tuner:
     x0: where the system is now; `(d,)`, or `(lanes, d)` for many systems at once.
     method: one of `trimtab.methods`; by default `auto`, which needs no step size.
     bounds: (low, high) per coordinate; coordinates are scaled to the range, so the method's radius is a share of it.
+    Where low == high, the coordinate is fixed: it never moves, and is never probed.
     domain: any other set that queries have to stay in (its coordinates are not scaled).
+    knobs: instead of x0, bounds and domain: named parameters, `trimtab.Knob`s or mappings with their fields, for one
+    system. `trial.knobs` says what to set, `setting` where the centre is; `trial.x` has the coordinates behind them.
     seed: of the probing directions; by default a fresh one, kept in the saved state. `lane` numbers the first lane.
+    maximise (or maximize): whether values are to be large.
     max_pending: how many trials may be open at once, for values that come late or out of order.
     `ask` and `tell` may be called from several threads.
 
@@ -40,23 +46,45 @@ class Tuner:
     ...     tuner.tell(trial, (trial.x[0] - 0.6) ** 2 + (trial.x[1] / 100 - 0.7) ** 2)
     >>> bool(abs(tuner.centre[0] - 0.6) < 0.1), bool(abs(tuner.centre[1] - 70) < 10)
     (True, True)
+    >>> tuner = Tuner(knobs=[dict(name="batch", low=1, high=512, start=32, type="integer", scale="log")], seed=0)
+    >>> list(tuner.ask().knobs)
+    ['batch']
+    >>> tuner.setting
+    {'batch': 32}
     """
 
     setup: Setup
     state: State
+    knobs: Knobs | None
+    """What the coordinates mean, where it was given."""
 
     def __init__(
         self,
-        x0: ArrayLike,
+        x0: ArrayLike | None = None,
         method: Method | None = None,
         *,
         bounds: ArrayLike | None = None,
         domain: Domain | None = None,
+        knobs: Iterable[Knob | Mapping[str, Any]] | None = None,
         seed: int | None = None,
         maximise: bool = False,
+        maximize: bool = False,
         max_pending: int = 1,
         lane: int = 0,
     ) -> None:
+        space = None
+        if knobs is not None:
+            if x0 is not None or bounds is not None or domain is not None:
+                raise ValueError(
+                    "knobs say where to start and the limits: leave out x0, bounds and domain"
+                    " (many systems at once, in lanes, have no knobs: use x0 and bounds)"
+                )
+            method = auto(radius=SHARE) if method is None else method
+            space = Knobs.of(knobs, getattr(method, "radius", SHARE))
+            domain = space.domain
+            x0 = space.start
+        elif x0 is None:
+            raise TypeError("give x0, where the system is now, or knobs")
         try:
             x = np.array(x0)
             x = np.array(x0 if x.dtype.kind in "biufO" else "no numbers", dtype=float)
@@ -68,22 +96,36 @@ class Tuner:
             raise ValueError("give either bounds or a domain; for both, use Intersection(Box(low, high), domain)")
         if method is None:
             method = auto(radius=_default_radius(x, bounds, domain))
-        setup = Setup(
-            method,
-            x.shape,
-            domain=Everywhere() if domain is None else domain,
-            bounds=bounds,
-            seed=int.from_bytes(os.urandom(8)) >> 1 if seed is None else seed,
-            lane=lane,
-            maximise=maximise,
-            max_pending=max_pending,
-        )
-        self.__setstate__((setup, core.init(setup, x)))
+        try:
+            setup = Setup(
+                method,
+                x.shape,
+                domain=Everywhere() if domain is None else domain,
+                bounds=bounds,
+                seed=int.from_bytes(os.urandom(8)) >> 1 if seed is None else seed,
+                lane=lane,
+                maximise=maximize or maximise,
+                max_pending=max_pending,
+            )
+        except ProbesTooWide as error:
+            raise error if space is None else ProbesTooWide(error.args[0], space.room()) from None
+        if space is not None and setup.queries > 1:
+            raise ValueError(f"knobs are set once a round, but {setup.method} measures twice: use another method")
+        self.__setstate__((setup, core.init(setup, x), space))
 
     @property
     def centre(self) -> Array:
         """The operating point now (not "the best so far", which means nothing under drift)."""
         return self.setup.outward(self.state.centre)
+
+    center = recommendation = centre
+
+    @property
+    def setting(self) -> Setting:
+        """The operating point now, by the names of the knobs: the nearest one that can be set."""
+        if self.knobs is None:
+            raise AttributeError("this tuner has no knobs to set: see centre, or give Tuner(knobs=[...])")
+        return self.knobs.setting(self.centre)
 
     @property
     def round(self) -> int:
@@ -98,22 +140,124 @@ class Tuner:
     @property
     def pending(self) -> tuple[Trial, ...]:
         """The trials handed out and not yet told (with max_pending > 1), as they were handed out."""
-        return tuple(self._kernel.ask(self.state, id) for id, _ in self.state.open)
+        return tuple(self._named(self._kernel.ask(self.state, id)) for id, _ in self.state.open)
 
-    def ask(self) -> Trial:
-        """The next query. Asking again before telling gives the same one, unless several may be pending."""
+    @property
+    def last_value(self) -> Value | None:
+        """The value told last (one per lane, NaN where there is none yet); None before the first, and after `forget`.
+
+        >>> tuner = Tuner([0.5], bounds=[(0, 1)], maximize=True, seed=0)
+        >>> tuner.tell(tuner.ask(), 3.5)
+        >>> tuner.last_value
+        3.5
+        """
+        values = self.state.values[:: self.setup.told]
+        value = values[0] if len(values) == 1 else np.stack(values, axis=-1)
+        if np.isnan(value).all():
+            return None
+        return -value if self.setup.maximise else value
+
+    @overload
+    def ask(self) -> Trial: ...
+    @overload
+    def ask(self, n: int) -> list[Trial]: ...
+    def ask(self, n: int | None = None) -> Trial | list[Trial]:
+        """The next query. Asking again before telling gives the same one, unless several may be pending.
+
+        n: so many of them, as a list, where max_pending has room for them; all or none are handed out.
+
+        >>> tuner = Tuner([0.2], bounds=[(0, 1)], seed=0, max_pending=3)
+        >>> [trial.id for trial in tuner.ask(3)]
+        [0, 1, 2]
+        """
+        if n is not None:
+            return self._several(whole("n", n, 1))
         if self._alone:
             state = self.state
-            return self._kernel.ask(state, state.round)
+            trial = self._kernel.ask(state, state.round)
+            return trial if self.knobs is None else self._named(trial)
         with self._lock:
             trial, self.state = core.hand_out(self.setup, self.state)
-        return trial
+        return self._named(trial)
 
-    def tell(self, trial: Trial | int, value: Any) -> None:
-        """The measured value(s) of a trial; None or NaN if the measurement failed."""
+    def _several(self, n: int) -> list[Trial]:
+        if self._alone and n == 1:
+            return [self.ask()]
+        with self._lock:
+            state, trials = self.state, []
+            if len(state.open) + n > self.setup.max_pending:
+                raise RuntimeError(
+                    f"ask({n}) does not fit beside the {len(state.open)} open trials: max_pending={n} or more, given"
+                    f" to the Tuner, lets so many be open (it is {self.setup.max_pending})"
+                )
+            for _ in range(n):
+                trial, state = core.hand_out(self.setup, state)
+                trials.append(trial)
+            self.state = state
+        return [self._named(trial) for trial in trials]
+
+    def _named(self, trial: Trial) -> Trial:
+        """With what to set."""
+        if self.knobs is None:
+            return trial
+        with self._lock:
+            return trial._replace(knobs=self.knobs.probe(trial.x, self._draws, trial.id, self.setup.lane))
+
+    def is_open(self, trial: Trial | int) -> bool:
+        """Whether a value of this trial would be taken: it was handed out, and neither told nor skipped.
+
+        >>> tuner = Tuner([0.2], bounds=[(0, 1)], seed=0)
+        >>> tuner.tell(tuner.ask(), 1.0)
+        >>> tuner.is_open(0), tuner.is_open(1)
+        (False, True)
+        """
+        id, state = _id(trial), self.state
+        return id == state.round if self._alone else any(id == number for number, _ in state.open)
+
+    def forget(self) -> None:
+        """Values told so far no longer compare with the next ones: after a change of batch, or of context.
+
+        The next value only anchors, as the first one does: the centre stays, and so does what was learnt of slope and
+        pace. Trials that are open stay open; skip those that were measured before the change.
+
+        >>> from trimtab.methods import residual
+        >>> tuner = Tuner([0.2], residual(radius=0.05, step=0.1), bounds=[(0, 1)], seed=0)
+        >>> tuner.tell(tuner.ask(), 1.0)
+        >>> tuner.forget()
+        >>> tuner.tell(tuner.ask(), 1000.0)
+        >>> tuner.centre
+        array([0.2])
+        """
+        with self._lock:
+            self.state = core.forget(self.setup, self.state)
+
+    def tell(self, trial: Trial | int, value: Any, limits: ArrayLike | None = None) -> None:
+        """The measured value(s) of a trial; None or NaN if the measurement failed.
+
+        limits: g_i, as many numbers as the method knows limits (`primal_dual`), to be ≤ 0 in the long run; for lanes,
+        one row of them for each.
+        """
         id = trial.id if isinstance(trial, Trial) else _id(trial)
+        if limits is not None and value is not None:
+            value = self._beside(value, limits)
         with self._lock:
             self.state = self._kernel.tell(self.state, id, value)
+
+    def _beside(self, value: Any, limits: Any) -> Any:
+        """The value, followed by those of its limits."""
+        if self.setup.told == 1:
+            raise ValueError(
+                f"limits={limits!r} mean nothing to {self.setup.method}: use for example"
+                f" tt.primal_dual(radius=..., step=..., limits={np.size(limits)})"
+            )
+        try:
+            parts: list[Array] = [np.ma.filled(np.ma.asarray(p, dtype=float), np.nan) for p in (value, limits)]
+            return np.concatenate([parts[0][..., None], parts[1]], axis=-1)
+        except (TypeError, ValueError, OverflowError):
+            raise ValueError(
+                f"value={value!r} and limits={limits!r} do not go together: tell one number, and a list of"
+                f" {self.setup.told - 1} (in lanes, one of each for every lane)"
+            ) from None
 
     def skip(self, trial: Trial | int) -> None:
         """The measurement failed: the round passes, the centre and the anchor stay."""
@@ -121,38 +265,43 @@ class Tuner:
 
     def to_json(self) -> str:
         """Setup and state, exact, for humans."""
-        text: str = _storage().to_json(self.setup, self.state)
-        return text
+        return str(_storage().to_json(self.setup, self.state, self._said()))
 
     @classmethod
     def from_json(cls, text: str, *, method: Method | None = None) -> Tuner:
         """The tuner that `to_json` wrote; `method` replaces one that could not be written (a schedule)."""
-        return cls._of(*_storage().from_json(text, method=method))
+        return cls._of(_storage(), _storage().parsed(text), method)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """One file, written atomically: JSON if its name ends with .json, else compact binary (for large d)."""
-        _storage().save(path, self.setup, self.state)
+        _storage().save(path, self.setup, self.state, self._said())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, method: Method | None = None) -> Tuner:
         """The tuner that `save` wrote."""
-        return cls._of(*_storage().load(path, method=method))
+        return cls._of(_storage(), _storage().opened(path), method)
+
+    def _said(self) -> dict[str, Any] | None:
+        return None if self.knobs is None else {"radius": self.knobs.radius, "all": self.knobs.to_list()}
 
     @classmethod
-    def _of(cls, setup: Setup, state: State) -> Tuner:
+    def _of(cls, storage: ModuleType, saved: tuple[Any, dict[str, Any]], method: Method | None) -> Tuner:
+        setup, state = storage.revive(*saved, method)
+        said = saved[0].get("knobs")
         tuner = cls.__new__(cls)
-        tuner.__setstate__((setup, state))
+        tuner.__setstate__((setup, state, None if said is None else Knobs.of(said["all"], said["radius"])))
         return tuner
 
-    def __getstate__(self) -> tuple[Setup, State]:
-        return self.setup, self.state
+    def __getstate__(self) -> tuple[Setup, State, Knobs | None]:
+        return self.setup, self.state, self.knobs
 
-    def __setstate__(self, saved: tuple[Setup, State]) -> None:
-        self.setup, state = saved
+    def __setstate__(self, saved: tuple[Setup, State, Knobs | None]) -> None:
+        self.setup, state, self.knobs = saved
         self.state = frozen(state)
         self._kernel = core.build(self.setup)
         self._alone = self.setup.max_pending == 1
         self._lock = threading.Lock()
+        self._draws = rounding(self.setup.seed)
 
     def __repr__(self) -> str:
         return (
@@ -166,6 +315,8 @@ def _storage() -> ModuleType:
 
 
 def _id(trial: Any) -> int:
+    if isinstance(trial, Trial):
+        return trial.id
     if isinstance(trial, bool) or not hasattr(trial, "__index__"):
         raise TypeError(f"trial={trial!r} is neither a Trial nor its id: tell(trial, value)")
     return operator.index(trial)

@@ -200,6 +200,16 @@ def test_broken_tuners_are_caught(cls, words):
         judge(cls)
 
 
+class ForgetsNothing(Plain):
+    def forget(self):
+        pass
+
+
+def test_forgetting_nothing_is_caught():
+    with pytest.raises(CheckError, match="after forget in round 1, the next value moved the centre"):
+        checks.check_forget(ForgetsNothing, dim=3, queries=1, anchored=True)
+
+
 def test_leaving_the_domain_is_caught():
     with pytest.raises(CheckError, match="is outside Box"):
         checks.check_feasible(LeavesTheDomain, domain=tt.Box(-1.0, 1.0), dim=3, queries=1)

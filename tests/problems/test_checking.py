@@ -18,6 +18,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"drift": "jumps", "every": 5},
         {"rotate": True, "condition": 100.0},
     ],
+    "constrained-v1": [{"dim": 1}, {"rotate": True, "condition": 100.0}, {"drift": "jumps", "noise": 0.1}],
     "absolute-v1": [{"rotate": True}, {"scale": 5.0, "noise": 1.0}],
     "logcosh-v1": [{"rotate": True, "width": 0.01}],
     "maximum-v1": [{"rotate": True}, {"dim": 1}],

@@ -24,6 +24,7 @@ class OneQuery:
     """One query at x + δ_t·u, contrasted with earlier values; nothing to remember beyond the value told last."""
 
     offsets: ClassVar[tuple[float, ...]] = (1.0,)
+    told: ClassVar[int] = 1
     lags: ClassVar[tuple[int, ...]] = (0,)
     anchored: ClassVar[bool] = True
     unbiased: ClassVar[bool] = True

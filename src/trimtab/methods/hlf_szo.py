@@ -45,6 +45,7 @@ class Momentum:
         real("alpha", self.alpha, 0, 1, below=True)
 
     offsets = property(lambda self: self.base.offsets)
+    told = property(lambda self: self.base.told)
     lags = property(lambda self: self.base.lags)
     anchored = property(lambda self: self.base.anchored)
     located = property(lambda self: self.base.located)

@@ -81,8 +81,8 @@ class Method:
 
     @property
     def scale_free(self) -> bool:
-        """Whether a·f + b, a > 0, has the same path as f."""
-        return self.step.scale_free and (self.estimator.anchored or self.queries > 1)
+        """Whether a·f + b, a > 0, has the same path as f; beside limits, whose size matters, it has not."""
+        return self.step.scale_free and (self.estimator.anchored or self.queries > 1) and self.estimator.told == 1
 
 
 Constructor = TypeVar("Constructor", bound=Callable[..., Method])

@@ -40,6 +40,7 @@ class LeastSquares:
 
     m: int | None = None
     offsets: ClassVar[tuple[float, ...]] = (1.0,)
+    told: ClassVar[int] = 1
     lags: ClassVar[tuple[int, ...]] = (0,)
     anchored: ClassVar[bool] = True
     unbiased: ClassVar[bool] = False

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from trimtab.problems.adversary import Adversary
 from trimtab.problems.base import Path, Problem, World, make, register, registry
 from trimtab.problems.checking import CheckError, check_problem
+from trimtab.problems.constrained import Constrained
 from trimtab.problems.convex import Absolute, Corner, LogCosh, Maximum, Quadratic, Walk
 from trimtab.problems.function import from_function
 from trimtab.problems.landscapes import Peaks, Rosenbrock, Sines
@@ -60,6 +61,7 @@ __all__ = [
     "Absolute",
     "Adversary",
     "CheckError",
+    "Constrained",
     "Corner",
     "LogCosh",
     "Maximum",

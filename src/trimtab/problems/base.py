@@ -55,6 +55,13 @@ class World(ABC):
         """Costs `(trials, k)` with the noise of a measurement: how `measure` makes its values, unless overridden."""
         return costs + self.sigma * self.noise(round, draw)[:, None] if self.sigma else costs
 
+    def limits(self, round: int, x: Array) -> Array | None:
+        """g_t(x), measured beside the cost and to be ≤ 0: `(trials, k, m)`, or None where nothing is limited.
+
+        `optimum` and `optimiser` are then those within the limits, and regret is below 0 only beyond them.
+        """
+        return None
+
     @property
     def sigma(self) -> float:
         """The standard deviation of Gaussian measurement noise; with other noise, `disturbed` is overridden, or, where

@@ -153,6 +153,9 @@ def _shapes(probe: _Probe) -> Iterator[str]:
             if not np.array_equal(x, probe.points[:, :k]):
                 yield f"{name} changed the points it was given: work on a copy"
                 x[:] = probe.points[:, :k]
+        limits = world.limits(0, x)
+        if limits is not None and (np.ndim(limits) != 3 or np.shape(limits)[:2] != (trials, k)):
+            yield f"limits of points {x.shape} has the shape {np.shape(limits)}, not (trials, k, m), with {(trials, k)}"
     if np.shape(world.optimum(0)) != (trials,):
         yield f"optimum has the shape {np.shape(world.optimum(0))}, not (trials,) = {(trials,)}: NaN where not known"
     best = world.optimiser(0)
@@ -171,6 +174,7 @@ def _answers(world: World, round: int, x: Array) -> dict[str, Array]:
         "optimum": world.optimum(round),
         "optimiser": world.optimiser(round),
         "gradient": world.gradient(round, x),
+        "limits": world.limits(round, x),
     }
     return {name: np.array(answer) for name, answer in answers.items() if answer is not None}
 
@@ -234,8 +238,9 @@ def _optimum(probe: _Probe) -> Iterator[str]:
 
 def _optimum_of(probe: _Probe, world: World, t: int) -> Iterator[str]:
     best, at = world.optimum(t), world.optimiser(t)
-    costs = world.cost(t, probe.points if at is None else np.concatenate([probe.points, probe.near(at)], axis=1))
-    lowest = np.where(np.isfinite(costs), costs, np.inf).min(1)
+    points = probe.points if at is None else np.concatenate([probe.points, probe.near(at)], axis=1)
+    costs = world.cost(t, points)
+    lowest = np.where(np.isfinite(costs) & _allowed(world, t, points), costs, np.inf).min(1)
     slack = CLOSE * np.maximum(1.0, np.abs(best))
     for trial in np.flatnonzero(lowest < best - slack)[:1]:
         yield f"round {t}: the cost is {lowest[trial]:.6g} somewhere, below the optimum {best[trial]:.6g}"
@@ -244,11 +249,19 @@ def _optimum_of(probe: _Probe, world: World, t: int) -> Iterator[str]:
     known = np.asarray(~np.isnan(at).any(-1))
     if not np.all(probe.problem.domain.contains(at[known], CLOSE)):
         yield f"round {t}: the optimiser is outside the domain {probe.problem.domain}"
+    if not np.all(_allowed(world, t, np.where(known[:, None], at, probe.start)[:, None], CLOSE)[known]):
+        yield f"round {t}: the optimiser exceeds a limit: the best point is the best of those that keep them"
     there = world.cost(t, np.where(known[:, None], at, probe.start)[:, None])[:, 0]
     for trial in np.flatnonzero(known & np.isfinite(best) & ~(np.abs(there - best) <= slack))[:1]:
         yield f"round {t}: the cost at the optimiser is {there[trial]:.6g}, not the optimum {best[trial]:.6g}"
     for trial in np.flatnonzero(known & np.isnan(best) & (lowest < there - CLOSE * np.maximum(1.0, np.abs(there))))[:1]:
         yield f"round {t}: the cost is {lowest[trial]:.6g} somewhere, below {there[trial]:.6g} at the optimiser"
+
+
+def _allowed(world: World, t: int, x: Array, tolerance: float = 0.0) -> NDArray[np.bool_]:
+    """Which points keep all limits: `(trials, k)`."""
+    limits = world.limits(t, x)
+    return np.full(x.shape[:2], True) if limits is None else np.asarray((limits <= tolerance).all(-1))
 
 
 def _gradient(probe: _Probe) -> Iterator[str]:
@@ -322,6 +335,6 @@ def _play(probe: _Probe) -> Iterator[str]:
         if regret.shape != x.shape[:2]:
             yield f"round {t}: after play, regret has the shape {regret.shape}, not {x.shape[:2]}"
             return
-        if np.any(regret < -CLOSE * np.maximum(1.0, np.abs(world.cost(t, x)))):
+        if np.any(_allowed(world, t, x) & (regret < -CLOSE * np.maximum(1.0, np.abs(world.cost(t, x))))):
             yield f"round {t}: after play, the cost is below the optimum by {-np.nanmin(regret):.6g}"
             return
