@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
 from rich.table import Table
 
-from trimtab.cli.console import app, err, out, progress_bar
-from trimtab.lab import SUITES, Comparison, Verdict, compare, judge
-from trimtab.lab.drawing import draw_comparison, draw_verdict
-from trimtab.storage import cache_folder
+from trimtab.cli.console import INTERRUPTED, app, err, out, progress_bar
+
+if TYPE_CHECKING:
+    from trimtab.lab import Comparison, Verdict
 
 
 @app.command("compare", epilog="Example: trimtab compare lqr-v1 --methods residual,one-point,two-point --rounds 50")
@@ -60,6 +60,10 @@ def compare_methods(
     tuned in hindsight, cell by cell, and all is shown as ratios to tuned residual feedback. Takes about ten minutes
     on two cores (--jobs 2).
     """
+    from trimtab.lab import compare
+    from trimtab.lab.drawing import draw_comparison
+    from trimtab.storage import cache_folder
+
     names = [name.strip() for name in methods.split(",") if name.strip()]
     if (problem is None) == (suite is None):
         raise ValueError("give either a problem, for example lqr-v1, or --suite drift")
@@ -88,7 +92,7 @@ def compare_methods(
             report=report,
         )
     if not found.records:
-        raise typer.Exit(130)
+        _interrupted("no method is finished, and nothing was written", kept=not fresh)
     target.mkdir(parents=True, exist_ok=True)
     for old in (*target.glob("*.png"), *target.glob("*.svg"), *target.glob("records/*.*")):
         old.unlink()
@@ -105,8 +109,18 @@ def compare_methods(
             f"In {escape(str(target))}: {drawn} (and .svg), summary.json, records/", highlight=False, soft_wrap=True
         )
     if not found.complete:
-        err.print("interrupted: only the methods above are finished; the same command goes on with the rest")
-        raise typer.Exit(130)
+        left = ", ".join(name for name in names if name not in found.records)
+        _interrupted(f"{', '.join(found.records)} finished and in {target}; {left} not", kept=not fresh)
+
+
+def _interrupted(what: str, *, kept: bool) -> None:
+    """Say what was kept, and end."""
+    from trimtab.storage import cache_folder
+
+    rest = f"what is finished is kept in {cache_folder()}" if kept else "with --fresh nothing is kept"
+    text = f"interrupted: {what}; {rest}; the same command goes on with the rest"
+    err.print(escape(text), highlight=False, soft_wrap=True)
+    raise typer.Exit(INTERRUPTED)
 
 
 def _suite(
@@ -121,6 +135,9 @@ def _suite(
     kept: Path | None,
     as_json: bool,
 ) -> None:
+    from trimtab.lab import SUITES, judge
+    from trimtab.lab.drawing import draw_verdict
+
     target = folder or Path("out") / f"suite-{suite}"
     with progress_bar([f"suite {suite}"], show=not as_json or err.is_terminal) as bar:
         done: dict[int, float] = {}
@@ -151,8 +168,7 @@ def _suite(
         drawn = ", ".join(f.name for f in files if f.suffix == ".png")
         out.print(f"In {escape(str(target))}: {drawn} (and .svg), summary.json", highlight=False, soft_wrap=True)
     if not found.complete:
-        err.print("interrupted: some cells are missing; the same command goes on with the rest")
-        raise typer.Exit(130)
+        _interrupted(f"some cells are missing from what is in {target}", kept=kept is not None)
 
 
 def _ratios(found: Verdict) -> Table:

@@ -17,13 +17,10 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from trimtab.live.schema import Setting
 from trimtab.randomness import ROUNDING, Keyed
-
-Array = NDArray[np.float64]
-Setting = dict[str, float]
-"""The value of every knob, by name; whole numbers are ints."""
+from trimtab.types import Array
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,6 +126,10 @@ class Knobs:
             for knob, v, draw in zip(self.all, self.values(shares), draws, strict=True)
         ]
         return self._named(rounded)
+
+    def whole(self, values: Sequence[float]) -> list[float]:
+        """Stored values again as they were set: those of integer knobs as ints."""
+        return [v if knob.type == "float" else int(v) for knob, v in zip(self.all, values, strict=True)]
 
     def _named(self, values: list[float]) -> Setting:
         return {knob.name: value for knob, value in zip(self.all, values, strict=True)}
