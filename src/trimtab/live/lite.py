@@ -14,6 +14,7 @@ from urllib.parse import parse_qs, quote, unquote, urlsplit
 from trimtab.live.errors import Damaged, Moved, NoStore, StoreError, from_sqlite
 
 PATIENCE = 10.0  # seconds that SQLite itself waits for a lock
+MOMENT = 0.5  # seconds for which a process that was killed may still have its lock, in a child that it just forked
 CHECKPOINT = 60.0  # seconds after which the log is written back into the file, so that a plain copy is a recent one
 
 
@@ -118,7 +119,7 @@ class Lite:
 
         if self._lock_file is not None:
             return True
-        path = f"{self._path}.{name}.lock"
+        path, end = f"{self._path}.{name}.lock", time.monotonic() + MOMENT
         while True:
             try:
                 file = open(path, "a")  # noqa: SIM115
@@ -128,7 +129,10 @@ class Lite:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 file.close()
-                return False
+                if time.monotonic() > end:
+                    return False
+                time.sleep(0.02)
+                continue
             if _identity(Path(path)) == _key(os.fstat(file.fileno())):  # nobody removed it in between
                 self._lock_file = file
                 return True
@@ -163,7 +167,8 @@ class Lite:
         try:
             return self._connect("mode=ro")
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_CANTOPEN or Path(f"{self._path}-wal").exists():
+            forbidden = error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
+            if not forbidden or Path(f"{self._path}-wal").exists():
                 raise
             return self._connect("mode=ro&immutable=1")  # nobody writes: there is no log
 

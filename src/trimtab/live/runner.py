@@ -135,6 +135,7 @@ class Runner:
 
     def _round(self, held: bool, setting: Setting, approved: str | None) -> Report:
         study, round, began = self.study, self.study.round, time.monotonic()
+        self._ran = self._ran or approved is None
         value, note = self.measure(setting, self.hurry) if approved is None else (None, approved)
         measured = time.monotonic()
         if held:
@@ -196,7 +197,6 @@ class Runner:
     def measure(self, setting: Setting, hurry: threading.Event) -> Read:
         """Run the command: a value, or none and the reason."""
         knobs = {f"KNOB_{name.upper()}": repr(value) for name, value in setting.items()}
-        self._ran = True
         try:
             ended = self._command(self.config.words(setting), knobs, hurry)
         except OSError as error:
