@@ -1,5 +1,6 @@
 """Commands never outlive their run, and what they print does no harm. With real processes."""
 
+import itertools
 import json
 import os
 import resource
@@ -240,7 +241,7 @@ def test_exactly_one_number(out, value):
         ("latency=12.5 reads=3", "reads", 3.0),
         ("latency: 12.5ms, reads 3", "latency", 12.5),
         ("xlatency=1 latency=2", "latency", 2.0),
-        ("latency=1,234.5", "latency", 1.0),
+        ("latency=1,234.5", "latency", None),
         ('{"latency": 3}', "latency", 3.0),
         ('{"latency": 3}\nlatency 4', "latency", 4.0),
         ("latency", "latency", None),
@@ -251,10 +252,7 @@ def test_exactly_one_number(out, value):
     ],
 )
 def test_a_value_by_its_name(out, key, value):
-    if out == "latency=1,234.5":
-        assert read_value(out, key)[0] is None
-    else:
-        assert read_value(out, key)[0] == value
+    assert read_value(out, key)[0] == value
 
 
 def test_what_is_written_to_a_program_that_does_not_read(tmp_path):
@@ -272,7 +270,7 @@ def test_all_rounds_failing_slows_down_and_says_so(tmp_path):
     assert running.returncode == 4
     assert "no round brought a value: run the command by hand" in err
     times = [float(line) for line in (tmp_path / "times").read_text().split()]
-    gaps = [b - a for a, b in zip(times, times[1:], strict=False)]
+    gaps = [b - a for a, b in itertools.pairwise(times)]
     assert all(gap >= least for gap, least in zip(gaps, (0.0, 0.1, 0.2, 0.4, 0.8), strict=False))
 
 

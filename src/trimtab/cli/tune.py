@@ -83,6 +83,12 @@ def tune(
         raise typer.Exit(status)
 
 
+def _say_in_handler(text: str) -> None:
+    """What is safe in a signal handler, also when the terminal is gone."""
+    with contextlib.suppress(OSError):
+        os.write(2, f"{text}\n".encode())
+
+
 def _run(runner: Runner, rounds: int | None, shown: Display) -> int:
     """The exit status, after everything is said and the system is where it shall stay."""
     from trimtab.live.command import Interrupted
@@ -90,7 +96,7 @@ def _run(runner: Runner, rounds: int | None, shown: Display) -> int:
     from trimtab.live.service import notify
 
     study, began, status = runner.study, runner.study.round, 0
-    with stops_on_signals(runner, lambda text: os.write(2, f"{text}\n".encode())):  # safe in a signal handler
+    with stops_on_signals(runner, _say_in_handler):
         notify(READY=1, STATUS=f"tuning {study.name} from round {began}")
         try:
             for report in runner.rounds(rounds):

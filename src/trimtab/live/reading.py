@@ -79,5 +79,5 @@ def _under(key: str, text: str) -> float | None:
         except (ValueError, KeyError, TypeError, RecursionError):
             pass
         return None
-    match = re.search(rf"(?<![\w.]){re.escape(key)}\s*[:=]?\s*([^\s,;]+)", text)
-    return None if match is None else _number(match[1])
+    match = re.search(rf"(?<![\w.]){re.escape(key)}\s*[:=]?\s*([^\s;]+)", text)
+    return None if match is None else _number(match[1].rstrip(","))
