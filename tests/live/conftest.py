@@ -54,9 +54,13 @@ def server():
     data = folder / "data"
     call("initdb", "-D", data, "-U", "me", "-A", "trust", "--no-sync")
     options = f"-k {folder} -c listen_addresses='' -c max_connections=40"
-    call("pg_ctl", "-D", data, "-w", "-o", options, "-l", folder / "log", "start")
+
+    def control(*words):
+        call("pg_ctl", "-D", data, "-w", "-o", options, "-l", folder / "log", *words)
+
+    control("start")
     try:
-        yield f"postgresql://me@/postgres?host={folder}", lambda *words: call("pg_ctl", "-D", data, "-w", *words)
+        yield f"postgresql://me@/postgres?host={folder}", control
     finally:
         call("pg_ctl", "-D", data, "-m", "immediate", "stop")
         shutil.rmtree(folder)

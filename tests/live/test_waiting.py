@@ -1,5 +1,6 @@
 """A store that is away for a while: `tune` waits, says so, and tells the value it has measured."""
 
+import contextlib
 import json
 import signal
 import socket
@@ -130,7 +131,10 @@ class Proxy:
 
     def serve(self):
         while True:
-            near, _ = self.door.accept()
+            try:
+                near, _ = self.door.accept()
+            except OSError:
+                return  # the door is closed
             self.taken += 1
             far = socket.socket(socket.AF_UNIX)
             far.connect(self.to)
@@ -138,9 +142,10 @@ class Proxy:
                 threading.Thread(target=self.carry, args=(a, b, self.taken), daemon=True).start()
 
     def carry(self, a, b, number):
-        while data := a.recv(65536):
-            if not (self.hang and number == 1):
-                b.sendall(data)
+        with contextlib.suppress(OSError), a, b:
+            while data := a.recv(65536):
+                if not (self.hang and number == 1):
+                    b.sendall(data)
 
 
 def test_a_connection_that_hangs_half_open(server, tmp_path, monkeypatch, until):
@@ -161,6 +166,7 @@ def test_a_connection_that_hangs_half_open(server, tmp_path, monkeypatch, until)
         with pytest.raises(Taken, match="is held by"):
             Study.open(url, "half-open")
         assert [event.value for event in study.events()] == [None, 1.0, 2.0, 3.0]
+    proxy.door.close()
 
 
 def test_someone_else_took_the_study_meanwhile(url):

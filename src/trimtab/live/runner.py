@@ -9,7 +9,6 @@ import logging
 import math
 import signal
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
@@ -27,9 +26,25 @@ from trimtab.live.service import Heartbeat, notify
 from trimtab.live.study import Study
 from trimtab.live.text import clean
 
+TICK = 0.1  # seconds between two looks at what a signal may have set
 POLL = 0.2  # seconds between two looks for an approval, or at the clock
 FIRST_WAIT, LONGEST_WAIT = 0.1, 60.0  # seconds after the second failed round in a row; doubled with each, up to that
 T = TypeVar("T")
+
+
+class Flag:
+    """What a signal handler may set: unlike `threading.Event`, it takes no lock that may be taken already."""
+
+    def __init__(self) -> None:
+        self._set = False
+
+    def set(self) -> None:
+        """For good."""
+        self._set = True
+
+    def is_set(self) -> bool:
+        """Whether it was."""
+        return self._set
 
 
 class Report(NamedTuple):
@@ -60,7 +75,7 @@ class Runner:
 
     def __init__(self, config: Config, study: Study) -> None:
         self.config, self.study = config, study
-        self.stop, self.hurry, self.abandon = threading.Event(), threading.Event(), threading.Event()
+        self.stop, self.hurry, self.abandon = Flag(), Flag(), Flag()
         self.told = self.failed = 0
         self._ran = False
         self._beat = Heartbeat()
@@ -112,13 +127,12 @@ class Runner:
             return self.config.pause
         return max(self.config.pause, min(FIRST_WAIT * 2.0 ** min(failures - 2, 60), LONGEST_WAIT))
 
-    def _wait(self, seconds: float, ends: threading.Event | None = None) -> bool:
+    def _wait(self, seconds: float, ends: Flag | None = None) -> bool:
         """True if told to stop meanwhile."""
         ends, end = ends or self.stop, time.monotonic() + seconds
-        while (left := end - time.monotonic()) > 0:
+        while (left := end - time.monotonic()) > 0 and not ends.is_set():
             self._beat()
-            if ends.wait(min(left, 1.0)):
-                return True
+            time.sleep(min(left, TICK))
         return ends.is_set()
 
     def _plan(self) -> tuple[bool, Setting]:
@@ -194,7 +208,7 @@ class Runner:
             if self._wait(POLL):
                 return "stopped"
 
-    def measure(self, setting: Setting, hurry: threading.Event) -> Read:
+    def measure(self, setting: Setting, hurry: Flag) -> Read:
         """Run the command: a value, or none and the reason."""
         knobs = {f"KNOB_{name.upper()}": repr(value) for name, value in setting.items()}
         try:
@@ -208,9 +222,7 @@ class Runner:
             return None, f"exit status {ended.status}: {clean(last[0], 200)}"
         return read_value(ended.out, self.config.value)
 
-    def _command(
-        self, words: list[str], more: dict[str, str], hurry: threading.Event, given: str = ""
-    ) -> command.Ended:
+    def _command(self, words: list[str], more: dict[str, str], hurry: Flag, given: str = "") -> command.Ended:
         study, seq = self.study, self.study.seq + 1
         about = {"TRIMTAB_ROUND": str(study.round), "TRIMTAB_STUDY": study.name, "TRIMTAB_SEQ": str(seq)}
 
