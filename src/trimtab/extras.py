@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from importlib import metadata
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 
 def pip_install(*extras: str) -> str:
@@ -18,6 +15,10 @@ def pip_install(*extras: str) -> str:
 
 
 def _origin() -> str:
+    import json  # these take a while, and are needed only when something is missing
+    from importlib import metadata
+    from urllib.parse import unquote, urlsplit
+
     try:
         url = json.loads(metadata.distribution("trimtab").read_text("direct_url.json") or "{}").get("url", "")
     except (metadata.PackageNotFoundError, ValueError, AttributeError):

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
-from trimtab.cli.console import DAMAGED, app, cell, out, say
+from trimtab.cli.console import DAMAGED, app, say
 from trimtab.cli.options import StoreOption, short
 from trimtab.files import writable
 from trimtab.live.errors import Damaged, StoreError
 from trimtab.live.store import Store
 from trimtab.live.summary import summary
+from trimtab.live.text import clean
 
 
 @app.command("list", epilog="Example: trimtab list --json")
@@ -31,18 +31,20 @@ def list_studies(
         listed = [{"name": n, "error": str(s)} if isinstance(s, Damaged) else summary(s) for n, s in found.items()]
         print(json.dumps(listed, indent=1))
         return
-    table = Table("study", "rounds", "last", "value", "mean", "trend", "centre", "skipped", "goal", "waits for")
+    rows = [["study", "rounds", "last", "value", "mean", "trend", "skipped", "goal", "centre", "waits for"]]
     for name, study in found.items():
         if isinstance(study, Damaged):
-            table.add_row(cell(name), "damaged", *[""] * 7, cell("trimtab check"))
+            rows.append([clean(name), "damaged", *["-"] * 7, "trimtab check"])
             continue
         about = summary(study)
         numbers = (short(about[key]) for key in ("value", "mean", "trend"))
         waits = about["waits"]
         what = "" if waits is None else f"approve round {waits['round']}: {_settings(waits['setting'])}"
-        words = (_settings(about["centre"]), str(about["skipped"]), about["goal"], cell(what))
-        table.add_row(name, str(about["rounds"]), _age(about["age"]), *numbers, *words)
-    out.print(table)
+        words = (str(about["skipped"]), about["goal"], _settings(about["centre"]), what)
+        rows.append([name, str(about["rounds"]), _age(about["age"]), *numbers, *words])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:  # a thousand of them: no table that measures each cell again
+        print("  ".join(word.ljust(width) for word, width in zip(row, widths, strict=True)).rstrip())
 
 
 @app.command("backup", epilog="Example: trimtab backup copies/monday.db")
