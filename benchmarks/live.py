@@ -3,8 +3,8 @@
 Both write to a file in the same folder, interleaved in one process, and both wait for the disk: trimtab with WAL and
 synchronous=FULL, Optuna as it comes. Each figure is the median of many short repetitions. The long study is filled
 without waiting for the disk; its cost is then measured against that of a new study, side by side, as it is used. With
---long, also that of one with 10⁶ events, all of them kept, which are copies of its first ones. Run it with `make bench`,
-or
+--long, also that of one with 10⁶ events, all of them kept, which are copies of its first ones. Run it with `make
+bench`, or
 
     python benchmarks/live.py [--quick | --long] [--json FILE] [--folder FOLDER]
 """
