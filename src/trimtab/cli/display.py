@@ -34,7 +34,6 @@ class Display:
     def __init__(self, study: Study, runner: Runner, logs: str | None, live: Live | None) -> None:
         self._study, self._runner, self._logs, self._live = study, runner, logs, live
         self._seen: deque[float] = deque(maxlen=60)
-        self._gone = False
 
     def show(self, report: Report) -> None:
         """One round."""
@@ -71,15 +70,12 @@ class Display:
 
     @contextlib.contextmanager
     def _read_by_somebody(self) -> Iterator[None]:
-        if self._gone:
-            return
         try:
             yield
         except OSError:
-            self._gone = True
             self._live = None
             self._runner.stop.set()
-            nowhere = os.open(os.devnull, os.O_WRONLY)
+            nowhere = os.open(os.devnull, os.O_WRONLY)  # for all that comes
             os.dup2(nowhere, sys.stdout.fileno())
             os.dup2(nowhere, sys.stderr.fileno())
 
