@@ -40,7 +40,7 @@ def test_any_mutation_is_refused(exported, tmp_path):
     for _ in range(300):
         place = chance.randrange(len(exported))
         text = exported[:place] + chance.choice('0123456789,.:[]{}"aex-') + exported[place + 1 :]
-        if text == exported:
+        if _same(text, exported):  # a digit more than a float has changes nothing
             continue
         with pytest.raises(ValueError, match="not an exported study, or is damaged"):
             Study.adopt(tmp_path / "u.db", text)
@@ -48,6 +48,13 @@ def test_any_mutation_is_refused(exported, tmp_path):
     assert refused > 250
     assert not (tmp_path / "u.db").exists()
     Study.adopt(tmp_path / "u.db", exported)
+
+
+def _same(text, other):
+    try:
+        return json.loads(text) == json.loads(other)
+    except ValueError:
+        return False
 
 
 def _event(n, **fields):

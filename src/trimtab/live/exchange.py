@@ -5,13 +5,17 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import os
+import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from trimtab.live.beginning import check_name
 from trimtab.live.checksums import canonical, checksum
 from trimtab.live.history import Position, follow
 from trimtab.live.knobs import Knobs
 from trimtab.live.schema import KINDS, ROUTINE, Event, Saved, Snapshot
+from trimtab.live.store import Store
 from trimtab.live.text import clean
 
 FORMAT = "trimtab.study"
@@ -51,6 +55,24 @@ def read(text: str) -> Exported:
     except (ValueError, KeyError, TypeError, IndexError, AttributeError, OSError, RecursionError) as error:
         why = clean(str(error) or type(error).__name__, 200)
         raise ValueError(f"this is not an exported study, or is damaged ({why}): export it again") from None
+
+
+def adopt(where: str | os.PathLike[str], text: str, name: str | None = None) -> str:
+    """Put what `write` wrote into another store; gives the study's name there."""
+    found = read(text)
+    name = name or found.name
+    check_name(name)
+    last, now = found.events[-1], found.position
+    seq = last.seq + 1
+    came = Event(seq, now.state.round, "import", None, None, last.centre, time.time(), None)
+    with Store(where) as store:
+        if store.find(name) is not None:
+            raise ValueError(f"there is a study {name!r} in {store.where} already: import it --as another name")
+        status = now.status(found.knobs, seq, max((e.time for e in found.events if e.kind in ROUTINE), default=None))
+        snapshots = [*found.snapshots, now.snapshot(seq)]
+        setup = {"knobs": found.knobs.to_list()}
+        store.add(name, setup, status, [*found.events, came], snapshots, found.created)
+    return name
 
 
 def _read(document: dict[str, Any]) -> Exported:

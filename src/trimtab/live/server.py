@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from trimtab.extras import pip_install
-from trimtab.live.errors import NoStore, StoreError, Unavailable, from_server
+from trimtab.live.errors import NoStore, Unavailable, from_server
 
 try:
     import psycopg
@@ -17,6 +18,7 @@ except ImportError as error:
     raise ImportError(f"PostgreSQL needs psycopg: {pip_install('postgres')}") from error
 
 PATIENCE = 30.0  # seconds for an answer; then the connection is given up
+MOMENT = 5.0  # seconds for an old session to end
 OURS = 7461  # the first number of our advisory locks
 OPTIONS: dict[str, Any] = {
     "connect_timeout": 10,
@@ -116,12 +118,12 @@ class Server:
         before = self._session
         self.close()
         self._connect()
-        if before is not None:
-            with suppress(StoreError):
-                self.execute(
-                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = ? AND backend_start = ?",
-                    *before,
-                )
+        end = time.monotonic() + MOMENT
+        while before is not None and time.monotonic() < end:
+            ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = ? AND backend_start = ?"
+            if not self.execute(ended, *before):
+                break
+            time.sleep(0.05)
 
     def close(self) -> None:
         """Let go of the server and of all locks."""

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import math
 import operator
 import os
-import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,14 +14,14 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from trimtab.core import Setup, State
-from trimtab.live import engine, exchange
+from trimtab.live import approval, beginning, engine, exchange
 from trimtab.live.diagnostics import Diagnostics, Finding
 from trimtab.live.errors import Damaged, NoStore, StoreError
 from trimtab.live.history import Position, follow
 from trimtab.live.knobs import Knob, Knobs, rounding
 from trimtab.live.schema import ROUTINE, Event, Saved, Setting
-from trimtab.live.store import EVERY, Store, person
-from trimtab.live.summary import Decision, Proposal, summary, waiting
+from trimtab.live.store import EVERY, Store
+from trimtab.live.summary import summary
 from trimtab.live.text import clean
 from trimtab.methods import Method
 
@@ -104,7 +102,7 @@ class Study:
         1
         >>> folder.cleanup()
         """
-        check_name(name)
+        beginning.check_name(name)
         if isinstance(keep, bool) or not isinstance(keep, int) or keep < 1000:
             raise ValueError(f"keep={keep!r} is too few: give a whole number of rounds, at least 1000")
         wanted = None if knobs is None else Knobs.of(knobs)
@@ -115,9 +113,9 @@ class Study:
                 found = store.load(name)
             if found is None:
                 assert wanted is not None
-                found = _create(store, name, wanted, method, maximise, seed)
+                found = beginning.create(store, name, wanted, method, maximise, seed)
             study = cls(store, found, keep=keep, callbacks=callbacks)
-            study._compare(wanted, method, maximise, seed)
+            beginning.compare(name, study.knobs, study.setup, wanted, method, maximise, seed)
             if method is not None and study.setup.method != method:
                 study._take_over(method)
             return study
@@ -271,34 +269,20 @@ class Study:
     def propose(self, setting: Setting) -> None:
         """Say what would be set next, for a person to decide on; once is enough."""
         with self._lock:
-            text = json.dumps(Proposal(self.seq, self.round, setting))
-            if self._store.load(self.name).proposal != text:
-                self._store.propose(self._saved, text)
+            approval.propose(self._store, self._saved, self._proposal(setting))
 
-    def decision(self, setting: Setting) -> Decision | None:
+    def decision(self, setting: Setting) -> approval.Decision | None:
         """A person's word on this very setting, at this very point of the study, if there is one."""
         with self._lock:
-            saved = self._store.load(self.name)
-        if saved.decision is None or saved.proposal != json.dumps(Proposal(self.seq, self.round, setting)):
-            return None
-        decision = Decision(*json.loads(saved.decision))
-        return decision if decision.seq == self.seq else None
+            return approval.decision(self._store.load(self.name), self._proposal(setting))
 
-    def decide(self, *, approve: bool, round: int | None = None) -> Proposal:
+    def decide(self, *, approve: bool, round: int | None = None) -> approval.Proposal:
         """A person's word on what is proposed (for `round`, if given); whoever runs the study waits for it."""
         with self._lock:
-            saved = self._store.load(self.name)
-            proposal = waiting(saved)
-            if proposal is None:
-                raise ValueError(self._decided(saved))
-            if round is not None and round != proposal.round:
-                raise ValueError(
-                    f"study {self.name!r} now proposes round {proposal.round}, not {round}: look at it first"
-                )
-            decision = Decision(proposal.seq, approve, person(), time.time())
-            if not self._store.decide(saved, json.dumps(decision)):
-                raise ValueError(self._decided(self._store.load(self.name)))
-            return proposal
+            return approval.decide(self._store, self.name, approve, round)
+
+    def _proposal(self, setting: Setting) -> approval.Proposal:
+        return approval.Proposal(self.seq, self.round, setting)
 
     def findings(self) -> dict[str, Finding]:
         """The diagnostics, with advice where it is wanted."""
@@ -333,22 +317,7 @@ class Study:
     @staticmethod
     def adopt(where: str | os.PathLike[str], text: str, name: str | None = None) -> str:
         """Put what `export` wrote into another store; gives the study's name there."""
-        found = exchange.read(text)
-        name = name or found.name
-        check_name(name)
-        last = found.events[-1]
-        seq, now = last.seq + 1, found.position
-        came = Event(seq, now.state.round, "import", None, None, last.centre, time.time(), None)
-        with Store(where) as store:
-            if store.find(name) is not None:
-                raise ValueError(f"there is a study {name!r} in {store.where} already: import it --as another name")
-            status = now.status(
-                found.knobs, seq, max((e.time for e in found.events if e.kind in ROUTINE), default=None)
-            )
-            snapshots = [*found.snapshots, now.snapshot(seq)]
-            setup = {"knobs": found.knobs.to_list()}
-            store.add(name, setup, status, [*found.events, came], snapshots, found.created)
-        return name
+        return exchange.adopt(where, text, name)
 
     def _check_open(self, trial: Trial | int) -> None:
         given: Any = getattr(trial, "id", trial)
@@ -368,18 +337,6 @@ class Study:
         if len(events) != seq - snapshot.seq:
             raise LookupError(f"the events {snapshot.seq} to {seq} are not kept")
         return snapshot.seq, follow(self.knobs, snapshot, events, f"study {self.name!r}")
-
-    def _decided(self, saved: Saved) -> str:
-        if saved.decision is not None:
-            decision = Decision(*json.loads(saved.decision))
-            if decision.seq == saved.seq:
-                word = "approved" if decision.approved else "rejected"
-                when = time.strftime("%F %T", time.localtime(decision.time))
-                return f"study {self.name!r}: this was {word} already, by {decision.by}, {when}: the first word counts"
-        return (
-            f"study {self.name!r} proposes nothing now: it does while trimtab tune runs it,"
-            " with approval = true under [guard]"
-        )
 
     def _record(
         self,
@@ -416,40 +373,3 @@ class Study:
         """The same method with another cap on its moves."""
         after = self._position._replace(setup=engine.retune(self.setup, method))
         self._record("setup", after, self.round, note=f"max_move={method.max_move}")
-
-    def _compare(self, knobs: Knobs | None, method: Method | None, maximise: bool | None, seed: int | None) -> None:
-        """Refuse to go on with a study that is not the one described."""
-        setup, differs = self.setup, ""
-        if knobs is not None and _ranges(knobs) != _ranges(self.knobs):
-            differs = "its knobs"
-        elif maximise is not None and maximise != setup.maximise:
-            differs = "its goal"
-        elif seed is not None and seed != setup.seed:
-            differs = f"its seed ({setup.seed})"
-        elif method is not None and replace(method, max_move=None) != replace(setup.method, max_move=None):
-            differs = f"its method ({setup.method})"
-        if differs:
-            raise ValueError(
-                f"study {self.name!r} exists with another setup: {differs} cannot change on the way; put it back, or"
-                " give the study a new name, with start where the system is now (trimtab show tells)"
-            )
-
-
-def check_name(name: str) -> None:
-    """It becomes part of the name of a file."""
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", name):
-        raise ValueError(f"name={name!r} is no name for a study: use letters, digits, - and _, at most 64")
-
-
-def _create(
-    store: Store, name: str, knobs: Knobs, method: Method | None, maximise: bool | None, seed: int | None
-) -> Saved:
-    setup, state = engine.begin(knobs.start, method, maximise=bool(maximise), seed=seed)
-    begin = Position(setup, state, Diagnostics())
-    start = Event(0, 0, "start", None, None, knobs.values(engine.centre(state)), time.time(), None)
-    return store.add(name, {"knobs": knobs.to_list()}, begin.status(knobs, 0, None), [start], [begin.snapshot(0)])
-
-
-def _ranges(knobs: Knobs) -> list[Knob]:
-    """Where a study started, and units, do not matter later."""
-    return [replace(knob, start=knob.low, unit="") for knob in knobs.all]

@@ -2,36 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import time
-from typing import Any, NamedTuple
+from typing import Any
 
-from trimtab.live.schema import Saved, Setting
-
-
-class Proposal(NamedTuple):
-    """A setting that waits for a person's word."""
-
-    seq: int
-    round: int
-    setting: Setting
-
-
-class Decision(NamedTuple):
-    """A person's word on the proposal of the same `seq`."""
-
-    seq: int
-    approved: bool
-    by: str
-    time: float
-
-
-def waiting(saved: Saved) -> Proposal | None:
-    """What waits for a decision now, if anything does."""
-    if saved.proposal is None or saved.decision is not None:
-        return None
-    proposal = Proposal(*json.loads(saved.proposal))
-    return proposal if proposal.seq == saved.seq else None
+from trimtab.live.approval import waiting
+from trimtab.live.schema import Saved
 
 
 def summary(saved: Saved) -> dict[str, Any]:
