@@ -6,102 +6,77 @@
 >>> tuner.tell(trial, 3.4)
 """
 
-import importlib
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from trimtab.core import ask, init, tell
-from trimtab.directions import Gaussian, Orthogonal, Paired, Rademacher, Sphere
-from trimtab.domains import Ball, Box, Domain, Everywhere, Halfspace, Intersection, Polytope, Product, Simplex
-from trimtab.estimators import Covariance, HighPass, ModifiedTwoPoint, OnePoint, Plane, Residual, Still, TwoPoint
-from trimtab.knobs import Knob, Knobs
-from trimtab.methods import (
-    Method,
-    auto,
-    exported,
-    high_pass,
-    methods,
-    modified_two_point,
-    one_point,
-    residual,
-    still,
-    two_point,
-)
-from trimtab.registry import parts
-from trimtab.setup import Setup
-from trimtab.state import Look, State, Trial
-from trimtab.steps import Adaptive, Constant, Normalised, Power, Schedule
-from trimtab.tuner import Tuner
-
 if TYPE_CHECKING:
-    from trimtab import checks, lab, live, problems, theory
+    from trimtab import checks as checks
+    from trimtab import lab as lab
+    from trimtab import live as live
+    from trimtab import problems as problems
+    from trimtab import theory as theory
+    from trimtab.core import ask as ask
+    from trimtab.core import init as init
+    from trimtab.core import tell as tell
+    from trimtab.directions import *  # noqa: F403
+    from trimtab.domains import *  # noqa: F403
+    from trimtab.estimators import *  # noqa: F403
+    from trimtab.knobs import Knob as Knob
+    from trimtab.knobs import Knobs as Knobs
+    from trimtab.recipes import *  # noqa: F403
+    from trimtab.setup import Setup as Setup
+    from trimtab.state import Look as Look
+    from trimtab.state import State as State
+    from trimtab.state import Trial as Trial
+    from trimtab.steps import *  # noqa: F403
+    from trimtab.tuner import Tuner as Tuner
 
 __version__ = "0.1.0"
 
-LATER = ("checks", "lab", "live", "problems", "theory")  # imported when they are first used
+MODULES = ("checks", "lab", "live", "problems", "theory")
+EXPORTS = {
+    "trimtab.core": ("ask", "init", "tell"),
+    "trimtab.directions": ("Gaussian", "Orthogonal", "Paired", "Rademacher", "Sphere"),
+    "trimtab.domains": (
+        *("Ball", "Box", "Domain", "Everywhere", "Halfspace", "Intersection", "Polytope", "Product", "Simplex"),
+    ),
+    "trimtab.estimators": (
+        *("Covariance", "HighPass", "ModifiedTwoPoint", "OnePoint", "Plane", "Residual", "Still", "TwoPoint"),
+    ),
+    "trimtab.knobs": ("Knob", "Knobs"),
+    "trimtab.recipes": (
+        *("Method", "auto", "high_pass", "methods", "modified_two_point", "one_point", "residual", "still"),
+        "two_point",
+    ),
+    "trimtab.setup": ("Setup",),
+    "trimtab.state": ("Look", "State", "Trial"),
+    "trimtab.steps": ("Adaptive", "Constant", "Normalised", "Power", "Schedule"),
+    "trimtab.tuner": ("Tuner",),
+}
+"""Imported when they are first used, so that the program can answer before NumPy is there."""
+_homes = {name: module for module, names in EXPORTS.items() for name in names}
+
+__all__ = [*MODULES, *_homes]
 
 
 def __getattr__(name: str) -> Any:
-    if name in LATER:
-        return importlib.import_module(f"trimtab.{name}")
-    if found := parts.get(name) or exported(name):
-        return found
-    raise AttributeError(f"module 'trimtab' has no attribute {name!r}")
+    if name in MODULES:
+        return import_module(f"trimtab.{name}")
+    if name in _homes:
+        found = getattr(import_module(_homes[name]), name)
+    elif name.startswith("_") or not (found := _registered(name)):
+        raise AttributeError(f"module 'trimtab' has no attribute {name!r}")
+    globals()[name] = found
+    return found
+
+
+def _registered(name: str) -> Any:
+    """A part or a method that made itself known, in a file of its own."""
+    methods = import_module("trimtab.recipes")
+    return import_module("trimtab.registry").parts.get(name) or methods.exported(name)
 
 
 def __dir__() -> list[str]:
+    methods = import_module("trimtab.recipes").methods
+    parts = import_module("trimtab.registry").parts
     return sorted({*__all__, *parts, *(name.replace("-", "_") for name in methods)})
-
-
-__all__ = [
-    "Adaptive",
-    "Ball",
-    "Box",
-    "Constant",
-    "Covariance",
-    "Domain",
-    "Everywhere",
-    "Gaussian",
-    "Halfspace",
-    "HighPass",
-    "Intersection",
-    "Knob",
-    "Knobs",
-    "Look",
-    "Method",
-    "ModifiedTwoPoint",
-    "Normalised",
-    "OnePoint",
-    "Orthogonal",
-    "Paired",
-    "Plane",
-    "Polytope",
-    "Power",
-    "Product",
-    "Rademacher",
-    "Residual",
-    "Schedule",
-    "Setup",
-    "Simplex",
-    "Sphere",
-    "State",
-    "Still",
-    "Trial",
-    "Tuner",
-    "TwoPoint",
-    "ask",
-    "auto",
-    "checks",
-    "high_pass",
-    "init",
-    "lab",
-    "live",
-    "methods",
-    "modified_two_point",
-    "one_point",
-    "problems",
-    "residual",
-    "still",
-    "tell",
-    "theory",
-    "two_point",
-]

@@ -20,9 +20,9 @@ import numpy as np
 
 from trimtab.directions import Rademacher, Sphere
 from trimtab.domains import Box, Domain, Everywhere
-from trimtab.methods import Method
 from trimtab.parts import Estimate, Estimation, Frame
 from trimtab.problems.checking import CheckError, check_problem
+from trimtab.recipes import Method
 from trimtab.setup import Setup
 from trimtab.state import Look, State
 from trimtab.tuner import Tuner
@@ -55,7 +55,7 @@ SIGMAS = 6.0  # of the statistical checks: 2e-9 per comparison
 def check_method(method: Method, *, dim: int = 3, domain: Domain | None = None) -> None:
     """All promises of the contract that a method has to keep.
 
-    >>> from trimtab.methods import residual
+    >>> from trimtab.recipes import residual
     >>> check_method(residual(radius=0.1, step=0.01))
     """
 

@@ -47,18 +47,20 @@ def cache_folder() -> Path:
 
 
 def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
-    """Afterwards the file is either the old one or the new one, whatever happens meanwhile; it keeps its mode."""
-    path = Path(os.path.realpath(path))  # a link stays a link
+    """Afterwards the file is either the old one or the new one, whatever happens meanwhile; its mode stays.
+
+    A link stays a link. What is no file (a device, a pipe, a folder) is refused.
+    """
+    path = Path(os.path.realpath(path))
     if not path.parent.is_dir():
         raise FileNotFoundError(f"{path.parent} is not a folder: make it first, or save elsewhere")
-    mode = path.stat().st_mode if path.exists() else None
-    if mode is not None and not stat.S_ISREG(mode):
-        raise ValueError(f"{path} is not an ordinary file: choose another name")
+    mode = writable(path)
     temporary = path.with_name(f".{path.name}.{os.urandom(6).hex()}.tmp")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     try:
-        with open(temporary, "xb") as file:
-            if mode is not None and os.name == "posix":
-                os.fchmod(file.fileno(), stat.S_IMODE(mode))
+        with os.fdopen(os.open(temporary, flags, 0o666 if mode is None else 0o600), "wb") as file:
+            if mode is not None:
+                os.fchmod(file.fileno(), mode)
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
@@ -72,6 +74,24 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
             os.fsync(folder)
         finally:
             os.close(folder)
+
+
+def writable(path: Path) -> int | None:
+    """The mode of the file that is there; None if there is nothing; an error if it is no file."""
+    try:
+        found = os.stat(path).st_mode
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISREG(found):
+        raise ValueError(f"{path} is no file but a device, a pipe or a folder: give the name of a file")
+    return stat.S_IMODE(found)
+
+
+def read_file(path: Path) -> bytes:
+    """The bytes of a file; what is no file, and may have no end, is refused."""
+    if writable(path) is None:
+        raise FileNotFoundError(f"there is no file {path}")
+    return path.read_bytes()
 
 
 def pack_archive(document: dict[str, Any], arrays: dict[str, Any], *, compressed: bool = False) -> bytes:

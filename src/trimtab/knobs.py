@@ -300,6 +300,10 @@ class Knobs:
         shares = zip(self.all, self._shares(coordinates), strict=True)
         return [k.at(part) if k.choices is not None or not k.size else k.value(part[0]) for k, part in shares]
 
+    def whole(self, values: Sequence[float]) -> list[Any]:
+        """Stored values again as they were set: those of integer knobs as ints."""
+        return [int(v) if knob.type == "integer" else v for knob, v in zip(self.all, values, strict=True)]
+
     def setting(self, coordinates: Sequence[float] | Array) -> Setting:
         """The nearest setting that the system can take; of choices, the likeliest."""
         return {k.name: k.at(part) for k, part in zip(self.all, self._shares(coordinates), strict=True)}

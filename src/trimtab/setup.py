@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from trimtab.arithmetic import Lanes, Single
 from trimtab.directions import Gaussian, Rademacher, Stream
 from trimtab.domains import Box, Domain, Everywhere
-from trimtab.methods import Method
 from trimtab.parts import Directions, Frame
+from trimtab.recipes import Method
 from trimtab.types import Array, Integers, Value
 from trimtab.validation import whole
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from trimtab.core import init
 from trimtab.files import canonical, digest, pack_archive, parse, read_archive, write_atomically
-from trimtab.methods import Method
+from trimtab.recipes import Method
 from trimtab.registry import parts
 from trimtab.setup import Setup
 from trimtab.state import State, frozen

@@ -18,7 +18,7 @@ from trimtab import core
 from trimtab.domains import Domain, Everywhere
 from trimtab.knobs import SHARE as SHARE
 from trimtab.knobs import Knob, Knobs, Setting, rounding
-from trimtab.methods import Method, auto
+from trimtab.recipes import Method, auto
 from trimtab.setup import ProbesTooWide, Setup
 from trimtab.state import State, Trial, frozen
 from trimtab.types import Array, Integers, Value
@@ -29,7 +29,7 @@ class Tuner:
     """Keeps a drifting system at its best operating point, from one measurement per round.
 
     x0: where the system is now; `(d,)`, or `(lanes, d)` for many systems at once.
-    method: one of `trimtab.methods`; by default `auto`, which needs no step size.
+    method: one of `trimtab.recipes`; by default `auto`, which needs no step size.
     bounds: (low, high) per coordinate; coordinates are scaled to the range, so the method's radius is a share of it.
     Where low == high, the coordinate is fixed: it never moves, and is never probed.
     domain: any other set that queries have to stay in (its coordinates are not scaled).
@@ -220,7 +220,7 @@ class Tuner:
         The next value only anchors, as the first one does: the centre stays, and so does what was learnt of slope and
         pace. Trials that are open stay open; skip those that were measured before the change.
 
-        >>> from trimtab.methods import residual
+        >>> from trimtab.recipes import residual
         >>> tuner = Tuner([0.2], residual(radius=0.05, step=0.1), bounds=[(0, 1)], seed=0)
         >>> tuner.tell(tuner.ask(), 1.0)
         >>> tuner.forget()

@@ -3,9 +3,13 @@
 import csv
 import json
 import os
+import re
+import shutil
 import signal
+import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -40,27 +44,35 @@ def example(tmp_path):
 def test_a_day_with_a_study(tmp_path):
     shell(tmp_path, "trimtab init")
     lines = shell(tmp_path, "trimtab tune study.toml --rounds 80").splitlines()
-    assert len(lines) == 80
+    assert len(lines) == 81
+    assert lines.pop().split()[3] == "leave"
     values = [float(line.split()[4]) for line in lines]
     assert sum(values[-20:]) / 20 < 0.6 * values[0]  # visibly better
 
     table = shell(tmp_path, "trimtab show demo; trimtab list")
     for word in ("demo: 80 rounds, minimise", "valve", "rpm", "contraction", "Last events", "tell", "trend"):
         assert word in table
-    found = json.loads(shell(tmp_path, "trimtab show --json --last 5"))
+    found = json.loads(shell(tmp_path, "trimtab show --json --last 6"))
     assert found["rounds"] == 80
     assert set(found["centre"]) == {"valve", "pump"}
     assert set(found["diagnostics"]) == {"contrast", "drift", "contraction", "signal", "capped", "edge"}
-    assert [event["round"] for event in found["events"]] == [75, 76, 77, 78, 79]
+    assert [event["round"] for event in found["events"]] == [75, 76, 77, 78, 79, 80]
+    assert found["events"][-1]["kind"] == "leave"
+    assert found["events"][-1]["query"] == found["centre"]
     rows = list(csv.DictReader(shell(tmp_path, "trimtab show demo --csv").splitlines()))
-    assert len(rows) == 81
-    assert float(rows[-1]["value"]) == found["value"]
+    assert len(rows) == 82
+    assert float(rows[-2]["value"]) == found["value"]
     assert shell(tmp_path, "trimtab show demo --plot demo.png") == "drawn: demo.png\n"
     assert (tmp_path / "demo.png").read_bytes().startswith(b"\x89PNG")
     (listed,) = json.loads(shell(tmp_path, "trimtab list --json"))
     assert listed["name"] == "demo"
     assert listed["value"] == found["value"]
     assert listed["holder"] is None
+    assert 0 <= listed["age"] < 600
+    shell(tmp_path, "trimtab show demo --html demo.html")
+    page = (tmp_path / "demo.html").read_text()
+    assert "Plotly.newPlot" in page
+    assert not re.findall(r"<(?:script|link)[^>]+(?:src|href)=", page)  # it needs no network
 
 
 def test_a_study_moves_and_goes_back(tmp_path):
@@ -111,12 +123,15 @@ def test_dry_run(tmp_path):
     lines = shell(tmp_path, "trimtab tune study.toml --dry-run --rounds 3").splitlines()
     assert [line.split(":")[0] for line in lines] == ["round 0", "round 1", "round 2"]
     assert not (tmp_path / "trimtab.db").exists()
+    assert all("KNOB_VALVE=" in line and " KNOB_PUMP=" in line for line in lines)  # though they go by the environment
+    value = shell(tmp_path, lines[0].partition(": ")[2])  # and the line can be run as it is
+    assert float(value) > 0
 
 
 @pytest.mark.usefixtures("example")
 def test_a_guard_rail_ends_with_status_3(tmp_path):
-    line = "sed -i 's/stop_above = 100/stop_above = 1/' study.toml; trimtab tune study.toml"
-    assert "above guard.stop_above=1: the run has ended" in shell(tmp_path, line, 3)
+    line = "sed -i 's/stop_above = 100/stop_above = 1/' study.toml; trimtab tune study.toml 2>&1; test $? = 3"
+    assert "above guard.stop_above=1: the run has ended" in shell(tmp_path, line)
 
 
 @pytest.mark.usefixtures("example")
@@ -142,6 +157,132 @@ def test_bad_input_is_one_clear_line(tmp_path, line, reason):
     assert reason in shell(tmp_path, line, 2)
 
 
-@pytest.mark.parametrize("name", ["init", "tune", "approve", "show", "list", "export", "import", "undo", "reset-to"])
+@pytest.mark.parametrize(
+    "name", ["backup", "check", "init", "tune", "approve", "show", "list", "export", "import", "undo", "reset-to"]
+)
 def test_every_command_has_an_example(name):
     assert f"Example: trimtab {name}" in CliRunner().invoke(app, [name, "--help"]).stdout
+
+
+def test_a_unit_for_systemd(tmp_path):
+    told = shell(tmp_path, "trimtab init --systemd && trimtab init --systemd; true")
+    assert told.count("written: ") == 3
+    unit = tmp_path / "trimtab-demo.service"
+    assert f"ExecStart={PROGRAM} tune {tmp_path}/study.toml --log json" in unit.read_text()
+    assert "is there already" in shell(tmp_path, "trimtab init --systemd", 2)
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("no systemd-analyze here to verify the unit with")
+    done = subprocess.run(["systemd-analyze", "verify", unit], capture_output=True, text=True, timeout=60)
+    assert "trimtab-demo" not in done.stderr, done.stderr
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.usefixtures("example")
+def test_systemd_hears_that_it_is_ready_and_lives(tmp_path):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as hears:
+        hears.bind(str(tmp_path / "notify"))
+        hears.settimeout(30)
+        environment = {**os.environ, "NOTIFY_SOCKET": str(tmp_path / "notify"), "WATCHDOG_USEC": "400000"}
+        words = [PROGRAM, "tune", "study.toml", "--rounds", "20", "--log", "json"]
+        heard = []
+        with subprocess.Popen(words, cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL) as running:
+            while not heard or "STOPPING=1" not in heard[-1]:
+                heard.append(hears.recv(4096).decode())
+        assert running.returncode == 0
+    assert heard[0].startswith("READY=1\nSTATUS=tuning demo from round 0")
+    assert "WATCHDOG=1" in heard
+    assert any(text.startswith("STATUS=round 7: tell ") for text in heard)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_study_as_a_frame(tmp_path, library, monkeypatch):
+    wanted = pytest.importorskip(library)
+    if library == "polars":
+        monkeypatch.setitem(sys.modules, "pandas", None)
+    knobs = [
+        {"name": "x", "low": 0, "high": 10, "start": 4},
+        {"name": "n", "low": 1, "high": 9, "start": 4, "type": "integer"},
+    ]
+    with Study.open(tmp_path / "t.db", "a", knobs, seed=0) as study:
+        for value in (3.0, None, 2.5):
+            study.tell(study.ask(), value)
+        frame = study.to_frame()
+        assert isinstance(frame, wanted.DataFrame)
+        assert list(frame.columns) == [
+            "seq",
+            "time",
+            "round",
+            "kind",
+            "value",
+            "x",
+            "n",
+            "centre_x",
+            "centre_n",
+            "note",
+        ]
+        assert list(frame["kind"]) == ["start", "tell", "skip", "tell"]
+        assert list(frame["value"])[1::2] == [3.0, 2.5]
+        assert frame["time"][0].year >= 2024
+        figure = study.figure()
+    assert {trace.name for trace in figure.data} == {"measured", "running mean", "no value", "what was set", "centre"}
+
+
+LIGHT = """
+import sys
+import trimtab
+heavy = {name for name in sys.modules if "." not in name}
+from trimtab.cli import main
+sys.argv = ["trimtab", *sys.argv[1:]]
+try:
+    main()
+except SystemExit:
+    pass
+print({name for name in sys.modules if "." not in name} - heavy, file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize("words", [["--help"], ["list"]])
+def test_help_and_list_import_little(tmp_path, words):
+    """NumPy, the laboratory and pictures cost more than all the rest: they are imported by who needs them."""
+    Study.open(tmp_path / "trimtab.db", "a", [{"name": "x", "low": 0, "high": 1, "start": 0.5}]).close()
+    done = subprocess.run(
+        [sys.executable, "-c", LIGHT, *words], cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
+    loaded = done.stderr.splitlines()[-1]
+    assert "typer" in loaded
+    for heavy in ("numba", "scipy", "matplotlib", "joblib", "plotly", "pandas", "sqlalchemy", "psycopg", "jinja2"):
+        assert f"'{heavy}'" not in loaded
+
+
+BARE = """
+import sys
+for name in ("typer", "rich"):
+    sys.modules[name] = None
+from trimtab.cli import main
+main()
+"""
+
+
+def test_without_extras_it_ends_in_one_line_that_helps(tmp_path):
+    done = subprocess.run([sys.executable, "-c", BARE], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert line.startswith('error: the program trimtab needs typer: pip install "')
+    assert line.endswith('[cli,lab,live]"')
+
+
+@pytest.mark.parametrize("words", [["compare", "quadratic-v1", "--rounds", "200000"], ["paper", "--quick"]])
+def test_ctrl_c_says_what_was_kept(tmp_path, words):
+    environment = {**os.environ, "TRIMTAB_CACHE": str(tmp_path / "cache")}
+    with subprocess.Popen(
+        [PROGRAM, *words], cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as running:
+        time.sleep(6)
+        running.send_signal(signal.SIGINT)
+        _, err = running.communicate(timeout=60)
+    assert running.returncode == 130, err
+    assert "Traceback" not in err
+    last = err.strip().splitlines()[-1]
+    assert last.startswith("interrupted: ")
+    assert "kept in" in last
+    assert str(tmp_path / "cache") in last

@@ -7,7 +7,7 @@ import pytest
 from trimtab.lab import Record, quantiles, run
 from trimtab.lab.about import plain
 from trimtab.lab.record import spread
-from trimtab.methods import residual
+from trimtab.recipes import residual
 
 
 @pytest.fixture(scope="module")

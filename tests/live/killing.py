@@ -14,9 +14,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
-import sqlalchemy as sa
-
 from trimtab.live import Runner, Study, read_config
+from trimtab.live.lite import Lite
 
 PHASES = b"acm"
 
@@ -31,15 +30,23 @@ def live(folder: Path, say: int, until: int | None) -> None:
 
         return told
 
-    sa.event.listen(sa.Engine, "commit", lambda _: os.write(say, b"m"))
+    execute = Lite.execute
+
+    def executing(self, sql, *values):
+        if sql == "COMMIT":
+            os.write(say, b"m")
+        return execute(self, sql, *values)
+
+    Lite.execute = executing
     Study.ask = telling(b"a", Study.ask)
     Runner.measure = telling(b"c", Runner.measure)
     config = read_config(folder / "study.toml")
     with config.open() as study, open(folder / "acks.txt", "a") as acks:
         rounds = None if until is None else until - study.round
         for report in Runner(config, study).rounds(rounds):
-            acks.write(json.dumps([report.round, report.value]) + "\n")
-            acks.flush()
+            if report.kind == "tell":
+                acks.write(json.dumps([report.round, report.value]) + "\n")
+                acks.flush()
 
 
 def start(folder: Path, until: int | None = None) -> tuple[int, int]:

@@ -71,7 +71,7 @@ def test_the_largest_move_is_the_cap_of_the_method(tmp_path):
         (("[knobs.x]", 'method = "residual"\n[knobs.x]'), "needs a step, for example"),
         (("[knobs.x]", "step = 0.1\n[knobs.x]"), "step is for the other methods"),
         (("[knobs.x]", "radius = 0.7\n[knobs.x]"), "radius=0.7 is out of range"),
-        (("[knobs.x]", "value = 3\n[knobs.x]"), "value=3 is no JSON key"),
+        (("[knobs.x]", "value = 3\n[knobs.x]"), "value=3 is no name"),
         (("[knobs.x]", "[knobs]"), "knobs are tables, one for each: write"),
         (("start = 5", "start = 50"), "start=50 is outside 0 to 10"),
         (("start = 5", "start = 5\n[guard]\nfailures = 0"), "guard.failures=0 is no number of rounds"),

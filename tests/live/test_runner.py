@@ -14,7 +14,8 @@ from dataclasses import replace
 import pytest
 
 from trimtab.live import Guard, Runner, Stopped, Study, read_config
-from trimtab.live.runner import dry_run, read_value
+from trimtab.live.reading import read_value
+from trimtab.live.runner import dry_run
 
 STUDY = """
 name = "a"
@@ -54,8 +55,8 @@ def until(true, seconds=60):
 def run(config, rounds):
     """The reports of so many rounds, and the kinds of all events."""
     with config.open() as study:
-        reports = list(Runner(config, study).rounds(rounds))
-        return reports, [event.kind for event in study.events()]
+        reports = [report for report in Runner(config, study).rounds(rounds) if report.kind != "leave"]
+        return reports, [event.kind for event in study.events() if event.kind != "leave"]
 
 
 @pytest.mark.parametrize(
@@ -63,12 +64,12 @@ def run(config, rounds):
     [
         ("echo 12.5", 12.5, None),
         ("echo 1; echo 2", 2.0, None),
-        ("echo 3 4", 4.0, None),
-        ("echo $KNOB_N $TRIMTAB_ROUND", 0.0, None),
+        ("echo 3 4", None, "not exactly one number in the last line: '3 4'; to name the value, print JSON or name="),
+        ("echo 9; echo $TRIMTAB_ROUND", 0.0, None),
         ("echo 'rate=7.5e-1,'", 0.75, None),
-        ("echo p99 is good", None, "no number in the output: 'p99 is good'"),
-        ("true", None, "no number in the output: ''"),
-        (r"printf '\377\376\000 \331\241 \302\262 1_0 caf\351'", None, "no number in the output"),
+        ("echo p99 is good", None, "no number in the last line: 'p99 is good'; to name the value, print JSON"),
+        ("true", None, "the command printed nothing: its last line must hold the value"),
+        (r"printf '\377\376\000 \331\241 \302\262 1_0 caf\351'", None, "not exactly one number in the last line"),
         ("echo 1; echo nan", None, "the value is nan"),
         ("echo -inf", None, "the value is -inf"),
         ("echo 3; echo broken >&2; exit 4", None, "exit status 4: broken"),
@@ -78,7 +79,7 @@ def run(config, rounds):
     ],
 )
 def test_what_a_command_may_do(config, script, value, note, monkeypatch):
-    monkeypatch.setattr("trimtab.live.runner.GRACE", 0.2)
+    monkeypatch.setattr("trimtab.live.command.GRACE", 0.2)
     study = config("sh", "-c", script)
     hangs = note is not None and note.startswith("no answer")
     (report,), kinds = run(replace(study, timeout=0.5) if hangs else study, 1)
@@ -150,11 +151,14 @@ def test_stop_beyond_a_limit(config):
 
 
 def test_leave_at_sets_the_system_at_the_end(config, tmp_path):
-    study = config("sh", "-c", "echo $KNOB_N >> set; echo {x}", more='[guard]\nleave_at = "centre"\n')
+    study = config("sh", "-c", "echo $KNOB_N >> set; echo {x}")
     run(study, 30)
     with Study.look(study.where, "a") as opened:
         assert (tmp_path / "set").read_text().split()[-1] == str(opened.centre["n"])
         assert opened.round == 30
+        *_, last = opened.events()
+        assert last.kind == "leave"
+        assert last.query == list(opened.centre.values())
 
 
 def test_the_largest_move(config):
@@ -189,16 +193,19 @@ def test_approval_waits_for_a_person(config):
         until(lambda: seen)
         assert opened.round == 0
         for approve in (True, False):
-            with Study.look(study.where, "a") as other:
+            with Study.look(study.where, "a", mode="write") as other:
                 proposed, round = other.decide(approve=approve), opened.round
             until(lambda: opened.round > round and (len(seen) >= 3 or not approve))  # noqa: B023
-            assert proposed.id == round
+            assert proposed.round == round
         thread.join()
-        with Study.look(study.where, "a") as other, pytest.raises(ValueError, match="proposes nothing now"):
+        with (
+            Study.look(study.where, "a", mode="write") as other,
+            pytest.raises(ValueError, match="proposes nothing now"),
+        ):
             other.decide(approve=True)
     assert [report.kind for report in seen] == ["note", "tell", "note", "skip"]
     assert seen[0].setting == seen[1].setting
-    assert seen[-1].note == "rejected"
+    assert seen[-1].note.startswith("rejected by ")
 
 
 def test_dry_run_runs_and_keeps_nothing(config, tmp_path):
@@ -206,9 +213,9 @@ def test_dry_run_runs_and_keeps_nothing(config, tmp_path):
     before = list(dry_run(study, 3))
     assert not (tmp_path / "trimtab.db").exists()
     reports, _ = run(study, 3)
-    assert before[0][1] == study.words(reports[0].setting)
+    assert before[0][1:] == (reports[0].setting, study.words(reports[0].setting))
     (tmp_path / "ran").unlink()
-    assert [round for round, _ in dry_run(study, 2)] == [3, 4]
+    assert [round for round, _, _ in dry_run(study, 2)] == [3, 4]
     assert not (tmp_path / "ran").exists()
     with Study.look(study.where, "a") as opened:
         assert opened.round == 3
@@ -239,7 +246,7 @@ def test_the_program_with_a_clock_that_goes_backwards(config, tmp_path):
     done = subprocess.run([sys.executable, "-c", BACKWARDS], cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     with Study.look(tmp_path / "trimtab.db", "a") as study:
-        assert [event.round for event in study.events()] == [0, *range(4)]
+        assert [event.round for event in study.events()] == [0, *range(4), 4]
 
 
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
@@ -265,8 +272,11 @@ def test_a_second_signal_ends_at_once(config, tmp_path):
         running.send_signal(signal.SIGINT)
         time.sleep(0.2)
         running.send_signal(signal.SIGINT)
-        _, err = running.communicate(timeout=10)
+        until(lambda: len((tmp_path / "began").read_text().split()) == 2)  # leave_at = "centre"
+        running.send_signal(signal.SIGINT)
+        _, err = running.communicate(timeout=20)
     assert running.returncode == 130
     assert "ended within round 0: it is asked again" in err
+    assert "SIGINT: leaving the system as it is" in err
     with Study.look(tmp_path / "trimtab.db", "a") as study:
         assert study.round == 0

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.live import Store, StoreError, Study
-from trimtab.live import store as storing
+from trimtab.live import Store, StoreError, Study, schema
 
 KNOBS = [{"name": "x", "low": 0.0, "high": 1.0, "start": 0.5}]
 
@@ -37,16 +36,15 @@ def refused(file, reason):
 def test_writes_are_durable(file):
     with Study.open(file, "a") as study:
         db = study._store._db
-        assert db.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
-        assert db.exec_driver_sql("PRAGMA synchronous").scalar() == 2  # FULL
-        db.commit()
+        assert db.execute("PRAGMA journal_mode") == [("wal",)]
+        assert db.execute("PRAGMA synchronous") == [(2,)]  # FULL
 
 
 def test_a_newer_store_is_refused(file):
     with sqlite3.connect(file) as db:
         db.execute("UPDATE trimtab_meta SET version = 99")
     db.close()
-    refused(file, "has version 99 and this trimtab knows 1: upgrade trimtab")
+    refused(file, "has version 99 and this trimtab knows 2: upgrade trimtab")
 
 
 def test_something_else_is_refused(tmp_path):
@@ -74,33 +72,58 @@ def test_a_torn_store_is_refused(file):
     refused(file, "damaged")
 
 
-def test_a_damaged_state_is_refused(file):
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE trimtab_studies SET status = replace(status, 'round', 'rounds')",
+        "UPDATE trimtab_studies SET seq = seq - 1",
+        "UPDATE trimtab_studies SET setup = replace(setup, '1.0', '2.0')",
+        "UPDATE trimtab_snapshots SET state = substr(state, 1, 40)",
+        "UPDATE trimtab_snapshots SET state = replace(state, '0.05', '0.06')",
+        "UPDATE trimtab_snapshots SET diagnostics = '{}'",
+        "DELETE FROM trimtab_snapshots",
+    ],
+)
+def test_a_mutated_study_is_refused(file, change):
+    """Never is another tuner loaded than the one that was saved."""
     with sqlite3.connect(file) as db:
-        db.execute("UPDATE trimtab_studies SET state = substr(state, 1, 40)")
+        assert db.execute(change).rowcount > 0
     db.close()
     before = file.read_bytes()
-    with pytest.raises(ValueError, match="the saved state is damaged"):
-        Study.open(file, "a")
+    with pytest.raises(StoreError, match=r"is damaged|has no state left"):
+        Study.look(file, "a")
     assert file.read_bytes() == before
 
 
+@pytest.mark.parametrize("column", ["value = value + 1", "round = round + 1", "note = 'x'", "query = zeroblob(8)"])
+def test_a_mutated_event_is_refused(file, column):
+    with sqlite3.connect(file) as db:
+        db.execute("DELETE FROM trimtab_snapshots WHERE seq > 0")
+        assert db.execute(f"UPDATE trimtab_events SET {column} WHERE seq = 3").rowcount == 1
+    db.close()
+    with pytest.raises(StoreError, match=r"event 3 in .* is damaged"):
+        Study.open(file, "a")
+
+
 def test_a_migration_is_all_or_nothing(file, monkeypatch):
-    monkeypatch.setattr(storing, "VERSION", 2)
+    monkeypatch.setattr(schema, "VERSION", 3)
     good = "ALTER TABLE trimtab_studies ADD COLUMN owner TEXT"
-    monkeypatch.setattr(storing, "MIGRATIONS", {2: (good, "ALTER TABLE missing ADD COLUMN x TEXT")})
+    monkeypatch.setattr(schema, "MIGRATIONS", {3: (good, "ALTER TABLE missing ADD COLUMN x TEXT")})
     with pytest.raises(StoreError, match="no such table"):
         Study.open(file, "a")
     with sqlite3.connect(file) as db:
         assert "owner" not in {row[1] for row in db.execute("PRAGMA table_info(trimtab_studies)")}
-        assert db.execute("SELECT version FROM trimtab_meta").fetchall() == [(1,)]
+        assert db.execute("SELECT version FROM trimtab_meta").fetchall() == [(2,)]
     db.close()
-    monkeypatch.setattr(storing, "MIGRATIONS", {2: (good,)})
+    with pytest.raises(StoreError, match="open it to write once"):
+        Study.look(file, "a")
+    monkeypatch.setattr(schema, "MIGRATIONS", {3: (good,)})
     store = Store(file)
     assert store.names() == ["a"]
     store.close()
     with sqlite3.connect(file) as db:
         assert "owner" in {row[1] for row in db.execute("PRAGMA table_info(trimtab_studies)")}
-        assert db.execute("SELECT version FROM trimtab_meta").fetchall() == [(2,)]
+        assert db.execute("SELECT version FROM trimtab_meta").fetchall() == [(3,)]
     db.close()
 
 
@@ -131,14 +154,12 @@ def fill(study):
 def test_a_full_database_loses_nothing(file):
     with Study.open(file, "a") as study:
         db = study._store._db
-        db.exec_driver_sql(f"PRAGMA max_page_count={db.exec_driver_sql('PRAGMA page_count').scalar()}")
-        db.commit()
+        db.execute(f"PRAGMA max_page_count={db.execute('PRAGMA page_count')[0][0]}")
         told, why = fill(study)
-        assert "is full: free some space and start again" in why
+        assert "is full: free some space, nothing that was acknowledged is lost" in why
         assert study.round == 5 + told
         trial = study.ask()
-        db.exec_driver_sql("PRAGMA max_page_count=100000")
-        db.commit()
+        db.execute("PRAGMA max_page_count=100000")
         study.tell(trial, 2.0)  # there is space again
     with Study.open(file, "a") as study:
         assert study.round == 6 + told

@@ -1,6 +1,35 @@
-"""The program `trimtab`: arguments in, calls out. A command is a module that adds itself to the application."""
+"""The program `trimtab`: arguments in, calls out. A command is a module that adds itself to the application.
 
-from trimtab.cli import compare, paper, plan, studies, tune
-from trimtab.cli.console import app, main
+What takes long to import (NumPy, the laboratory, pictures) is imported by the command that needs it.
+"""
 
-__all__ = ["app", "compare", "main", "paper", "plan", "studies", "tune"]
+import importlib
+import sys
+from typing import Any
+
+from trimtab.extras import pip_install
+
+COMMANDS = ("tune", "studies", "stores", "compare", "plan", "paper")
+
+
+def main() -> None:
+    """Run the program, or say what it needs."""
+    try:
+        console = _console()
+    except ImportError as error:
+        print(f"error: the program trimtab needs {error.name}: {pip_install('cli', 'lab', 'live')}", file=sys.stderr)
+        sys.exit(2)
+    console.main()
+
+
+def _console() -> Any:
+    """The console, with every command added."""
+    for name in COMMANDS:
+        importlib.import_module(f"trimtab.cli.{name}")
+    return importlib.import_module("trimtab.cli.console")
+
+
+def __getattr__(name: str) -> Any:
+    if name != "app":
+        raise AttributeError(f"module 'trimtab.cli' has no attribute {name!r}")
+    return _console().app

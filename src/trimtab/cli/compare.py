@@ -7,19 +7,19 @@ import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich import box
 from rich.markup import escape
 from rich.table import Table
 
-from trimtab.cli.console import app, err, out, progress_bar, whole_bar
+from trimtab.cli.console import INTERRUPTED, app, err, out, progress_bar, whole_bar
 from trimtab.files import cache_folder
-from trimtab.lab import Comparison, Ratio, Standings, compare, judge
-from trimtab.lab.about import Plain
-from trimtab.lab.drawing import draw_comparison, draw_standings
-from trimtab.lab.outcomes import SCORES
+
+if TYPE_CHECKING:
+    from trimtab.lab import Comparison, Ratio, Standings
+    from trimtab.lab.about import Plain
 
 
 @app.command("compare", epilog="Example: trimtab compare lqr-v1 --methods residual,one-point,two-point --rounds 50")
@@ -79,6 +79,9 @@ def compare_methods(
     the centre and what was played, and all is shown as ratios to tuned residual feedback, with intervals. Takes some
     minutes on two cores; --quick, less than one. --suite late does the same for values that come late.
     """
+    from trimtab.lab import compare, judge
+    from trimtab.lab.drawing import draw_comparison
+
     if (problem is None) == (suite is None):
         raise ValueError("give either a problem, for example lqr-v1, or --suite drift")
     given = [name.strip() for name in methods.split(",") if name.strip()] if methods is not None else None
@@ -96,7 +99,12 @@ def compare_methods(
                 folder=None if fresh else cache_folder(),
                 report=(lambda share: bar("cells", share)) if bar else None,
             )
-        _show(standings, folder or Path("out") / f"suite-{suite}{'-held-out' if held_out else ''}", as_json=as_json)
+        _show(
+            standings,
+            folder or Path("out") / f"suite-{suite}{'-held-out' if held_out else ''}",
+            as_json=as_json,
+            kept=not fresh,
+        )
         return
     if held_out or quick:
         raise ValueError("--held-out and --quick go with --suite drift")
@@ -122,7 +130,7 @@ def compare_methods(
             report=report,
         )
     if not found.records:
-        raise typer.Exit(130)
+        _interrupted("no method is finished, and nothing was written", kept=not fresh)
     target.mkdir(parents=True, exist_ok=True)
     for old in (*target.glob("*.png"), *target.glob("*.svg"), *target.glob("records/*.*")):
         old.unlink()
@@ -139,11 +147,21 @@ def compare_methods(
             f"In {escape(str(target))}: {drawn} (and .svg), summary.json, records/", highlight=False, soft_wrap=True
         )
     if not found.complete:
-        err.print("interrupted: only the methods above are finished; the same command goes on with the rest")
-        raise typer.Exit(130)
+        left = ", ".join(name for name in names if name not in found.records)
+        _interrupted(f"{', '.join(found.records)} finished and in {target}; {left} not", kept=not fresh)
 
 
-def _show(found: Standings, target: Path, *, as_json: bool) -> None:
+def _interrupted(what: str, *, kept: bool) -> None:
+    """Say what was kept, and end."""
+    rest = f"what is finished is kept in {cache_folder()}" if kept else "with --fresh nothing is kept"
+    text = f"interrupted: {what}; {rest}; the same command goes on with the rest"
+    err.print(escape(text), highlight=False, soft_wrap=True)
+    raise typer.Exit(INTERRUPTED)
+
+
+def _show(found: Standings, target: Path, *, as_json: bool, kept: bool) -> None:
+    from trimtab.lab.drawing import draw_standings
+
     target.mkdir(parents=True, exist_ok=True)
     summary = json.dumps(found.summary(), indent=1)
     (target / "summary.json").write_text(summary + "\n")
@@ -155,11 +173,12 @@ def _show(found: Standings, target: Path, *, as_json: bool) -> None:
         drawn = "".join(f"{f.name} (and .svg), " for f in files if f.suffix == ".png")
         out.print(f"In {escape(str(target))}: {drawn}summary.json", highlight=False, soft_wrap=True)
     if not found.complete:
-        err.print("interrupted: some cells are missing; the same command goes on with the rest")
-        raise typer.Exit(130)
+        _interrupted("some cells are missing", kept=kept)
 
 
 def _ratios(found: Standings) -> Table:
+    from trimtab.lab.outcomes import SCORES
+
     kind = "held out" if found.held_out else "for choosing"
     table = Table(
         title=f"suite {found.suite}: {len(found.places)} cells {kind}, {found.trials} trials",

@@ -1,24 +1,30 @@
-"""What every command shares: the application, the consoles, the progress bar, and how bad input ends."""
+"""What every command shares: the application, the consoles, the progress bar, and how it ends."""
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Annotated
 
-try:
-    import typer
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-except ImportError as error:
-    raise ImportError('the program trimtab needs: pip install "trimtab[cli,lab,live]"') from error
+import typer
+from rich.console import Console
+from rich.text import Text
 
 from trimtab import __version__
-from trimtab.lab.sweeping import Report
+from trimtab.extras import pip_install
+from trimtab.live.text import clean
+
+Report = Callable[[int, float], None]
+
+WIDE = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 120  # in a pipe nothing has to be squeezed
+QUIET = 10.0  # seconds from one line of progress to the next, where there is no bar
+
+# The exit statuses; the table is in docs/live.md.
+DAMAGED, BAD_INPUT, STOPPED, ALL_FAILED, NO_STORE, INTERRUPTED = 1, 2, 3, 4, 5, 130
 
 app = typer.Typer(
     help="Keep a live, drifting system at its best operating point, from one measurement per time step.",
@@ -27,9 +33,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-WIDE = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 120  # in a pipe nothing has to be squeezed
 out, err = Console(width=WIDE), Console(stderr=True)
-QUIET = 10.0  # seconds from one line of progress to the next, where there is no bar
 
 
 def main() -> None:
@@ -37,8 +41,22 @@ def main() -> None:
     try:
         app()
     except (ValueError, TypeError, ImportError, OSError) as error:
-        err.print(f"[bold red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
-        sys.exit(2)
+        say("error:", re.sub(r'pip install "trimtab\[(.*?)\]"', lambda m: pip_install(m[1]), str(error)))
+        sys.exit(BAD_INPUT)
+    except KeyboardInterrupt:
+        say("interrupted")
+        sys.exit(INTERRUPTED)
+
+
+def say(head: str, text: str = "") -> None:
+    """One line for a person, whatever is in it."""
+    line = Text.assemble((head, "bold red" if text else ""), f" {clean(text, 2000)}" if text else "")
+    err.print(line, highlight=False, soft_wrap=True)
+
+
+def cell(text: str | None) -> Text:
+    """Text from elsewhere in a table: neither markup nor escape sequences."""
+    return Text(clean(text or ""))
 
 
 def _version(asked: bool) -> None:
@@ -68,6 +86,8 @@ def whole_bar(title: str, *, show: bool) -> Iterator[Callable[[str, float], None
     if not err.is_terminal:
         yield _lines(title)
         return
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
     columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()
     with Progress(*columns, console=err, transient=True) as bar:
         task = bar.add_task(title, total=1.0)

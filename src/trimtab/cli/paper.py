@@ -11,9 +11,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from trimtab.cli.console import app, err, out, whole_bar
-from trimtab.files import cache_folder
-from trimtab.paper import reproduce
+from trimtab.cli.console import INTERRUPTED, app, err, out, whole_bar
 
 COLOURS = {"holds": "blue", "partly": "yellow", "fails": "red"}
 
@@ -33,6 +31,9 @@ def reproduce_paper(
     Writes report.html (open it in a browser; it needs nothing else), results.json and the figures. Takes a few minutes;
     what is finished is kept, and a second run, or one after Ctrl-C, goes on from there.
     """
+    from trimtab.files import cache_folder
+    from trimtab.paper import reproduce
+
     if quick and full:
         raise ValueError("--quick and --full contradict each other: choose one")
     mode = "quick" if quick else "full" if full else "default"
@@ -46,10 +47,10 @@ def reproduce_paper(
             report=report,
         )
     if found.results is None:
-        err.print(
-            f"interrupted: {found.done} of {found.of} pieces are finished; the same command goes on with the rest"
-        )
-        raise typer.Exit(130)
+        kept = "with --fresh nothing is kept" if fresh else f"they are kept in {cache_folder()}"
+        text = f"interrupted: {found.done} of {found.of} pieces are finished, {kept}"
+        err.print(escape(f"{text}; the same command goes on with the rest"), highlight=False, soft_wrap=True)
+        raise typer.Exit(INTERRUPTED)
     if as_json:
         print(json.dumps(found.results["claims"], indent=1, ensure_ascii=False))
         return

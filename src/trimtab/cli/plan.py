@@ -6,15 +6,17 @@ import inspect
 import json
 import warnings
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
 
 from trimtab.cli.console import app, err, out
-from trimtab.lab.about import plain
-from trimtab.theory import Bound, Plan, theorems
 
+if TYPE_CHECKING:
+    from trimtab.theory import Bound, Plan
+
+THEOREMS = "convex-lipschitz, convex-smooth, nonconvex-lipschitz, nonconvex-smooth, convex-lipschitz-feasible"
 MEANING = {
     "dim": "the number of parameters, d",
     "horizon": "the number of rounds, T",
@@ -44,7 +46,7 @@ def _option(name: str, panel: str = PROBLEM) -> Any:
     epilog="Example: trimtab plan convex-lipschitz --dim 36 --horizon 1000 --lipschitz 2 --distance 1 --variation 0.1",
 )
 def plan_run(
-    theorem: Annotated[str, typer.Argument(help=f"One of {', '.join(theorems)}.")],
+    theorem: Annotated[str, typer.Argument(help=f"One of {THEOREMS}.")],
     dim: Annotated[int | None, _option("dim")] = None,
     horizon: Annotated[int | None, _option("horizon")] = None,
     lipschitz: Annotated[float | None, _option("lipschitz")] = None,
@@ -71,6 +73,8 @@ def plan_run(
     Give what the theorem needs (an error says what is missing), and for the guarantee also --variation; the nonconvex
     theorems need --gap with it. If you know none of these constants, use the tuning-free method: trimtab.auto.
     """
+    from trimtab.theory import theorems
+
     if theorem not in theorems:
         raise ValueError(f"there is no theorem {theorem!r}: choose one of {', '.join(theorems)}")
     problem = _given(
@@ -122,6 +126,8 @@ def _missing(plan: Plan, drift: dict[str, Any]) -> str | None:
 
 def _fits(theorem: str, given: dict[str, Any]) -> None:
     """Everything that the theorem needs is there, and nothing that it has no use for."""
+    from trimtab.theory import theorems
+
     parameters = inspect.signature(theorems[theorem]).parameters
     missing = [n for n, p in parameters.items() if p.default is p.empty and n not in given]
     if missing:
@@ -137,6 +143,8 @@ def _fits(theorem: str, given: dict[str, Any]) -> None:
 
 
 def _document(plan: Plan, bound: Bound | None, notes: list[str]) -> dict[str, Any]:
+    from trimtab.lab.about import plain
+
     found: dict[str, Any] = {**asdict(plan), "holds": plan.holds, "notes": notes, "bound": None}
     if bound is not None:
         terms = {name: plain(term) for name, term in bound.terms.items()}

@@ -1,4 +1,4 @@
-"""`trimtab list`, `show`, `export`, `import`, `undo`, `reset-to`: what is in a store."""
+"""`trimtab show`, `export`, `import`, `undo`, `reset-to`, `approve`: one study."""
 
 from __future__ import annotations
 
@@ -7,55 +7,22 @@ import json
 import sys
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
 
-from trimtab.cli.console import app, out
-from trimtab.files import write_atomically
-from trimtab.live.drawing import draw_study
-from trimtab.live.store import Event, Store
-from trimtab.live.study import Study
+from trimtab.cli.console import app, cell, out
+from trimtab.cli.options import Name, StoreOption, StudyOption, short
+from trimtab.cli.stores import only_study
+from trimtab.files import read_file, writable, write_atomically
 
-StoreOption = Annotated[
-    str, typer.Option("--store", envvar="TRIMTAB_STORE", help="A SQLite file, or postgresql://user@host/database.")
-]
-Name = Annotated[str | None, typer.Argument(help="The study (default: the only one in the store).")]
-StudyOption = Annotated[str | None, typer.Option("--study", help="The study (default: the only one in the store).")]
+if TYPE_CHECKING:
+    from trimtab.live.schema import Event
+    from trimtab.live.study import Study
 
 
-def only_study(store: str, name: str | None) -> str:
-    """The name given, or that of the only study."""
-    if name is not None:
-        return name
-    names = _names(store)
-    if len(names) != 1:
-        raise ValueError(
-            f"there are {len(names)} studies in {store}: name one of them: {', '.join(names) or 'none yet'}"
-        )
-    return names[0]
-
-
-@app.command("list", epilog="Example: trimtab list --json")
-def list_studies(
-    store: StoreOption = "trimtab.db",
-    as_json: Annotated[bool, typer.Option("--json", help="Print a list of objects, and nothing else.")] = False,
-) -> None:
-    """All studies of a store."""
-    found = [_look(store, name) for name in _names(store)]
-    if as_json:
-        print(json.dumps(found, indent=1))
-        return
-    table = Table("study", "rounds", "value", "mean", "trend", "centre", "skipped", "goal")
-    for study in found:
-        centre = ", ".join(f"{name} {value:.4g}" for name, value in study["centre"].items())
-        numbers = (_short(study[key]) for key in ("value", "mean", "trend"))
-        table.add_row(study["name"], str(study["rounds"]), *numbers, centre, str(study["skipped"]), study["goal"])
-    out.print(table)
-
-
-@app.command("show", epilog="Example: trimtab show demo --plot demo.png")
+@app.command("show", epilog="Example: trimtab show demo --html demo.html")
 def show(
     name: Name = None,
     last: Annotated[
@@ -64,19 +31,23 @@ def show(
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON, and nothing else.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print the history as CSV, and nothing else.")] = False,
     plot: Annotated[Path | None, typer.Option(help="Draw value, knobs, moves and skipped rounds (.png, .svg).")] = None,
+    html: Annotated[
+        Path | None, typer.Option(help="The same as one page to look around in, without a network.")
+    ] = None,
     store: StoreOption = "trimtab.db",
 ) -> None:
     """One study: where it is, how it goes, what happened."""
+    from trimtab.live.study import Study
+
     with Study.look(store, only_study(store, name)) as study:
-        if plot is not None:
-            draw_study(study, plot)
-            print(f"drawn: {plot}")
+        if plot is not None or html is not None:
+            _draw(study, plot, html)
             return
         count = last or (study.seq + 1 if as_json or as_csv else 10)
         events = list(study.events(after=study.seq - count))
         if as_json:
             findings = {key: finding._asdict() for key, finding in study.findings().items()}
-            history = [_flat(study, event) for event in events]
+            history = [study.describe(event) for event in events]
             print(json.dumps({**study.summary(), "diagnostics": findings, "events": history}, indent=1))
         elif as_csv:
             _write_csv(study, events)
@@ -84,13 +55,34 @@ def show(
             _print_study(study, events)
 
 
+@app.command("approve", epilog="Example: trimtab approve demo --round 7")
+def approve(
+    name: Name = None,
+    reject: Annotated[bool, typer.Option("--reject", help="Skip what is proposed.")] = False,
+    round: Annotated[int | None, typer.Option(min=0, help="Only if this round is what is proposed.")] = None,
+    store: StoreOption = "trimtab.db",
+) -> None:
+    """Let a study with `approval = true` run the setting it proposes; the first word counts."""
+    from trimtab.live.study import Study
+
+    with Study.look(store, only_study(store, name), mode="write") as study:
+        proposal = study.decide(approve=not reject, round=round)
+        word = "rejected" if reject else "approved"
+        print(f"{study.name}: round {proposal.round} {word}: {_named(proposal.setting)}")
+
+
 @app.command("export", epilog="Example: trimtab export demo demo.json")
 def export(
     name: Annotated[str, typer.Argument(help="The study.")],
     file: Annotated[Path, typer.Argument(help="Where to write it.")],
     store: StoreOption = "trimtab.db",
+    force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
 ) -> None:
     """Write a study with its history to one file, for another machine or store."""
+    from trimtab.live.study import Study
+
+    if writable(file) is not None and not force:
+        raise ValueError(f"{file} is there already: give another name, or --force")
     with Study.look(store, name) as study:
         write_atomically(file, study.export().encode())
     print(f"written: {file}")
@@ -103,7 +95,9 @@ def import_study(
     store: StoreOption = "trimtab.db",
 ) -> None:
     """Put an exported study into a store; it goes on there, exactly where it was."""
-    found = Study.adopt(store, file.read_text(errors="replace"), name)
+    from trimtab.live.study import Study
+
+    found = Study.adopt(store, read_file(file).decode(errors="replace"), name)
     print(f"imported: {found}")
 
 
@@ -114,9 +108,11 @@ def undo(
     store: StoreOption = "trimtab.db",
 ) -> None:
     """Back to the state before a round; recorded in the history, which is kept."""
+    from trimtab.live.study import Study
+
     with Study.open(store, only_study(store, study)) as held:
         held.undo(round)
-        print(f"{held.name}: the next round is {held.round}; centre: {_centre(held)}")
+        print(f"{held.name}: the next round is {held.round}; centre: {_named(held.centre)}")
 
 
 @app.command("reset-to", epilog="Example: trimtab reset-to start --study demo")
@@ -126,32 +122,26 @@ def reset_to(
     store: StoreOption = "trimtab.db",
 ) -> None:
     """Back to the start, with nothing learnt; recorded in the history, which is kept."""
+    from trimtab.live.study import Study
+
     if where != "start":
         raise ValueError(f"reset-to {where!r} is unknown: write trimtab reset-to start, or trimtab undo ROUND")
     with Study.open(store, only_study(store, study)) as held:
         held.reset()
-        print(f"{held.name}: the next round is {held.round}; centre: {_centre(held)}")
+        print(f"{held.name}: the next round is {held.round}; centre: {_named(held.centre)}")
 
 
-def _names(store: str) -> list[str]:
-    found = Store(store, create=False)
-    try:
-        return found.names()
-    finally:
-        found.close()
+def _draw(study: Study, plot: Path | None, html: Path | None) -> None:
+    if plot is not None:
+        from trimtab.live.drawing import draw_study
 
+        draw_study(study, plot)
+        print(f"drawn: {plot}")
+    if html is not None:
+        from trimtab.live.figure import to_html
 
-def _look(store: str, name: str) -> dict[str, Any]:
-    with Study.look(store, name) as study:
-        return study.summary()
-
-
-def _flat(study: Study, event: Event) -> dict[str, Any]:
-    names = [knob.name for knob in study.knobs.all]
-    query = None if event.query is None else dict(zip(names, event.query, strict=True))
-    centre = dict(zip(names, event.centre, strict=True))
-    told = {key: getattr(event, key) for key in ("seq", "time", "round", "kind", "value", "note")}
-    return {**told, "query": query, "centre": centre}
+        write_atomically(html, to_html(study).encode())
+        print(f"drawn: {html}")
 
 
 def _write_csv(study: Study, events: list[Event]) -> None:
@@ -168,25 +158,22 @@ def _print_study(study: Study, events: list[Event]) -> None:
     about = study.summary()
     table = Table("knob", "centre", "low", "high", "unit", title=f"{study.name}: {study.round} rounds, {about['goal']}")
     for knob in study.knobs.all:
-        table.add_row(knob.name, _short(about["centre"][knob.name]), _short(knob.low), _short(knob.high), knob.unit)
+        centre = short(about["centre"][knob.name])
+        table.add_row(knob.name, centre, short(knob.low), short(knob.high), cell(knob.unit))
     out.print(table)
-    counts = ", ".join(f"{key} {_short(about[key])}" for key in ("value", "mean", "trend", "skipped", "failures"))
+    counts = ", ".join(f"{key} {short(about[key])}" for key in ("value", "mean", "trend", "skipped", "failures"))
     out.print(counts, highlight=False)
     table = Table("diagnostic", "now", "advice", title="How it goes")
     for name, finding in study.findings().items():
-        table.add_row(name, _short(finding.value), finding.advice or "")
+        table.add_row(name, short(finding.value), finding.advice or "")
     out.print(table)
     table = Table("time", "round", "event", "value", "set", "note", title="Last events")
     for event in events:
         when = time.strftime("%F %T", time.localtime(event.time))
-        query = "" if event.query is None else ", ".join(map(_short, event.query))
-        table.add_row(when, str(event.round), event.kind, _short(event.value), query, event.note or "")
+        query = "" if event.query is None else ", ".join(map(short, event.query))
+        table.add_row(when, str(event.round), event.kind, short(event.value), query, cell(event.note))
     out.print(table)
 
 
-def _centre(study: Study) -> str:
-    return ", ".join(f"{name} {_short(value)}" for name, value in study.centre.items())
-
-
-def _short(number: float | None) -> str:
-    return "-" if number is None else f"{number:.5g}"
+def _named(setting: dict[str, float]) -> str:
+    return ", ".join(f"{name} {short(value)}" for name, value in setting.items())

@@ -28,7 +28,7 @@ class HighPass(OneQuery):
     Written with the mean alone: z_t = y_t − b_t, b_{t+1} = y_t − β·z_t. β = 0 is residual feedback. Unbiased by the
     same argument: all but y_t is independent of u_t. A larger β averages more of the noise and of the probing out of
     the anchor, and follows an offset that drifts more slowly. The high-pass filter of extremum seeking; the first half
-    of HLF-SZO (Chen, Tang, Li, ICML 2022), whose second half is `trimtab.methods.hlf_szo`.
+    of HLF-SZO (Chen, Tang, Li, ICML 2022), whose second half is `trimtab.recipes.hlf_szo`.
     """
 
     beta: float = 0.5

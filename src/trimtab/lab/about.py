@@ -9,8 +9,8 @@ from typing import TypeAlias, TypedDict
 
 import numpy as np
 
-from trimtab.methods import Method
 from trimtab.problems import Problem
+from trimtab.recipes import Method
 from trimtab.setup import Setup
 
 Plain: TypeAlias = "bool | int | float | str | Sequence[Plain] | Mapping[str, Plain] | None"
@@ -71,7 +71,7 @@ def about(problem: Problem, name: str, method: Method, *, seed: int, first: int,
 def step_size(method: Method) -> float | None:
     """η, if the step is a number and nothing else.
 
-    >>> from trimtab.methods import auto, residual
+    >>> from trimtab.recipes import auto, residual
     >>> step_size(residual(radius=0.1, step=0.02)), step_size(auto(radius=0.1))
     (0.02, None)
     """

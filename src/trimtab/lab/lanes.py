@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from trimtab import core
 from trimtab.lab.about import step_size
-from trimtab.methods import Method
 from trimtab.problems import Problem, World
+from trimtab.recipes import Method
 from trimtab.setup import Setup
 from trimtab.state import State, take
 from trimtab.steps import Constant

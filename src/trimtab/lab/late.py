@@ -18,8 +18,8 @@ from trimtab.lab.book import Book
 from trimtab.lab.cells import Place, sensible_radius
 from trimtab.lab.record import Record
 from trimtab.lab.running import THRESHOLD
-from trimtab.methods import Method
 from trimtab.problems import Problem
+from trimtab.recipes import Method
 from trimtab.setup import Setup
 from trimtab.types import Array
 

@@ -19,7 +19,7 @@ import numpy as np
 from trimtab.files import write_atomically
 from trimtab.lab.about import plain
 from trimtab.lab.record import Record, quantiles
-from trimtab.methods import Method
+from trimtab.recipes import Method
 from trimtab.types import Array
 
 Score = Literal["centre", "played"]

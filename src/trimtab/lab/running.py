@@ -19,8 +19,8 @@ from trimtab.lab.evidence import Witness
 from trimtab.lab.hindsight import hindsight
 from trimtab.lab.lanes import Group, groups
 from trimtab.lab.record import Record
-from trimtab.methods import Method
 from trimtab.problems import Problem, World, make
+from trimtab.recipes import Method
 from trimtab.types import Array
 from trimtab.validation import whole
 

@@ -20,8 +20,8 @@ from trimtab.lab.standings import Standings
 from trimtab.lab.sweeping import sweep
 from trimtab.lab.tuning import build, needs_step
 from trimtab.lab.unseen import held_out as unseen
-from trimtab.methods import Method
 from trimtab.problems import Problem, make
+from trimtab.recipes import Method
 
 ORACLE = "oracle"  # not a registered method: it knows what no method can
 SUITES = {"drift": DRIFT, "late": LATE}

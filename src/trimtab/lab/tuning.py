@@ -11,8 +11,8 @@ import numpy as np
 from trimtab.lab.about import Plain, plain
 from trimtab.lab.record import quantiles
 from trimtab.lab.running import Progress, simulate
-from trimtab.methods import Method, methods
 from trimtab.problems import Problem, make
+from trimtab.recipes import Method, methods
 
 TUNING = 0x7E57_5EED  # added to the seed: trials for tuning are not those that are reported
 GRID = tuple(np.geomspace(1e-8, 10.0, 19).tolist())  # half a decade apart

@@ -5,27 +5,58 @@
 ''
 """
 
-from trimtab.live.config import Config, Guard, read_config
-from trimtab.live.diagnostics import Diagnostics, Finding
-from trimtab.live.knobs import Knob, Knobs
-from trimtab.live.runner import Report, Runner, Stopped
-from trimtab.live.store import Event, Store, StoreError
-from trimtab.live.study import Study, Trial
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from trimtab.live.config import Config, Guard, read_config
+    from trimtab.live.diagnostics import Diagnostics, Finding
+    from trimtab.live.errors import Damaged, Moved, NoStore, StoreError, Taken, Unavailable
+    from trimtab.live.knobs import Knob, Knobs
+    from trimtab.live.runner import Report, Runner, Stopped
+    from trimtab.live.schema import Event
+    from trimtab.live.store import Store
+    from trimtab.live.study import Study, Trial
+
+_WHERE = {
+    **dict.fromkeys(("Config", "Guard", "read_config"), "config"),
+    **dict.fromkeys(("Diagnostics", "Finding"), "diagnostics"),
+    **dict.fromkeys(("Damaged", "Moved", "NoStore", "StoreError", "Taken", "Unavailable"), "errors"),
+    **dict.fromkeys(("Knob", "Knobs"), "knobs"),
+    **dict.fromkeys(("Report", "Runner", "Stopped"), "runner"),
+    "Event": "schema",
+    "Store": "store",
+    "Study": "study",
+    "Trial": "study",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Imported when first used: `trimtab list` needs no NumPy."""
+    if name not in _WHERE:
+        raise AttributeError(f"module 'trimtab.live' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"trimtab.live.{_WHERE[name]}"), name)
+
 
 __all__ = [
     "Config",
+    "Damaged",
     "Diagnostics",
     "Event",
     "Finding",
     "Guard",
     "Knob",
     "Knobs",
+    "Moved",
+    "NoStore",
     "Report",
     "Runner",
     "Stopped",
     "Store",
     "StoreError",
     "Study",
+    "Taken",
     "Trial",
+    "Unavailable",
     "read_config",
 ]

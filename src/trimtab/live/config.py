@@ -8,14 +8,15 @@ import os
 import re
 import shutil
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from trimtab.live.knobs import Knobs, Setting
-from trimtab.live.study import KEEP, Study
-from trimtab.methods import Method, methods
+from trimtab.live.knobs import Knobs
+from trimtab.live.schema import Setting
+from trimtab.live.study import KEEP, Callback, Study
+from trimtab.recipes import Method, methods
 from trimtab.tuner import SHARE
 
 LONGEST = 10**9  # seconds
@@ -33,7 +34,7 @@ class Guard:
     quiet_hours: list[str] = field(default_factory=list)
     approval: bool = False
     dry_run: bool = False
-    leave_at: str = "query"
+    leave_at: str = "centre"
 
     def __post_init__(self) -> None:
         if self.largest_move is not None:
@@ -91,7 +92,9 @@ class Config:
     step: float | None = None
     seed: int | None = None
     store: str = "trimtab.db"
+    store_patience: float | None = None
     keep: int = KEEP
+    on_round: list[str] = field(default_factory=list)
     guard: Guard = field(default_factory=Guard)
     folder: Path = Path()
 
@@ -102,7 +105,7 @@ class Config:
         _choice("goal", self.goal, "minimise", "maximise")
         _choice("method", self.method, *(name for name in methods if "two-point" not in name and name != "still"))
         if self.value is not None and not (isinstance(self.value, str) and self.value):
-            raise ValueError(f'value={self.value!r} is no JSON key: write it in quotes, for example "latency.p99"')
+            raise ValueError(f'value={self.value!r} is no name: write it in quotes, for example "latency.p99"')
         _number("pause", self.pause, 0, LONGEST, "seconds", zero=True)
         _number("timeout", self.timeout, 0, LONGEST, "seconds")
         _number("radius", self.radius, 0, 0.5, "a share of each range, for example 0.05")
@@ -112,6 +115,10 @@ class Config:
             raise ValueError(f'method = "{self.method}" needs a step, for example step = 0.003; "auto" needs none')
         if self.step is not None:
             _number("step", self.step, 0, math.inf, "a step size")
+        if self.store_patience is not None:
+            _number("store_patience", self.store_patience, 0, LONGEST, "seconds", zero=True)
+        if not (isinstance(self.on_round, list) and all(isinstance(word, str) for word in self.on_round)):
+            raise ValueError(f'on_round={self.on_round!r} is no list of words: write ["./alert", "--study=a"]')
         self._check_command()
 
     def _check_command(self) -> None:
@@ -126,12 +133,13 @@ class Config:
 
     def check_program(self) -> None:
         """Refuse to start with a program that is not there."""
-        program = self.command[0]
-        path = program if os.sep not in program else str(self.folder / program)
-        if shutil.which(path) is None:
-            raise ValueError(
-                f"command[0]={program!r} is no program that can be run: give its path, or make it executable"
-            )
+        for name, words in (("command", self.command), ("on_round", self.on_round)):
+            for program in words[:1]:
+                path = program if os.sep not in program else str(self.folder / program)
+                if shutil.which(path) is None:
+                    raise ValueError(
+                        f"{name}[0]={program!r} is no program that can be run: give its path, or make it executable"
+                    )
 
     def build_method(self) -> Method:
         """The method, with the largest move per round as its cap."""
@@ -148,7 +156,7 @@ class Config:
         """The store: a URL, or a file beside the study.toml."""
         return self.store if "://" in self.store else str(self.folder / self.store)
 
-    def open(self) -> Study:
+    def open(self, callbacks: Sequence[Callback] = ()) -> Study:
         """The study, made if there is none yet."""
         return Study.open(
             self.where,
@@ -158,6 +166,7 @@ class Config:
             maximise=self.goal == "maximise",
             seed=self.seed,
             keep=self.keep,
+            callbacks=callbacks,
         )
 
     def words(self, setting: Setting) -> list[str]:

@@ -19,11 +19,9 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trimtab.setup import LARGEST
-
-Array = NDArray[np.float64]
+from trimtab.types import Array
 
 WINDOW = 100
 SHORT = 10

@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from trimtab.extras import pip_install
 from trimtab.live.knobs import Knob
-from trimtab.live.store import Event
+from trimtab.live.schema import ROUTINE, Event
 from trimtab.live.study import Study
-
-Array = NDArray[np.float64]
+from trimtab.types import Array
 
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "0.55"
 
@@ -22,7 +21,7 @@ def draw_study(study: Study, path: str | Path) -> None:
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise ImportError('pictures need matplotlib: pip install "trimtab[lab]"') from error
+        raise ImportError(f"pictures need matplotlib: {pip_install('lab')}") from error
     events = list(study.events())
     knobs = study.knobs.all
     figure = Figure(figsize=(9, 2.2 + 1.5 * (len(knobs) + 1)), layout="constrained")
@@ -50,11 +49,11 @@ def draw_study(study: Study, path: str | Path) -> None:
 
 def _draw_values(axis: Any, events: list[Event], study: Study) -> None:
     told = [(e.seq, e.value) for e in events if e.value is not None]
-    missed = [e.seq for e in events if e.kind in ("skip", "hold") and e.value is None]
+    missed = [e.seq for e in events if e.kind in ROUTINE and e.value is None]
     if told:
         x, y = np.array(told).T
         axis.plot(x, y, ".", ms=2.5, color=GREY, alpha=0.6, label="measured")
-        axis.plot(x, _smooth(y), color=BLUE, lw=1.6, label="running mean")
+        axis.plot(x, smooth(y), color=BLUE, lw=1.6, label="running mean")
     if missed:
         at = axis.get_xaxis_transform()
         axis.plot(missed, [0.02] * len(missed), "|", color=ORANGE, ms=9, transform=at, label="no value")
@@ -84,7 +83,7 @@ def _draw_moves(axis: Any, events: list[Event], knobs: tuple[Knob, ...]) -> None
     axis.set_ylim(bottom=0)
 
 
-def _smooth(y: Array) -> Array:
+def smooth(y: Array) -> Array:
     """The mean of the neighbours in time; shorter at the ends."""
     width = max(len(y) // 60, 2)
     sums = np.concatenate([[0.0], np.cumsum(y)])

@@ -14,9 +14,10 @@ name = "demo"                  # under which it is stored, shown and continued
 goal = "minimise"              # or "maximise"
 
 # Run once per round. Knobs are filled in as {{valve}}, and are there as KNOB_VALVE, KNOB_PUMP in the environment.
-# The value is the last number it prints. This one is a simulated pump: put your own program here.
+# TRIMTAB_SEQ is a number that only grows, so that a system can refuse stale settings.
+# The value is the only number of the last line it prints. This one is a simulated pump: put your own program here.
 command = [{python}, {simulator}]
-# value = "latency.p99"        # take this key of the last line of JSON it prints, instead of the last number
+# value = "latency.p99"        # where it prints more than one: take that of this name (latency=12.5, or a key of JSON)
 timeout = 10                   # seconds; a round that takes longer, or fails, moves nothing
 pause = 0                      # seconds between rounds: how long the system needs to settle
 
@@ -24,7 +25,9 @@ pause = 0                      # seconds between rounds: how long the system nee
 # radius = 0.05                # how far a probe goes, as a share of each range
 # seed = 1                     # of the probes; by default a fresh one, stored with the study
 # store = "trimtab.db"         # beside this file; or "postgresql://user@host/database"
-# keep = 10000                 # rounds whose history is kept in full; older ones are thinned
+# store_patience = 600         # seconds to wait for a store that is away, and then give up; by default, never
+# keep = 100000                # rounds whose history is kept in full; older ones are thinned
+# on_round = ["cat"]           # after each round, give what happened to this program, as JSON on its standard input
 
 [knobs.valve]
 low = 0
@@ -48,7 +51,7 @@ stop_above = 100               # a value beyond ends the run; there is stop_belo
 # quiet_hours = ["22:00-06:00"]  # no rounds at these times of the day
 # approval = true              # propose each setting, and wait for: trimtab approve demo
 # dry_run = true               # print the commands and run none
-# leave_at = "centre"          # when the run ends, set the system to its "centre" or "start"
+# leave_at = "centre"          # when the run ends, set the system there, or to the "start"; "query" leaves it as it is
 """
 
 

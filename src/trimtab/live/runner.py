@@ -5,24 +5,46 @@ from __future__ import annotations
 import contextlib
 import datetime
 import json
+import logging
 import math
-import os
-import re
 import signal
-import subprocess
 import tempfile
-import threading
+import time
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
+from trimtab.live import command
+from trimtab.live.backoff import patiently
 from trimtab.live.config import Config
-from trimtab.live.knobs import Setting
+from trimtab.live.errors import StoreError
+from trimtab.live.logs import log
+from trimtab.live.reading import Read, read_value
+from trimtab.live.schema import Event, Setting
+from trimtab.live.service import Heartbeat, notify
 from trimtab.live.study import Study
+from trimtab.live.text import clean
 
-GRACE = 2.0  # seconds between asking a command to end and ending it
+TICK = 0.1  # seconds between two looks at what a signal may have set
 POLL = 0.2  # seconds between two looks for an approval, or at the clock
+FIRST_WAIT, LONGEST_WAIT = 0.1, 60.0  # seconds after the second failed round in a row; doubled with each, up to that
+T = TypeVar("T")
+
+
+class Flag:
+    """What a signal handler may set: unlike `threading.Event`, it takes no lock that may be taken already."""
+
+    def __init__(self) -> None:
+        self._set = False
+
+    def set(self) -> None:
+        """For good."""
+        self._set = True
+
+    def is_set(self) -> bool:
+        """Whether it was."""
+        return self._set
 
 
 class Report(NamedTuple):
@@ -33,6 +55,12 @@ class Report(NamedTuple):
     setting: Setting
     value: float | None
     note: str | None
+    seconds: float = 0.0
+    """That the command took."""
+    commit: float = 0.0
+    """Seconds until the value was on the disk."""
+    retries: int = 0
+    """How often the store was tried again for that."""
 
 
 class Stopped(Exception):
@@ -40,17 +68,29 @@ class Stopped(Exception):
 
 
 class Runner:
-    """Runs the rounds of one study; `rounds` gives a report of each, after it is on the disk."""
+    """Runs the rounds of one study; `rounds` gives a report of each, after it is on the disk.
+
+    `stop` finishes the round that runs; `hurry` ends its command; `abandon` ends also the last one, of `leave`.
+    """
 
     def __init__(self, config: Config, study: Study) -> None:
         self.config, self.study = config, study
-        self.stop = threading.Event()
+        self.stop, self.hurry, self.abandon = Flag(), Flag(), Flag()
+        self.told = self.failed = 0
+        self._ran = False
+        self._beat = Heartbeat()
+        if config.on_round:
+            study.callbacks.append(self._tell_program)
 
     def rounds(self, most: int | None = None) -> Iterator[Report]:
         """Until told to stop, or `most` rounds; raises `Stopped` where a guard rail ends it."""
+        left = command.end_leftovers(self.study.uid, self.study.seq + 1)
+        if left:
+            note = f"ended what an earlier run left behind: process {', '.join(map(str, left))}"
+            yield Report("note", self.study.round, {}, None, note)
         done = 0
         while not self.stop.is_set() and (most is None or done < most):
-            if done and self.stop.wait(self.config.pause):
+            if done and self._wait(self._pause()):
                 break
             yield from self._wait_for_quiet_hours()
             held, setting = self._plan()
@@ -61,9 +101,39 @@ class Runner:
             done += 1
             yield report
             if report.value is not None and (why := self.config.guard.beyond(report.value)):
-                self._leave()
+                yield from self.leave()
                 raise Stopped(f"{why}: the run has ended; look at the system, then start again")
-        self._leave()
+        yield from self.leave()
+
+    def leave(self) -> Iterator[Report]:
+        """Set the system to where it stays when nobody tunes it; once, and only if it was moved."""
+        where, guard = self.config.guard.leave_at, self.config.guard
+        if where == "query" or not self._ran or guard.approval:
+            return
+        self._ran = False
+        setting, round = (self.study.centre if where == "centre" else self.study.start), self.study.round
+        try:
+            value, note = self.measure(setting, self.abandon)
+        except command.Interrupted:
+            value, note = None, "ended before it had finished"
+        with contextlib.suppress(StoreError):  # the system comes first
+            self.study.held(setting, value, note, kind="leave")
+        yield Report("leave", round, setting, value, note)
+
+    def _pause(self) -> float:
+        """Between rounds; longer and longer while they fail."""
+        failures = self.study.diagnostics.failures
+        if failures < 2:
+            return self.config.pause
+        return max(self.config.pause, min(FIRST_WAIT * 2.0 ** min(failures - 2, 60), LONGEST_WAIT))
+
+    def _wait(self, seconds: float, ends: Flag | None = None) -> bool:
+        """True if told to stop meanwhile."""
+        ends, end = ends or self.stop, time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0 and not ends.is_set():
+            self._beat()
+            time.sleep(min(left, TICK))
+        return ends.is_set()
 
     def _plan(self) -> tuple[bool, Setting]:
         """What to set next: a probe; or after too many failures in a row, to hold still until one succeeds."""
@@ -74,17 +144,43 @@ class Runner:
         if guard.on_failures == "hold":
             return True, study.centre
         if failures == guard.failures:
-            study.reset(failures=failures)
+            self._store(lambda: study.reset(failures=failures))
         return True, study.start
 
-    def _round(self, held: bool, setting: Setting, approved: bool) -> Report:
-        study, round = self.study, self.study.round
-        value, note = self.measure(setting, round) if approved else (None, "rejected")
+    def _round(self, held: bool, setting: Setting, approved: str | None) -> Report:
+        study, round, began = self.study, self.study.round, time.monotonic()
+        self._ran = self._ran or approved is None
+        value, note = self.measure(setting, self.hurry) if approved is None else (None, approved)
+        measured = time.monotonic()
         if held:
-            study.held(setting, value, note)
+            _, retries = self._store(lambda: study.held(setting, value, note))
         else:
-            study.tell(round, value, note)
-        return Report("hold" if held else "skip" if value is None else "tell", round, setting, value, note)
+            trial = study.ask()
+            _, retries = self._store(lambda: study.tell(trial, value, note))
+        commit = time.monotonic() - measured
+        self.told, self.failed = self.told + (value is not None), self.failed + (value is None)
+        kind = "hold" if held else "skip" if value is None else "tell"
+        report = Report(kind, round, setting, value, note, measured - began, commit, retries)
+        words = {key: getattr(report, key) for key in ("round", "kind", "value", "setting", "note", "retries")}
+        times = {"seconds": round_to(report.seconds), "commit": round_to(commit)}
+        log(logging.INFO, f"round {round}: {kind}", study=study.name, seq=study.seq, **words, **times)
+        notify(STATUS=f"round {round}: {kind} {'-' if value is None else f'{value:.6g}'}")
+        return report
+
+    def _store(self, call: Callable[[], T]) -> tuple[T, int]:
+        """Do it when the store can: waiting is no reason to lose a value."""
+        patience = self.config.store_patience
+
+        def say(text: str) -> None:
+            log(logging.WARNING, text, study=self.study.name, round=self.study.round)
+            notify(STATUS=clean(text))
+
+        return patiently(
+            call,
+            patience=math.inf if patience is None else patience,
+            wait=lambda seconds: self._wait(seconds, self.hurry),
+            say=say,
+        )
 
     def _wait_for_quiet_hours(self) -> Iterator[Report]:
         said = False
@@ -92,83 +188,96 @@ class Runner:
             if not said:
                 yield Report("note", self.study.round, {}, None, "quiet hours: waiting")
             said = True
-            if self.stop.wait(POLL):
+            if self._wait(POLL):
                 return
 
-    def _wait_for_approval(self, setting: Setting) -> Generator[Report, None, bool]:
-        """Whether the round may be run: at once, unless a person has to say so."""
+    def _wait_for_approval(self, setting: Setting) -> Generator[Report, None, str | None]:
+        """None if the round may be run: at once, unless a person has to say so; or who rejected it."""
         if not self.config.guard.approval:
-            return True
+            return None
         said = False
-        while (decision := self.study.decision()) is None:
+        while True:
+            decision, _ = self._store(lambda: self.study.decision(setting))
+            if decision is not None:
+                return None if decision.approved else f"rejected by {decision.by}"
             if not said:
-                self.study.propose(setting)
-                how = f"proposed: waiting for trimtab approve {self.study.name}"
+                self._store(lambda: self.study.propose(setting))
+                how = f"proposed: waiting for trimtab approve {self.study.name} --round {self.study.round}"
                 yield Report("note", self.study.round, setting, None, how)
             said = True
-            if self.stop.wait(POLL):
-                return False
-        return decision
+            if self._wait(POLL):
+                return "stopped"
 
-    def _leave(self) -> None:
-        """Where the system stays when nobody tunes it."""
-        where = self.config.guard.leave_at
-        if where != "query" and self.study.round:
-            self.measure(self.study.centre if where == "centre" else self.study.start, self.study.round)
-
-    def measure(self, setting: Setting, round: int) -> tuple[float | None, str | None]:
+    def measure(self, setting: Setting, hurry: Flag) -> Read:
         """Run the command: a value, or none and the reason."""
         knobs = {f"KNOB_{name.upper()}": repr(value) for name, value in setting.items()}
-        about = {"TRIMTAB_ROUND": str(round), "TRIMTAB_STUDY": self.study.name}
         try:
-            child = subprocess.Popen(
-                self.config.words(setting),
-                cwd=self.config.folder,
-                env={**os.environ, **knobs, **about},
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-                errors="replace",
-                start_new_session=True,  # a Ctrl-C in the terminal is for us; the round is finished first
-            )
+            ended = self._command(self.config.words(setting), knobs, hurry)
         except OSError as error:
             return None, f"the command cannot be run: {error}"
-        try:
-            out, complaint = child.communicate(timeout=self.config.timeout)
-        except subprocess.TimeoutExpired:
-            _end(child)
+        if ended.status is None:
             return None, f"no answer within {self.config.timeout:g} s"
-        except BaseException:
-            _end(child)
-            raise
-        if child.returncode:
-            last = complaint.strip().splitlines()[-1:] or ["it printed no error"]
-            return None, f"exit status {child.returncode}: {last[0][:200]}"
-        return read_value(out, self.config.value)
+        if ended.status:
+            last = ended.complaint.strip().splitlines()[-1:] or ["it printed no error"]
+            return None, f"exit status {ended.status}: {clean(last[0], 200)}"
+        return read_value(ended.out, self.config.value)
+
+    def _command(self, words: list[str], more: dict[str, str], hurry: Flag, given: str = "") -> command.Ended:
+        study, seq = self.study, self.study.seq + 1
+        about = {"TRIMTAB_ROUND": str(study.round), "TRIMTAB_STUDY": study.name, "TRIMTAB_SEQ": str(seq)}
+
+        def hurried() -> bool:
+            self._beat()
+            return hurry.is_set()
+
+        return command.run(
+            words,
+            folder=self.config.folder,
+            environment={**more, **about, command.RUN: command.mark(study.uid, seq)},
+            timeout=self.config.timeout,
+            hurry=hurried,
+            given=given,
+        )
+
+    def _tell_program(self, study: Study, event: Event) -> None:
+        """`on_round`: the event as JSON, on the standard input of a program."""
+        text = json.dumps({"study": study.name, **study.describe(event)})
+        try:
+            ended = self._command(self.config.on_round, {}, self.hurry, text)
+            why = None if ended.status == 0 else f"exit status {ended.status}: {clean(ended.complaint.strip(), 200)}"
+        except (OSError, command.Interrupted) as error:
+            why = str(error) or "ended"
+        if why:
+            log(logging.WARNING, f"on_round failed: {why}", study=study.name, round=event.round)
 
 
-def _end(child: subprocess.Popen[str]) -> None:
-    """End a command and its own children: first politely."""
-    for sign in (signal.SIGTERM, signal.SIGKILL):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(child.pid, sign)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            child.communicate(timeout=GRACE)
-            return
+def round_to(seconds: float) -> float:
+    """Microseconds are enough."""
+    return float(f"{seconds:.6f}")
 
 
 @contextlib.contextmanager
-def stops_on_signals(stop: threading.Event, say: Callable[[str], Any]) -> Iterator[None]:
-    """The first SIGINT or SIGTERM finishes the round that runs; the second ends it at once: it is asked again."""
+def stops_on_signals(runner: Runner, say: Callable[[str], Any]) -> Iterator[None]:
+    """SIGINT, SIGTERM, SIGHUP: the first finishes the round that runs, the second ends it at once, to be asked again.
+
+    A third ends also the command that sets the system to where it shall stay. No handler raises: all waiting looks.
+    """
+    steps = [
+        (runner.stop, "finishing this round; once more ends it at once, to be asked again"),
+        (runner.hurry, "ending this round; once more leaves the system as it is"),
+        (runner.abandon, "leaving the system as it is"),
+    ]
 
     def handle(number: int, _: Any) -> None:
-        if stop.is_set():
-            raise KeyboardInterrupt
-        stop.set()
-        say(f"{signal.Signals(number).name}: finishing this round; once more ends it at once, to be asked again")
+        for event, text in steps:
+            if not event.is_set():
+                event.set()
+                say(f"{signal.Signals(number).name}: {text}")
+                return
+        raise KeyboardInterrupt
 
-    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    numbers = [n for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) != signal.SIG_IGN]
+    before = {number: signal.signal(number, handle) for number in numbers}
     try:
         yield
     finally:
@@ -176,65 +285,13 @@ def stops_on_signals(stop: threading.Event, say: Callable[[str], Any]) -> Iterat
             signal.signal(number, handler)
 
 
-def read_value(out: str, key: str | None = None) -> tuple[float | None, str | None]:
-    """The last number that stands by itself, or the one under a key of the last JSON line; or none, and why.
-
-    >>> read_value("took 3 tries\\nlatency = 12.5 ms\\n")
-    (12.5, None)
-    >>> read_value('{"latency": {"p99": 7.25}}', "latency.p99")
-    (7.25, None)
-    >>> read_value("all is well")
-    (None, "no number in the output: 'all is well'")
-    """
-    if key is None:
-        numbers = [number for word in re.split(r"[\s,;:=()\[\]{}\"']+", out) if (number := _number(word)) is not None]
-        if not numbers:
-            return None, f"no number in the output: {_shown(out)}"
-        value = numbers[-1]
-    else:
-        found = _under(key, out)
-        if found is None:
-            return None, f"no number under {key!r} in the output: {_shown(out)}"
-        value = found
-    if not math.isfinite(value):
-        return None, f"the value is {value}"
-    return value, None
-
-
-def _number(word: str) -> float | None:
-    try:
-        return float(word) if word.isascii() and "_" not in word else None  # float() knows digits of all scripts
-    except ValueError:
-        return None
-
-
-def _under(key: str, out: str) -> float | None:
-    for text in (*reversed(out.strip().splitlines()), out):
-        try:
-            found = json.loads(text)
-            for part in key.split("."):
-                found = found[part]
-        except (ValueError, KeyError, TypeError):
-            continue
-        if isinstance(found, int | float) and not isinstance(found, bool):
-            return float(found)
-    return None
-
-
-def _shown(out: str) -> str:
-    text = out.strip()
-    return repr(text if len(text) <= 60 else "…" + text[-60:])
-
-
-def dry_run(config: Config, rounds: int) -> Iterator[tuple[int, list[str]]]:
+def dry_run(config: Config, rounds: int) -> Iterator[tuple[int, Setting, list[str]]]:
     """The commands of the next rounds, as they would be if every one failed; nothing is run and nothing is kept."""
     with tempfile.TemporaryDirectory() as folder:
-        copy = str(Path(folder) / "copy.db")
         if Study.exists(config.where, config.name):
-            with Study.look(config.where, config.name) as study:
-                Study.adopt(copy, study.export())
-        with replace(config, store=copy).open() as study:
-            for _ in range(rounds):
-                trial = study.ask()
-                yield trial.id, config.words(trial.knobs)
-                study.skip(trial)
+            study = Study.look(config.where, config.name)
+        else:
+            study = replace(config, store=str(Path(folder) / "copy.db")).open()
+        with study:
+            for trial in study.ahead(rounds):
+                yield trial.round, trial.knobs, config.words(trial.knobs)

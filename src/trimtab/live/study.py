@@ -2,35 +2,41 @@
 
 from __future__ import annotations
 
-import json
+import logging
 import math
+import operator
 import os
-import re
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from trimtab import core, storage
+from trimtab.live import approval, beginning, engine, exchange
 from trimtab.live.diagnostics import Diagnostics, Finding
-from trimtab.live.knobs import Knob, Knobs, Setting, rounding
-from trimtab.live.store import Event, NoStore, Saved, Store
-from trimtab.methods import Method
+from trimtab.live.errors import Damaged, NoStore, StoreError
+from trimtab.live.history import Position, follow
+from trimtab.live.knobs import Knob, Knobs, rounding
+from trimtab.live.schema import ROUTINE, Event, Saved, Setting
+from trimtab.live.store import EVERY, Store
+from trimtab.live.summary import summary
+from trimtab.live.text import clean
+from trimtab.recipes import Method
 from trimtab.setup import Setup
 from trimtab.state import State
-from trimtab.state import Trial as Point
-from trimtab.tuner import Tuner
 
-KEEP = 10_000
-FILE_FORMAT = "trimtab.study"
+KEEP = 100_000
+LOG = logging.getLogger("trimtab.live")
+Callback = Callable[["Study", Event], Any]
 
 
 class Trial(NamedTuple):
-    """What to set, and the `id` to tell the value under."""
+    """What to set, and the `id` to tell the value under: a number that never comes again, also after an undo."""
 
     id: int
     knobs: Setting
+    round: int
 
 
 class Study:
@@ -38,20 +44,30 @@ class Study:
 
     `ask`, `tell` and `skip` are those of `Tuner`, with named knobs, and may be called from several threads: all who
     ask before a value is told get the same trial, and the first to tell it is taken. `tell` returns when the value
-    and the new state are on the disk, together; if it raises, neither is, and the trial is still open. Killed at any
-    moment and opened again, a study asks the interrupted trial again, with the same knobs.
+    and the new state are on the disk, together; if it raises, the trial is still open and may be told again (also
+    after the store was away for a while). Killed at any moment and opened again, a study asks the interrupted trial
+    again, with the same knobs.
     """
 
-    def __init__(self, store: Store, saved: Saved, *, keep: int = KEEP, held: bool = True) -> None:
+    def __init__(
+        self,
+        store: Store,
+        saved: Saved,
+        *,
+        keep: int = KEEP,
+        held: bool = True,
+        callbacks: Sequence[Callback] = (),
+    ) -> None:
         if held:
             store.hold(saved)
             saved = store.load(saved.name)
         self._store, self._saved, self._keep, self._held = store, saved, keep, held
         self._lock = threading.RLock()
-        self.name, self.seq = saved.name, saved.seq
+        self.callbacks = list(callbacks)
+        self.name, self.uid, self.seq = saved.name, saved.uid, saved.seq
         self.knobs = Knobs.of(saved.setup["knobs"])
-        self.setup, self.state = _revive(saved)
-        self.diagnostics = Diagnostics.from_dict(saved.diagnostics)
+        self._turn: int = saved.status["turn"]
+        self._snapshot_at, self._position = self._position_after(saved.seq)
         self._draws = rounding(self.setup.seed)
         self._open: Trial | None = None
 
@@ -66,6 +82,7 @@ class Study:
         maximise: bool | None = None,
         seed: int | None = None,
         keep: int = KEEP,
+        callbacks: Sequence[Callback] = (),
     ) -> Study:
         """The study of that name; with knobs, a new one if there is none yet.
 
@@ -73,6 +90,7 @@ class Study:
         method, maximise, seed: as for `Tuner`. For a study that exists they, and knobs, are checked against it: only
         the method's `max_move` may differ, and is taken over.
         keep: how many of the last rounds are kept in full; see docs/live.md for the rule.
+        callbacks: called with (study, event) after each event is on the disk; what they raise is logged, not raised.
 
         >>> import tempfile
         >>> folder = tempfile.TemporaryDirectory()
@@ -85,18 +103,20 @@ class Study:
         1
         >>> folder.cleanup()
         """
-        _check_name(name)
+        beginning.check_name(name)
         if isinstance(keep, bool) or not isinstance(keep, int) or keep < 1000:
             raise ValueError(f"keep={keep!r} is too few: give a whole number of rounds, at least 1000")
         wanted = None if knobs is None else Knobs.of(knobs)
-        store = Store(where, create=wanted is not None)
+        store = Store(where, "write" if wanted is None else "create", thorough=True)
         try:
-            if wanted is None or (saved := store.find(name)) is not None:
-                saved = store.load(name)
-                _compare(saved, wanted, method, maximise, seed)
-            else:
-                saved = _create(store, name, wanted, method, maximise, seed)
-            study = cls(store, saved, keep=keep)
+            found = None if wanted is None else store.find(name)
+            if wanted is None:
+                found = store.load(name)
+            if found is None:
+                assert wanted is not None
+                found = beginning.create(store, name, wanted, method, maximise, seed)
+            study = cls(store, found, keep=keep, callbacks=callbacks)
+            beginning.compare(name, study.knobs, study.setup, wanted, method, maximise, seed)
             if method is not None and study.setup.method != method:
                 study._take_over(method)
             return study
@@ -105,9 +125,9 @@ class Study:
             raise
 
     @classmethod
-    def look(cls, where: str | os.PathLike[str], name: str) -> Study:
-        """The study as it is now, to read only: whoever holds it goes on undisturbed."""
-        store = Store(where, create=False)
+    def look(cls, where: str | os.PathLike[str], name: str, *, mode: str = "read") -> Study:
+        """The study as it is now, to read only: whoever holds it goes on undisturbed. Mode "write" is for `decide`."""
+        store = Store(where, mode)
         try:
             return cls(store, store.load(name), held=False)
         except BaseException:
@@ -118,13 +138,10 @@ class Study:
     def exists(where: str | os.PathLike[str], name: str) -> bool:
         """Whether there is a study of that name; makes nothing."""
         try:
-            store = Store(where, create=False)
+            with Store(where, "read") as store:
+                return store.find(name) is not None
         except NoStore:
             return False
-        try:
-            return store.find(name) is not None
-        finally:
-            store.close()
 
     def __enter__(self) -> Study:
         return self
@@ -135,17 +152,36 @@ class Study:
     def close(self) -> None:
         """Let others have the study."""
         with self._lock:
+            if self._held and self._snapshot_at < self.seq:
+                with suppress(StoreError, ValueError):  # only a courtesy: the values since the last one are there
+                    self._store.snapshot(self._saved, self._position.snapshot(self.seq))
+            self._held = False
             self._store.close()
 
     @property
+    def setup(self) -> Setup:
+        """What does not change, of the tuner."""
+        return self._position.setup
+
+    @property
+    def state(self) -> State:
+        """What does."""
+        return self._position.state
+
+    @property
+    def diagnostics(self) -> Diagnostics:
+        """The running figures."""
+        return self._position.diagnostics
+
+    @property
     def round(self) -> int:
-        """The number of the next trial."""
+        """The number of the next trial's round; after an undo, one that was there before."""
         return self.state.round
 
     @property
     def centre(self) -> Setting:
         """The operating point now: the nearest setting the system can take."""
-        return self.knobs.setting(self.setup.outward(self.state.centre))
+        return self.knobs.setting(engine.centre(self.state))
 
     @property
     def start(self) -> Setting:
@@ -156,239 +192,185 @@ class Study:
         """The next trial; the same one until it is told or skipped."""
         with self._lock:
             if self._open is None:
-                query = core.ask(self.setup, self.state).x
-                self._open = Trial(self.round, self.knobs.probe(query, self._draws, self.round))
-            return Trial(self._open.id, dict(self._open.knobs))
+                query = engine.ask(self.setup, self.state)
+                self._open = Trial(self._turn + 1, self.knobs.probe(query, self._draws, self.round), self.round)
+            return self._open._replace(knobs=dict(self._open.knobs))
 
     def tell(self, trial: Trial | int, value: float | None, note: str | None = None) -> None:
         """The measured value; None or NaN if there is none. On the disk when this returns."""
         with self._lock:
             asked = self.ask()
-            state = core.tell(self.setup, self.state, value, trial.id if isinstance(trial, Trial | Point) else trial)
+            self._check_open(trial)
+            if type(value) is float:
+                value += 0.0  # not every database knows −0
+            state = engine.tell(self.setup, self.state, value)
             number = None if value is None or math.isnan(value) else float(value)
-            diagnostics = self.diagnostics.missed() if number is None else self._measured(number, state)
             kind = "skip" if number is None else "tell"
-            self._record(kind, state, diagnostics, asked.id, number, list(asked.knobs.values()), note)
+            after = self._position.after(kind, number, state)
+            self._record(kind, after, asked.round, number, list(asked.knobs.values()), note)
 
     def skip(self, trial: Trial | int, note: str | None = None) -> None:
         """There is no value: the round passes and nothing moves. The note says why."""
         self.tell(trial, None, note)
 
-    def held(self, setting: Setting, value: float | None, note: str | None = None) -> None:
-        """A measurement at rest instead of a probe: recorded, but nothing is learnt; ends a row of failures."""
+    def held(self, setting: Setting, value: float | None, note: str | None = None, *, kind: str = "hold") -> None:
+        """A measurement at rest instead of a probe: recorded, but nothing is learnt; ends a row of failures.
+
+        kind: "leave" for the last one, where the system then stays; a failure of that is none of the study's.
+        """
         with self._lock:
-            diagnostics = self.diagnostics.missed() if value is None else replace(self.diagnostics, failures=0)
-            self._record("hold", self.state, diagnostics, self.round, value, list(setting.values()), note)
+            after = self._position.after(kind, value, self.state)
+            self._record(kind, after, self.round, value, list(setting.values()), note)
 
     def undo(self, round: int) -> None:
         """Back to the state in which `round` was the next one; recorded, and itself to be undone."""
         with self._lock:
             event = self._store.before_round(self._saved, round)
-            if event is None:
+            try:
+                if event is None:
+                    raise LookupError
+                _, there = self._position_after(event.seq)
+            except LookupError:
                 raise ValueError(
                     f"the state before round {round} is not kept: of {self.round} rounds so far the last {self._keep}"
-                    f" are, and every 10th, 100th, … before; trimtab show {self.name} --csv lists them"
-                )
-            state = storage.state_from_json(self.setup, event.state)
-            self._record("undo", state, Diagnostics(), round, note=f"from round {self.round}")
+                    f" are, and every 100th, 1000th, … before; trimtab show {self.name} --csv lists them"
+                ) from None
+            there = self._position._replace(state=there.state, diagnostics=replace(there.diagnostics, failures=0))
+            self._record("undo", there, round, note=f"from round {self.round}")
 
     def reset(self, failures: int = 0) -> None:
         """Back to where the system was at first, with nothing learnt; the round numbers go on."""
         with self._lock:
-            fresh = core.init(self.setup, self.knobs.start)
-            state = fresh._replace(round=self.round, skipped=self.state.skipped)
-            self._record("reset", state, Diagnostics(failures=failures), self.round, note="to start")
+            state = engine.restart(self.setup, self.state, self.knobs.start)
+            fresh = Diagnostics(failures=failures, skipped=self.diagnostics.skipped)
+            self._record("reset", Position(self.setup, state, fresh), self.round, note="to start")
 
     def events(self, after: int = -1) -> Iterator[Event]:
         """The history, oldest first; thinned where it is old."""
         with self._lock:
-            yield from list(self._store.events(self._saved, after))
+            found = self._store.events(self._saved, after, self.seq)
+        for event in found:
+            yield event._replace(query=None if event.query is None else self.knobs.whole(event.query))
+
+    def describe(self, event: Event) -> dict[str, Any]:
+        """An event with its knobs by name, for JSON."""
+        names = [knob.name for knob in self.knobs.all]
+        query = None if event.query is None else dict(zip(names, self.knobs.whole(event.query), strict=True))
+        told = {key: getattr(event, key) for key in ("seq", "time", "round", "kind", "value", "note")}
+        return {**told, "query": query, "centre": dict(zip(names, event.centre, strict=True))}
+
+    def ahead(self, rounds: int) -> Iterator[Trial]:
+        """The next trials as they would be if every one failed; nothing is kept."""
+        state = self.state
+        for n in range(rounds):
+            knobs = self.knobs.probe(engine.ask(self.setup, state), self._draws, state.round)
+            yield Trial(self._turn + 1 + n, knobs, state.round)
+            state = engine.tell(self.setup, state, None)
 
     def propose(self, setting: Setting) -> None:
-        """Say what would be set next, for a person to decide on."""
+        """Say what would be set next, for a person to decide on; once is enough."""
         with self._lock:
-            self._store.note(self._saved, proposal=json.dumps([self.seq, self.round, setting]))
+            approval.propose(self._store, self._saved, self._proposal(setting))
 
-    def decision(self) -> bool | None:
-        """Whether a person approved what is proposed, or rejected it, or has not decided yet."""
+    def decision(self, setting: Setting) -> approval.Decision | None:
+        """A person's word on this very setting, at this very point of the study, if there is one."""
         with self._lock:
-            seq, word = json.loads(self._store.load(self.name).decision or "[null, null]")
-        return bool(word) if seq == self.seq else None
+            return approval.decision(self._store.load(self.name), self._proposal(setting))
 
-    def decide(self, *, approve: bool) -> Trial:
-        """A person's word on what is proposed; whoever runs the study waits for it."""
+    def decide(self, *, approve: bool, round: int | None = None) -> approval.Proposal:
+        """A person's word on what is proposed (for `round`, if given); whoever runs the study waits for it."""
         with self._lock:
-            saved = self._store.load(self.name)
-            seq, round, setting = json.loads(saved.proposal or "[null, null, null]")
-            if seq != saved.seq:
-                raise ValueError(
-                    f"study {self.name!r} proposes nothing now: it does while trimtab tune runs it,"
-                    " with approval = true under [guard]"
-                )
-            self._store.note(saved, decision=json.dumps([seq, approve]))
-            return Trial(round, setting)
+            return approval.decide(self._store, self.name, approve, round)
+
+    def _proposal(self, setting: Setting) -> approval.Proposal:
+        return approval.Proposal(self.seq, self.round, setting)
 
     def findings(self) -> dict[str, Finding]:
         """The diagnostics, with advice where it is wanted."""
         names = [knob.name for knob in self.knobs.all]
-        return self.diagnostics.findings(self.setup.probe_length, names, maximise=self.setup.maximise)
+        length = engine.probe_length(self.setup)
+        return self.diagnostics.findings(length, names, maximise=self.setup.maximise)
 
     def summary(self) -> dict[str, Any]:
         """What `trimtab list --json` says of the study."""
-        values = self.diagnostics.values
-        return {
-            "name": self.name,
-            "rounds": self.round,
-            "centre": self.centre,
-            "value": values[-1] if values else None,
-            "mean": self.diagnostics.fast if values else None,
-            "trend": self.diagnostics.trend if values else None,
-            "skipped": int(self.state.skipped),
-            "failures": self.diagnostics.failures,
-            "goal": "maximise" if self.setup.maximise else "minimise",
-            "holder": self._saved.holder,
-            "created": self._saved.created,
-        }
+        with self._lock:
+            return summary(self._store.load(self.name))
+
+    def to_frame(self) -> Any:
+        """The history as a data frame, of pandas or else of polars; a column per knob, for query and centre."""
+        from trimtab.live.frames import to_frame
+
+        return to_frame(self)
+
+    def figure(self) -> Any:
+        """The history as a Plotly figure."""
+        from trimtab.live.figure import figure
+
+        return figure(self)
 
     def export(self) -> str:
         """The whole study as it was when it was opened, or told last, as one JSON text; for `adopt` elsewhere."""
         with self._lock:
-            document = {
-                "format": FILE_FORMAT,
-                "version": 1,
-                "name": self.name,
-                "created": self._saved.created,
-                "setup": self._saved.setup,
-                "state": storage.state_to_json(self.state),
-                "diagnostics": self.diagnostics.to_dict(),
-                "events": [event._asdict() for event in self.events() if event.seq <= self.seq],
-            }
-            return json.dumps(document)
+            snapshots = [s for s in self._store.snapshots(self._saved, self.seq) if s.seq < self.seq]
+            snapshots.append(self._position.snapshot(self.seq))
+            return exchange.write(self._saved, self._store.events(self._saved, until=self.seq), snapshots)
 
     @staticmethod
     def adopt(where: str | os.PathLike[str], text: str, name: str | None = None) -> str:
         """Put what `export` wrote into another store; gives the study's name there."""
-        try:
-            document = json.loads(text)
-            if document["format"] != FILE_FORMAT or document["version"] != 1:
-                raise ValueError(f"it says {document['format']!r}, version {document['version']!r}")
-            events = [Event(**event) for event in document["events"]]
-            found = Saved(
-                id=0,
-                name=name or document["name"],
-                setup=document["setup"],
-                state=document["state"],
-                diagnostics=document["diagnostics"],
-                seq=events[-1].seq,
-                proposal=None,
-                decision=None,
-                holder=None,
-                created=document["created"],
-            )
-            setup, state = _revive(found)
-            Diagnostics.from_dict(found.diagnostics)
-            centre = Knobs.of(found.setup["knobs"]).values(setup.outward(state.centre))
-        except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
-            raise ValueError(f"this is not an exported study, or is damaged ({error}): export it again") from None
-        _check_name(found.name)
-        came = Event(found.seq + 1, state.round, "import", None, None, centre, time.time(), None, found.state)
-        store = Store(where)
-        try:
-            if store.find(found.name) is not None:
-                raise ValueError(
-                    f"there is a study {found.name!r} in {store.where} already: import it --as another name"
-                )
-            store.add(found.name, found.setup, found.diagnostics, [*events, came], found.state, found.created)
-        finally:
-            store.close()
-        return found.name
+        return exchange.adopt(where, text, name)
 
-    def _measured(self, value: float, state: State) -> Diagnostics:
-        method = self.setup.method
-        cap = math.inf if method.max_move is None else method.max_move * self.setup.probe_length
-        near = 1e-9 + self.setup.method.radius * min(self.setup.directions.reach(self.setup.dim)[0], 2.0)
-        sides = (state.centre >= 1 - near).astype(float) - (state.centre <= near)
-        return self.diagnostics.after(value, state.centre - self.state.centre, cap, sides)
+    def _check_open(self, trial: Trial | int) -> None:
+        given: Any = getattr(trial, "id", trial)
+        if isinstance(given, bool) or not hasattr(given, "__index__"):
+            raise TypeError(f"trial={trial!r} is neither a Trial nor its id: tell(trial, value)")
+        id, now = operator.index(given), self._turn + 1
+        if id != now:
+            why = "it was told, skipped or undone before" if 0 <= id < now else "it was never asked"
+            raise ValueError(f"trial {id} is not open: {why}; the open one is {now}")
+
+    def _position_after(self, seq: int) -> tuple[int, Position]:
+        """Where the last snapshot before an event is, and the tuner after the event: what was told since, again."""
+        snapshot = self._store.last_snapshot(self._saved, seq)
+        if snapshot is None:
+            raise Damaged(f"study {self.name!r} has no state left before event {seq}: restore the store from a copy")
+        events = self._store.events(self._saved, snapshot.seq, seq)
+        if len(events) != seq - snapshot.seq:
+            raise LookupError(f"the events {snapshot.seq} to {seq} are not kept")
+        return snapshot.seq, follow(self.knobs, snapshot, events, f"study {self.name!r}")
 
     def _record(
         self,
         kind: str,
-        state: State,
-        diagnostics: Diagnostics,
+        after: Position,
         round: int,
         value: float | None = None,
         query: list[float] | None = None,
         note: str | None = None,
-        setup: dict[str, Any] | None = None,
     ) -> None:
         """Everything that changes goes through here: first the disk, then the memory."""
         if not self._held:
             raise ValueError(f"study {self.name!r} was opened to look at: use Study.open to change it")
-        centre = self.knobs.values(state.centre.tolist())  # with bounds of 0 and 1, scaled coordinates are shares
-        event = Event(self.seq + 1, round, kind, value, query, centre, time.time(), note, storage.state_to_json(state))
-        self._store.record(self._saved, event, json.dumps(diagnostics.to_dict()), self._keep, setup)
-        self.state, self.diagnostics, self.seq, self._open = state, diagnostics, event.seq, None
+        seq, now = self.seq + 1, time.time()
+        centre = self.knobs.values(engine.centre(after.state))
+        asked = None if query is None else [float(v) for v in query]
+        event = Event(seq, round, kind, value, asked, centre, now, None if note is None else clean(note))
+        turn = self._turn if kind in ("hold", "leave") else seq
+        status = after.status(self.knobs, turn, now if kind in ROUTINE else self._saved.status["time"])
+        snapshot = None if kind in ROUTINE and seq % EVERY else after.snapshot(seq)
+        self._store.record(self._saved, event, status, snapshot, self._keep)
+        self._position, self.seq, self._turn = after, seq, turn
+        self._saved = self._saved._replace(seq=seq, status=status)
+        self._snapshot_at = self._snapshot_at if snapshot is None else seq
+        if turn == seq:
+            self._open = None
+        for call in self.callbacks:
+            try:
+                call(self, event)
+            except Exception:
+                LOG.exception("a callback failed after round %d; the study goes on", round)
 
     def _take_over(self, method: Method) -> None:
         """The same method with another cap on its moves."""
-        self.setup = replace(self.setup, method=method)
-        document = _document(self.knobs, self.setup, self.state)
-        note = f"max_move={method.max_move}"
-        self._record("setup", self.state, self.diagnostics, self.round, note=note, setup=document)
-        self._saved = self._saved._replace(setup=document)
-
-
-def _check_name(name: str) -> None:
-    """It becomes part of the name of a file."""
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", name):
-        raise ValueError(f"name={name!r} is no name for a study: use letters, digits, - and _, at most 64")
-
-
-def _create(
-    store: Store, name: str, knobs: Knobs, method: Method | None, maximise: bool | None, seed: int | None
-) -> Saved:
-    tuner = Tuner(knobs.start, method, bounds=[(0.0, 1.0)] * len(knobs.all), maximise=bool(maximise), seed=seed)
-    if tuner.setup.method.queries != 1:
-        raise ValueError(
-            "two-point methods query the same moment twice, which a live system cannot: use another method"
-        )
-    document = _document(knobs, tuner.setup, tuner.state)
-    storage.from_json(json.dumps(document["tuner"]))  # a method that cannot be read back is refused here
-    centre = knobs.values(tuner.centre)
-    state = storage.state_to_json(tuner.state)
-    start = Event(0, 0, "start", None, None, centre, time.time(), None, state)
-    return store.add(name, document, Diagnostics().to_dict(), [start], state)
-
-
-def _document(knobs: Knobs, setup: Setup, state: State) -> dict[str, Any]:
-    return {"knobs": knobs.to_list(), "tuner": json.loads(storage.to_json(setup, state))}
-
-
-def _revive(saved: Saved) -> tuple[Setup, State]:
-    setup, _ = storage.from_json(json.dumps(saved.setup["tuner"]))
-    return setup, storage.state_from_json(setup, saved.state)
-
-
-def _compare(saved: Saved, knobs: Knobs | None, method: Method | None, maximise: bool | None, seed: int | None) -> None:
-    """Refuse to go on with a study that is not the one described."""
-    setup, _ = _revive(saved)
-    stored = Knobs.of(saved.setup["knobs"])
-    differs = ""
-    if knobs is not None and _ranges(knobs) != _ranges(stored):
-        differs = "its knobs"
-    elif maximise is not None and maximise != setup.maximise:
-        differs = "its goal"
-    elif seed is not None and seed != setup.seed:
-        differs = f"its seed ({setup.seed})"
-    elif method is not None and replace(method, max_move=None) != replace(setup.method, max_move=None):
-        differs = f"its method ({setup.method})"
-    if differs:
-        raise ValueError(
-            f"study {saved.name!r} exists with another setup: {differs} cannot change on the way; put it back, or give"
-            " the study a new name, with start where the system is now (trimtab show tells)"
-        )
-
-
-def _ranges(knobs: Knobs) -> list[Knob]:
-    """Where a study started, and units, do not matter later."""
-    return [replace(knob, start=knob.low, unit="") for knob in knobs.all]
+        after = self._position._replace(setup=engine.retune(self.setup, method))
+        self._record("setup", after, self.round, note=f"max_move={method.max_move}")

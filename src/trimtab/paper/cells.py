@@ -23,7 +23,6 @@ from trimtab.lab.record import quantiles
 from trimtab.lab.running import Progress
 from trimtab.lab.sweeping import Cell
 from trimtab.lab.tuning import GRID, build, needs_step
-from trimtab.methods import Method
 from trimtab.paper.document import (
     Contraction,
     Feasible,
@@ -39,6 +38,7 @@ from trimtab.paper.document import (
     Toy,
 )
 from trimtab.paper.experiments import COMMON, Experiment, Mode
+from trimtab.recipes import Method
 from trimtab.setup import Setup
 from trimtab.types import Array
 

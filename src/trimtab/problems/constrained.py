@@ -79,4 +79,4 @@ class ConstrainedWorld(MovingWorld):
     def optimiser(self, round: int) -> Array:
         """Where the limit lets the cost be least."""
         local = -self.price(round)[:, None] * self._descent
-        return np.asarray(self._path(round)[0] + self._outward(local[:, None])[:, 0])
+        return np.asarray(self._path(round)[0] + self.outward(local[:, None])[:, 0])

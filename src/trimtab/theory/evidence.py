@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trimtab.lab import Record, run
-from trimtab.methods import Method, auto
 from trimtab.problems import Problem, make
+from trimtab.recipes import Method, auto
 from trimtab.theory.moments import Law, contraction, perturbation
 from trimtab.types import Array
 

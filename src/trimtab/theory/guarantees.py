@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from trimtab.directions import Gaussian, Sphere
 from trimtab.estimators import Residual
-from trimtab.methods import Method
+from trimtab.recipes import Method
 from trimtab.theory.moments import Law, gradient_gap, smoothing_gap
 from trimtab.validation import real
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from trimtab.directions import Orthogonal
 from trimtab.estimators import Plane
-from trimtab.methods.method import Method, register
+from trimtab.recipes.method import Method, register
 from trimtab.steps import Adaptive
 
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from trimtab.estimators import HighPass
 from trimtab.estimators.base import STEEPEST
-from trimtab.methods.method import Method, register
 from trimtab.parts import Estimate, Estimation, Estimator, Frame
+from trimtab.recipes.method import Method, register
 from trimtab.registry import part
 from trimtab.state import Look, State
 from trimtab.steps import StepLike

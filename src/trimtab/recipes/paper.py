@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, Literal
 
 from trimtab.estimators import HighPass, ModifiedTwoPoint, OnePoint, Residual, Still, TwoPoint
-from trimtab.methods.method import Method, register
+from trimtab.recipes.method import Method, register
 from trimtab.steps import Normalised, StepLike
 
 

@@ -8,9 +8,9 @@ registry, to saving, to the exports and to the contract tests.
 import os
 from importlib import import_module
 
-from trimtab.methods.auto import auto
-from trimtab.methods.method import Method, exported, methods
-from trimtab.methods.paper import high_pass, modified_two_point, one_point, residual, still, two_point
+from trimtab.recipes.auto import auto
+from trimtab.recipes.method import Method, exported, methods
+from trimtab.recipes.paper import high_pass, modified_two_point, one_point, residual, still, two_point
 
 for _file in sorted(os.listdir(__path__[0])):
     if _file.endswith(".py") and _file != "__init__.py":

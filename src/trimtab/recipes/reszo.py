@@ -12,8 +12,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from trimtab.estimators.base import STEEPEST
-from trimtab.methods.method import Method, register
 from trimtab.parts import Estimate, Estimation, Frame, fresh_look
+from trimtab.recipes.method import Method, register
 from trimtab.registry import part
 from trimtab.state import Look, State
 from trimtab.steps import StepLike

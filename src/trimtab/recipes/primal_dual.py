@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from trimtab.estimators.base import STEEPEST, OneQuery, along
-from trimtab.methods.method import Method, register
 from trimtab.parts import Estimate, Estimation, Frame, fresh_look
+from trimtab.recipes.method import Method, register
 from trimtab.registry import part
 from trimtab.state import Look, State
 from trimtab.steps import StepLike

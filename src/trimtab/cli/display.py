@@ -1,0 +1,152 @@
+"""What `trimtab tune` shows: a display in a terminal, a line per round elsewhere, or a log."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import sys
+import time
+from collections import deque
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from rich.console import Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from trimtab.cli.console import err, out, say
+from trimtab.live.knobs import Knob
+from trimtab.live.logs import log, log_to
+from trimtab.live.runner import Report, Runner
+from trimtab.live.schema import Setting
+from trimtab.live.study import Study
+from trimtab.live.text import clean
+
+BARS = "▁▂▃▄▅▆▇█"
+
+
+class Display:
+    """Shows reports; when nobody reads any more (the terminal is gone, the pipe is closed), the run is stopped."""
+
+    def __init__(self, study: Study, runner: Runner, logs: str | None, live: Live | None) -> None:
+        self._study, self._runner, self._logs, self._live = study, runner, logs, live
+        self._seen: deque[float] = deque(maxlen=60)
+
+    def show(self, report: Report) -> None:
+        """One round."""
+        self._seen.extend([] if report.value is None or report.kind == "leave" else [report.value])
+        if self._logs:
+            if report.kind in ("note", "leave"):  # rounds are logged by the runner
+                log(logging.INFO, f"{report.kind}: {report.note or ''}", round=report.round, setting=report.setting)
+            return
+        with self._read_by_somebody():
+            if self._live is None:
+                print(line(self._study, report), flush=True)
+            else:
+                self._live.update(picture(self._study, report, self._seen), refresh=True)
+
+    def say(self, head: str, text: str = "") -> None:
+        """Something that a person should know."""
+        with self._read_by_somebody():
+            if self._logs:
+                log(logging.ERROR, f"{head} {text}".strip())
+            else:
+                say(head, text)
+
+    def sum_up(self, began: int) -> None:
+        """At the end: where it is, and what to do better."""
+        study = self._study
+        text = f"{study.round - began} rounds run, {study.round} in all; centre: {settings(study, study.centre)}"
+        advice = [f"advice: {finding.advice}" for finding in study.findings().values() if finding.advice]
+        with self._read_by_somebody():
+            for words in (text, *advice):
+                if self._logs:
+                    log(logging.INFO, words)
+                else:
+                    err.print(Text(words), highlight=False, soft_wrap=True)
+
+    @contextlib.contextmanager
+    def _read_by_somebody(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError:
+            self._live = None
+            self._runner.stop.set()
+            nowhere = os.open(os.devnull, os.O_WRONLY)  # for all that comes
+            os.dup2(nowhere, sys.stdout.fileno())
+            os.dup2(nowhere, sys.stderr.fileno())
+
+
+@contextlib.contextmanager
+def display(study: Study, runner: Runner, logs: str | None, *, live: bool) -> Iterator[Display]:
+    """For as long as a run takes; without `logs`, only warnings are logged."""
+    handler = log_to(sys.stderr, logs or "text")
+    handler.setLevel(logging.INFO if logs else logging.WARNING)
+    try:
+        with Live(console=out, auto_refresh=False) if live else contextlib.nullcontext() as picture:
+            yield Display(study, runner, logs, picture)
+    finally:
+        logging.getLogger("trimtab.live").removeHandler(handler)
+
+
+def line(study: Study, report: Report) -> str:
+    """A round, for a log file."""
+    value = "-" if report.value is None else f"{report.value:.6g}"
+    parts = [time.strftime("%T"), f"round {report.round}", f"{report.kind} {value}"]
+    if report.kind == "tell":
+        parts.append(f"mean {study.diagnostics.fast:.5g}")
+    if report.setting:
+        parts.append(settings(study, report.setting))
+    if report.note:
+        parts.append(report.note)
+    return clean("  ".join(parts), 2000)
+
+
+def settings(study: Study, setting: Setting) -> str:
+    """Every knob with its unit."""
+    return clean(", ".join(f"{knob.name} {_value(knob, setting[knob.name])}" for knob in study.knobs.all), 2000)
+
+
+def _value(knob: Knob, value: float) -> str:
+    return f"{value:.5g}" + (f" {knob.unit}" if knob.unit else "")
+
+
+def picture(study: Study, report: Report, seen: deque[float]) -> Any:
+    """The display: value, trend, knobs in their ranges, figures, advice."""
+    running = study.diagnostics
+    head = Text.assemble(
+        (f"{study.name}  ", "bold"),
+        f"round {report.round}  value ",
+        ("-" if report.value is None else f"{report.value:.5g}", "bold"),
+        f"  mean {running.fast:.5g}  trend {running.trend:+.3g}  {spark(seen)}",
+    )
+    table = Table(box=None, padding=(0, 1), show_header=False)
+    for knob in study.knobs.all:
+        centre = study.centre[knob.name]
+        low, high = Text(f"{knob.low:g}", "dim"), Text(f"{knob.high:g}", "dim")
+        table.add_row(knob.name, Text(clean(_value(knob, centre))), low, bar(knob.share(centre)), high)
+    found = study.findings()
+    figures = "  ".join(f"{name} {finding.value:.3g}" for name, finding in found.items())
+    moves = f"moves {100 * running.moved**0.5:.2g} % of the ranges"
+    counts = f"skipped {running.skipped}  failures in a row {running.failures}  rounds at a limit {running.at_edge}"
+    advice = [Text(finding.advice, "yellow") for finding in found.values() if finding.advice]
+    note = [Text(clean(f"{report.kind}: {report.note}"), "red")] if report.note else []
+    return Group(head, table, Text(figures, "dim"), Text(f"{moves}  {counts}", "dim"), *advice, *note)
+
+
+def spark(values: Any) -> str:
+    """The last values as a line of bars."""
+    last = list(islice(values, max(len(values) - 40, 0), None))
+    if not last:
+        return ""
+    low, span = min(last), (max(last) - min(last)) or 1.0
+    return "".join(BARS[min(int((v - low) / span * len(BARS)), len(BARS) - 1)] for v in last)
+
+
+def bar(share: float, width: int = 30) -> str:
+    """Where a knob is in its range."""
+    place = min(max(round(share * (width - 1)), 0), width - 1)
+    return "─" * place + "●" + "─" * (width - 1 - place)

@@ -1,0 +1,120 @@
+"""`trimtab list`, `backup`, `check`: a store as a whole."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from trimtab.cli.console import DAMAGED, app, say
+from trimtab.cli.options import StoreOption, short
+from trimtab.files import writable
+from trimtab.live.errors import Damaged, StoreError
+from trimtab.live.store import Store
+from trimtab.live.summary import summary
+from trimtab.live.text import clean
+
+
+@app.command("list", epilog="Example: trimtab list --json")
+def list_studies(
+    store: StoreOption = "trimtab.db",
+    as_json: Annotated[bool, typer.Option("--json", help="Print a list of objects, and nothing else.")] = False,
+) -> None:
+    """All studies of a store: where they are, how old the last round is, what waits for a person."""
+    with Store(store, "read") as opened:
+        found = opened.all()
+    if as_json:
+        listed = [{"name": n, "error": str(s)} if isinstance(s, Damaged) else summary(s) for n, s in found.items()]
+        print(json.dumps(listed, indent=1))
+        return
+    rows = [["study", "rounds", "last", "value", "mean", "trend", "skipped", "goal", "centre", "waits for"]]
+    for name, study in found.items():
+        if isinstance(study, Damaged):
+            rows.append([clean(name), "damaged", *["-"] * 7, "trimtab check"])
+            continue
+        about = summary(study)
+        numbers = (short(about[key]) for key in ("value", "mean", "trend"))
+        waits = about["waits"]
+        what = "" if waits is None else f"approve round {waits['round']}: {_settings(waits['setting'])}"
+        words = (str(about["skipped"]), about["goal"], _settings(about["centre"]), what)
+        rows.append([name, str(about["rounds"]), _age(about["age"]), *numbers, *words])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:  # a thousand of them: no table that measures each cell again
+        print("  ".join(word.ljust(width) for word, width in zip(row, widths, strict=True)).rstrip())
+
+
+@app.command("backup", epilog="Example: trimtab backup copies/monday.db")
+def backup(
+    file: Annotated[Path, typer.Argument(help="Where to write the copy.")],
+    store: StoreOption = "trimtab.db",
+    force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
+) -> None:
+    """Copy a whole store to one file, also while it is written to. The copy is a store."""
+    if writable(file) is not None and not force:
+        raise ValueError(f"{file} is there already: give another name, or --force")
+    temporary = file.with_name(f".{file.name}.{secrets.token_hex(6)}.tmp")
+    try:
+        with Store(store, "read") as opened:
+            opened.backup(temporary)
+        with Store(temporary, "read", thorough=True) as copy:
+            count = len(copy.names())
+        with open(temporary, "rb") as written:
+            os.fsync(written.fileno())
+        os.replace(temporary, file)
+    finally:
+        for ending in ("", "-wal", "-shm", "-journal"):
+            Path(f"{temporary}{ending}").unlink(missing_ok=True)
+    print(f"written: {file}, {count} studies")
+
+
+@app.command("check", epilog="Example: trimtab check --store copies/monday.db")
+def check(
+    store: StoreOption = "trimtab.db",
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON, and nothing else.")] = False,
+) -> None:
+    """Look through a whole store: the file, every study, every event, every checksum. Status 1 if any is wrong."""
+    from trimtab.live.checking import check_study
+
+    with Store(store, "read") as opened:
+        wrong: dict[str, Any] = {"": opened.check()}
+        for name, study in opened.all().items():
+            wrong[name] = [str(study)] if isinstance(study, Damaged) else check_study(opened, study)
+    bad = [f"{name}: {line}" if name else line for name, lines in wrong.items() for line in lines]
+    if as_json:
+        print(json.dumps({"store": opened.where, "studies": len(wrong) - 1, "wrong": bad}, indent=1))
+    elif not bad:
+        print(f"{opened.where}: {len(wrong) - 1} studies, all is well")
+    for line in [] if as_json else bad:
+        say("wrong:", line)
+    if bad:
+        raise typer.Exit(DAMAGED)
+
+
+def only_study(store: str, name: str | None) -> str:
+    """The name given, or that of the only study."""
+    if name is not None:
+        return name
+    with Store(store, "read") as opened:
+        names = opened.names()
+    if len(names) != 1:
+        raise StoreError(
+            f"there are {len(names)} studies in {store}: name one of them: {', '.join(names) or 'none yet'}"
+        )
+    return names[0]
+
+
+def _settings(setting: dict[str, float]) -> str:
+    return ", ".join(f"{name} {value:.4g}" for name, value in setting.items())
+
+
+def _age(seconds: float | None) -> str:
+    if seconds is None:
+        return "-"
+    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit} ago"
+    return f"{seconds:.0f} s ago"

@@ -1,0 +1,27 @@
+"""What to type when an extra is missing: a pip command that works for how trimtab was installed here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def pip_install(*extras: str) -> str:
+    """The command that adds extras, from the same place: a clone on this disk, or an index.
+
+    >>> pip_install("live").startswith('pip install "')
+    True
+    """
+    return f'pip install "{_origin()}[{",".join(extras)}]"'
+
+
+def _origin() -> str:
+    import json  # these take a while, and are needed only when something is missing
+    from importlib import metadata
+    from urllib.parse import unquote, urlsplit
+
+    try:
+        url = json.loads(metadata.distribution("trimtab").read_text("direct_url.json") or "{}").get("url", "")
+    except (metadata.PackageNotFoundError, ValueError, AttributeError):
+        return "trimtab"
+    path = Path(unquote(urlsplit(url).path)) if url.startswith("file:") else None
+    return str(path) if path is not None and path.exists() else "trimtab"

@@ -1,0 +1,78 @@
+"""Proposals and a person's word on them: it is on one setting, at one point of a study, and the first counts."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import NamedTuple
+
+from trimtab.live.schema import Saved, Setting
+from trimtab.live.store import Store, person
+
+
+class Proposal(NamedTuple):
+    """A setting that waits for a person's word."""
+
+    seq: int
+    round: int
+    setting: Setting
+
+
+class Decision(NamedTuple):
+    """A person's word on the proposal of the same `seq`."""
+
+    seq: int
+    approved: bool
+    by: str
+    time: float
+
+
+def waiting(saved: Saved) -> Proposal | None:
+    """What waits for a decision now, if anything does."""
+    if saved.proposal is None or saved.decision is not None:
+        return None
+    proposal = Proposal(*json.loads(saved.proposal))
+    return proposal if proposal.seq == saved.seq else None
+
+
+def propose(store: Store, study: Saved, proposal: Proposal) -> None:
+    """Write it down, unless it is there already: then a decision on it stays."""
+    text = json.dumps(proposal)
+    if store.load(study.name).proposal != text:
+        store.propose(study, text)
+
+
+def decision(saved: Saved, proposal: Proposal) -> Decision | None:
+    """The word on this very proposal, if there is one."""
+    if saved.decision is None or saved.proposal != json.dumps(proposal):
+        return None
+    found = Decision(*json.loads(saved.decision))
+    return found if found.seq == proposal.seq else None
+
+
+def decide(store: Store, name: str, approve: bool, round: int | None) -> Proposal:
+    """A word on what waits, unless somebody was faster."""
+    saved = store.load(name)
+    proposal = waiting(saved)
+    if proposal is None:
+        raise ValueError(_decided(saved))
+    if round is not None and round != proposal.round:
+        raise ValueError(f"study {name!r} now proposes round {proposal.round}, not {round}: look at it first")
+    if not store.decide(saved, json.dumps(Decision(proposal.seq, approve, person(), time.time()))):
+        raise ValueError(_decided(store.load(name)))
+    return proposal
+
+
+def _decided(saved: Saved) -> str:
+    if saved.decision is not None:
+        found = Decision(*json.loads(saved.decision))
+        if found.seq == saved.seq:
+            word, when = (
+                "approved" if found.approved else "rejected",
+                time.strftime("%F %T", time.localtime(found.time)),
+            )
+            return f"study {saved.name!r}: this was {word} already, by {found.by}, {when}: the first word counts"
+    return (
+        f"study {saved.name!r} proposes nothing now: it does while trimtab tune runs it,"
+        " with approval = true under [guard]"
+    )

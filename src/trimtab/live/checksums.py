@@ -1,0 +1,24 @@
+"""Checksums of what is stored and exported: blake2b over canonical JSON, 8 bytes as one signed whole number.
+
+They tell damage and mutation from what was written; they are no signature.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+
+def canonical(document: Any) -> str:
+    """One text for one document: no spaces, keys in order, no NaN."""
+    return json.dumps(document, separators=(",", ":"), sort_keys=True, allow_nan=False)
+
+
+def checksum(document: Any) -> int:
+    """Of anything that JSON can hold.
+
+    >>> checksum({"a": 1, "b": 2.5}) == checksum({"b": 2.5, "a": 1}) != checksum({"a": 1, "b": 2})
+    True
+    """
+    return int.from_bytes(hashlib.blake2b(canonical(document).encode(), digest_size=8).digest(), "big", signed=True)

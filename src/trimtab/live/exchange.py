@@ -1,0 +1,137 @@
+"""A study as one JSON text, sealed: what `trimtab export` writes, and what `trimtab import` takes, event by event."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import os
+import time
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from trimtab.live.beginning import check_name
+from trimtab.live.checksums import canonical, checksum
+from trimtab.live.history import Position, follow
+from trimtab.live.knobs import Knobs
+from trimtab.live.schema import KINDS, ROUTINE, Event, Saved, Snapshot
+from trimtab.live.store import Store
+from trimtab.live.text import clean
+
+FORMAT = "trimtab.study"
+VERSION = 2
+
+
+class Exported(NamedTuple):
+    """What was read, and found right."""
+
+    name: str
+    created: float
+    knobs: Knobs
+    events: list[Event]
+    snapshots: list[Snapshot]
+    position: Position
+    """The tuner after the last event."""
+
+
+def write(saved: Saved, events: Sequence[Event], snapshots: Sequence[Snapshot]) -> str:
+    """The text, with its checksum."""
+    document = {
+        "format": FORMAT,
+        "version": VERSION,
+        "name": saved.name,
+        "created": saved.created,
+        "setup": saved.setup,
+        "events": [event._asdict() for event in events],
+        "snapshots": [snapshot._asdict() for snapshot in snapshots],
+    }
+    return canonical({**document, "checksum": checksum(document)})
+
+
+def read(text: str) -> Exported:
+    """What `write` wrote; anything else is refused."""
+    try:
+        return _read(json.loads(text))
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, OSError, RecursionError) as error:
+        why = clean(str(error) or type(error).__name__, 200)
+        raise ValueError(f"this is not an exported study, or is damaged ({why}): export it again") from None
+
+
+def adopt(where: str | os.PathLike[str], text: str, name: str | None = None) -> str:
+    """Put what `write` wrote into another store; gives the study's name there."""
+    found = read(text)
+    name = name or found.name
+    check_name(name)
+    last, now = found.events[-1], found.position
+    seq = last.seq + 1
+    came = Event(seq, now.state.round, "import", None, None, last.centre, time.time(), None)
+    with Store(where) as store:
+        if store.find(name) is not None:
+            raise ValueError(f"there is a study {name!r} in {store.where} already: import it --as another name")
+        status = now.status(found.knobs, seq, max((e.time for e in found.events if e.kind in ROUTINE), default=None))
+        snapshots = [*found.snapshots, now.snapshot(seq)]
+        setup = {"knobs": found.knobs.to_list()}
+        store.add(name, setup, status, [*found.events, came], snapshots, found.created)
+    return name
+
+
+def _read(document: dict[str, Any]) -> Exported:
+    if document["format"] != FORMAT or document["version"] != VERSION:
+        raise ValueError(f"it says {document['format']!r}, version {document['version']!r}")
+    if document.pop("checksum") != checksum(document):
+        raise ValueError("its checksum does not fit")
+    knobs = Knobs.of(document["setup"]["knobs"])
+    events = [_event(event, knobs) for event in document["events"]]
+    for before, after in itertools.pairwise(events):
+        if after.seq <= before.seq:
+            raise ValueError(f"event {after.seq} comes after event {before.seq}")
+    snapshots = [Snapshot(**snapshot) for snapshot in document["snapshots"]]
+    known = {event.seq for event in events}
+    for snapshot in snapshots:
+        if snapshot.seq not in known:
+            raise ValueError(f"there is a state after event {snapshot.seq!r}, which is missing")
+        position = follow(knobs, snapshot, [], f"the state after event {snapshot.seq}")
+        if position.setup.shape != (len(knobs.all),):
+            raise ValueError(f"the state after event {snapshot.seq} is of {position.setup.shape}, not of these knobs")
+    if snapshots[-1].seq != events[-1].seq:
+        raise ValueError("the state after the last event is missing")
+    return Exported(document["name"], _finite("created", document["created"]), knobs, events, snapshots, position)
+
+
+def _event(given: dict[str, Any], knobs: Knobs) -> Event:
+    event = Event(**given)
+    for name in ("seq", "round"):
+        number = getattr(event, name)
+        if type(number) is not int or not 0 <= number < 2**62:
+            raise ValueError(f"event {event.seq!r}: {name}={number!r} is no number of an event")
+    if event.kind not in KINDS:
+        raise ValueError(f"event {event.seq}: kind={event.kind!r} is unknown")
+    if event.kind not in ("hold", "leave") and (event.value is None) != (event.kind != "tell"):
+        raise ValueError(f"event {event.seq}: a {event.kind} with value={event.value!r}")
+    if event.note is not None and not isinstance(event.note, str):
+        raise ValueError(f"event {event.seq}: note={event.note!r} is no text")
+    if (event.query is None) != (event.kind not in ROUTINE):
+        raise ValueError(f"event {event.seq}: a {event.kind} with query={event.query!r}")
+    return event._replace(
+        value=None if event.value is None else _finite("value", event.value),
+        query=None if event.query is None else _point(event.seq, event.query, knobs),
+        centre=_point(event.seq, event.centre, knobs),
+        time=_finite("time", event.time),
+        note=None if event.note is None else clean(event.note),
+    )
+
+
+def _point(seq: int, given: list[float], knobs: Knobs) -> list[float]:
+    point = [_finite("setting", number) for number in given]
+    if len(point) != len(knobs.all):
+        raise ValueError(f"event {seq}: {len(point)} settings for {len(knobs.all)} knobs")
+    for knob, number in zip(knobs.all, point, strict=True):
+        if not knob.low <= number <= knob.high:
+            raise ValueError(f"event {seq}: {knob.name}={number!r} is outside {knob.low!r} to {knob.high!r}")
+    return point
+
+
+def _finite(name: str, number: Any) -> float:
+    if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
+        raise ValueError(f"{name}={number!r} is not a finite number")
+    return float(number)

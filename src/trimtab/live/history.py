@@ -1,0 +1,90 @@
+"""From a snapshot to any event after it: the path is deterministic, so the values that were told lead there again."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from trimtab.live import engine
+from trimtab.live.diagnostics import Diagnostics
+from trimtab.live.errors import Damaged
+from trimtab.live.knobs import Knobs
+from trimtab.live.schema import Event, Snapshot
+from trimtab.setup import Setup
+from trimtab.state import State
+
+LOG = logging.getLogger("trimtab.live")
+NEAR = 1e-6  # of the range: how far another version of NumPy may lead from the recorded path by rounding
+
+
+class Position(NamedTuple):
+    """A tuner at some point of a study's history."""
+
+    setup: Setup
+    state: State
+    diagnostics: Diagnostics
+
+    def after(self, kind: str, value: float | None, state: State) -> Position:
+        """The position after a routine event that led to a state."""
+        now = self.diagnostics
+        if kind == "leave":
+            return self
+        if value is None:
+            now = now.missed()
+        elif kind == "hold":
+            now = replace(now, failures=0)
+        else:
+            now = engine.measured(self.setup, self.state, state, now, value)
+        return Position(self.setup, state, now)
+
+    def snapshot(self, seq: int) -> Snapshot:
+        """To be stored beside an event."""
+        return Snapshot(seq, engine.pack(self.setup, self.state), json.loads(json.dumps(self.diagnostics.to_dict())))
+
+    def status(self, knobs: Knobs, turn: int, time: float | None) -> dict[str, Any]:
+        """At a glance; `turn` is the last event that the state comes from, `time` that of the last round."""
+        running = self.diagnostics
+        told = bool(running.values)
+        return {
+            "round": self.state.round,
+            "turn": turn,
+            "centre": knobs.setting(engine.centre(self.state)),
+            "value": running.values[-1] if told else None,
+            "mean": running.fast if told else None,
+            "trend": running.trend if told else None,
+            "skipped": running.skipped,
+            "failures": running.failures,
+            "goal": "maximise" if self.setup.maximise else "minimise",
+            "time": time,
+        }
+
+
+def follow(knobs: Knobs, snapshot: Snapshot, events: Sequence[Event], who: str) -> Position:
+    """The position after the last event; refused where it is not the one that was recorded."""
+    try:
+        position = Position(*engine.unpack(snapshot.state), Diagnostics.from_dict(snapshot.diagnostics))
+    except (ValueError, TypeError) as error:
+        raise Damaged(f"{who} is damaged ({error})") from None
+    for event in events:
+        state = position.state
+        if event.kind in ("tell", "skip"):
+            if event.round != state.round:
+                raise Damaged(f"{who} is damaged: event {event.seq} is of round {event.round}, not {state.round}")
+            state = engine.tell(position.setup, state, event.value)
+        position = position.after(event.kind, event.value, state)
+    if events:
+        _compare(knobs, position.state, events[-1], who)
+    return position
+
+
+def _compare(knobs: Knobs, state: State, event: Event, who: str) -> None:
+    centre = engine.centre(state)
+    if knobs.values(centre) == event.centre:
+        return
+    recorded = [knob.share(value) for knob, value in zip(knobs.all, event.centre, strict=True)]
+    if max(abs(a - b) for a, b in zip(centre, recorded, strict=True)) > NEAR:
+        raise Damaged(f"{who}: the values told since the last snapshot lead elsewhere than recorded: restore a copy")
+    LOG.warning("%s: the path differs from the recorded one in the last digits; was NumPy changed?", who)

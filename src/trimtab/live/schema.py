@@ -1,0 +1,147 @@
+"""The tables of a store, for SQLite and PostgreSQL alike, and how their rows are read and sealed.
+
+A study is a sealed row that says where it is; an event is value, query, centre and note, numbers as 8-byte floats; a
+snapshot is the state of the tuner after an event, at every hundredth and wherever the state did not follow from values.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from trimtab.live.checksums import checksum
+from trimtab.live.errors import Damaged
+
+VERSION = 2
+MIGRATIONS: dict[int, tuple[str, ...]] = {}
+"""version → the statements that lead to it from the one before."""
+TABLES = (
+    "CREATE TABLE trimtab_meta (version INTEGER NOT NULL)",
+    """CREATE TABLE trimtab_studies (
+        id {id}, uid TEXT NOT NULL, name TEXT NOT NULL UNIQUE, created {real} NOT NULL, setup TEXT NOT NULL,
+        seq BIGINT NOT NULL, status TEXT NOT NULL, checksum BIGINT NOT NULL,
+        proposal TEXT, decision TEXT, holder TEXT)""",
+    """CREATE TABLE trimtab_events (
+        study INTEGER NOT NULL REFERENCES trimtab_studies (id), seq BIGINT NOT NULL, round BIGINT NOT NULL,
+        kind TEXT NOT NULL, value {real}, query {blob}, centre {blob} NOT NULL, time {real} NOT NULL, note TEXT,
+        checksum BIGINT NOT NULL, PRIMARY KEY (study, seq)) {clustered}""",
+    """CREATE TABLE trimtab_snapshots (
+        study INTEGER NOT NULL REFERENCES trimtab_studies (id), seq BIGINT NOT NULL, state TEXT NOT NULL,
+        diagnostics TEXT NOT NULL, checksum BIGINT NOT NULL, PRIMARY KEY (study, seq)) {clustered}""",
+)
+Setting = dict[str, float]
+"""The value of every knob, by name; whole numbers are ints."""
+KINDS = ("tell", "skip", "hold", "leave", "start", "undo", "reset", "setup", "import")
+ROUTINE = ("tell", "skip", "hold", "leave")
+"""The kinds of events that follow from values and are thinned when they are old; the others have a snapshot."""
+
+
+class Event(NamedTuple):
+    """What happened: one line of a study's history."""
+
+    seq: int
+    round: int
+    """Of the trial; for an undo, a reset and the like, the next round."""
+    kind: str
+    """tell, skip, hold, leave, or start, undo, reset, setup, import."""
+    value: float | None
+    query: list[float] | None
+    """What was set, in the units of the knobs."""
+    centre: list[float]
+    """The operating point afterwards, in the units of the knobs."""
+    time: float
+    note: str | None
+
+
+class Snapshot(NamedTuple):
+    """The tuner after an event, to go on from, or to go back to."""
+
+    seq: int
+    state: str
+    """Setup and state, as `trimtab.storage` writes them."""
+    diagnostics: dict[str, Any]
+
+
+class Saved(NamedTuple):
+    """A study as it is stored."""
+
+    id: int
+    uid: str
+    """Never that of another study, also of the same name in another store."""
+    name: str
+    created: float
+    setup: dict[str, Any]
+    seq: int
+    status: dict[str, Any]
+    """Where it is, at a glance."""
+    proposal: str | None
+    """What waits for a person's approval."""
+    decision: str | None
+    """The person's word on it."""
+    holder: str | None
+
+
+STUDY_COLUMNS = "id, uid, name, created, setup, seq, status, checksum, proposal, decision, holder"
+EVENT_COLUMNS = "seq, round, kind, value, query, centre, time, note, checksum"
+
+
+def seal(uid: str, name: str, created: float, setup: str, seq: int, status: str) -> int:
+    """The checksum of a study's row."""
+    return checksum([uid, name, created, setup, seq, status])
+
+
+def read_study(row: Sequence[Any], where: str) -> Saved:
+    """A row of trimtab_studies, if it is what was written."""
+    id, uid, name, created, setup, seq, status, sealed, *rest = row
+    try:
+        if seal(uid, name, created, setup, seq, status) != sealed:
+            raise ValueError("its checksum does not fit")
+        return Saved(id, uid, name, created, json.loads(setup), seq, json.loads(status), *rest)
+    except (ValueError, TypeError) as error:
+        raise Damaged(f"study {name!r} in {where} is damaged ({error}): restore the store from a copy") from None
+
+
+def event_row(study: int, event: Event) -> tuple[Any, ...]:
+    """For trimtab_events."""
+    query = None if event.query is None else _pack(event.query)
+    parts = (event.seq, event.round, event.kind, event.value, query, _pack(event.centre), event.time, event.note)
+    return (study, *parts, checksum(event))
+
+
+def read_event(row: Sequence[Any], where: str) -> Event:
+    """A row of EVENT_COLUMNS, if it is what was written."""
+    seq, round, kind, value, query, centre, time, note, sealed = row
+    try:
+        event = Event(seq, round, kind, value, None if query is None else _unpack(query), _unpack(centre), time, note)
+        if checksum(event) != sealed:
+            raise ValueError("its checksum does not fit")
+    except (ValueError, TypeError, struct.error) as error:
+        raise Damaged(f"event {seq} in {where} is damaged ({error}): restore the store from a copy") from None
+    return event
+
+
+def snapshot_row(study: int, snapshot: Snapshot) -> tuple[Any, ...]:
+    """For trimtab_snapshots."""
+    return study, snapshot.seq, snapshot.state, json.dumps(snapshot.diagnostics), checksum(snapshot)
+
+
+def read_snapshot(row: Sequence[Any], where: str) -> Snapshot:
+    """A row of trimtab_snapshots without its study, if it is what was written."""
+    seq, state, diagnostics, sealed = row
+    try:
+        snapshot = Snapshot(seq, state, json.loads(diagnostics))
+        if checksum(snapshot) != sealed:
+            raise ValueError("its checksum does not fit")
+    except (ValueError, TypeError) as error:
+        raise Damaged(f"the state after event {seq} in {where} is damaged ({error}): undo to before it") from None
+    return snapshot
+
+
+def _pack(numbers: list[float]) -> bytes:
+    return struct.pack(f"<{len(numbers)}d", *numbers)
+
+
+def _unpack(data: bytes) -> list[float]:
+    return list(struct.unpack(f"<{len(data) // 8}d", data))

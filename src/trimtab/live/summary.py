@@ -1,0 +1,24 @@
+"""A study at a glance, from its row alone: what `trimtab list` shows, without the tuner."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from trimtab.live.approval import waiting
+from trimtab.live.schema import Saved
+
+
+def summary(saved: Saved) -> dict[str, Any]:
+    """What `trimtab list --json` says of a study."""
+    status = saved.status
+    proposal = waiting(saved)
+    return {
+        "name": saved.name,
+        "rounds": status["round"],
+        **{key: status[key] for key in ("centre", "value", "mean", "trend", "skipped", "failures", "goal")},
+        "age": None if status["time"] is None else max(time.time() - status["time"], 0.0),
+        "waits": None if proposal is None else {"round": proposal.round, "setting": proposal.setting},
+        "holder": saved.holder,
+        "created": saved.created,
+    }

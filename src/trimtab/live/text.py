@@ -1,0 +1,20 @@
+"""Text from elsewhere, made fit to be stored and shown: no escape sequences, no NUL, not too long."""
+
+from __future__ import annotations
+
+LONGEST = 500
+
+
+def clean(text: str, longest: int = LONGEST) -> str:
+    """The text with everything that does not print escaped; of a long one, the end.
+
+    >>> clean("a\\x1b[31mb\\x00")
+    'a\\\\x1b[31mb\\\\x00'
+    """
+    cut = text if len(text) <= longest else "…" + text[-longest:]
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in cut)
+
+
+def shown(text: str, longest: int = 60) -> str:
+    """The same in quotes, for a message."""
+    return f"'{clean(text.strip(), longest)}'"

@@ -1,0 +1,121 @@
+"""A decision belongs to one proposal: the first word counts, and nothing else than what was approved ever runs."""
+
+import json
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from trimtab.live import Study
+
+PROGRAM = Path(sys.executable).with_name("trimtab")
+STUDY = """
+name = "a"
+command = ["sh", "-c", "echo $KNOB_X >> ran; test ! -e broken && echo {x}"]
+seed = 1
+[knobs.x]
+low = 0
+high = 1
+start = 0.5
+[guard]
+approval = true
+failures = 2
+"""
+
+
+@pytest.fixture
+def tune(tmp_path):
+    (tmp_path / "study.toml").write_text(STUDY)
+
+    def start(*words):
+        return subprocess.Popen(
+            [PROGRAM, "tune", "study.toml", *words],
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    return start
+
+
+def trimtab(folder, *words, status=0):
+    done = subprocess.run([PROGRAM, *words], cwd=folder, capture_output=True, text=True, timeout=60)
+    assert done.returncode == status, done.stderr
+    return done.stdout + done.stderr
+
+
+def test_the_first_word_counts(tmp_path, tune):
+    with tune("--rounds", "1") as running:
+        assert "waiting for trimtab approve a --round 0" in running.stdout.readline()
+        (listed,) = json.loads(trimtab(tmp_path, "list", "--json"))
+        assert listed["waits"]["round"] == 0
+        assert set(listed["waits"]["setting"]) == {"x"}
+        assert "proposes round 0, not 7" in trimtab(tmp_path, "approve", "--round", "7", status=2)
+        found = []
+
+        def decide(approve):
+            with Study.look(tmp_path / "trimtab.db", "a", mode="write") as study:
+                try:
+                    found.append((approve, study.decide(approve=approve).setting))
+                except ValueError as error:
+                    found.append((approve, str(error)))
+
+        threads = [threading.Thread(target=decide, args=(n % 2 == 0,)) for n in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        winners = [found_one for found_one in found if not isinstance(found_one[1], str)]
+        out, _ = running.communicate(timeout=60)
+    assert len(winners) == 1
+    assert ("tell" in out) == winners[0][0]
+    word = "approved" if winners[0][0] else "rejected"
+    refused = [text for _, text in found if isinstance(text, str)]
+    assert len(refused) == 5
+    assert all(f"was {word} already, by " in text or "proposes nothing now" in text for text in refused)
+    ran = (tmp_path / "ran").read_text().split() if (tmp_path / "ran").exists() else []
+    assert [float(x) for x in ran] == ([listed["waits"]["setting"]["x"]] if winners[0][0] else [])
+
+
+def test_what_was_approved_runs_also_after_a_kill_and_nothing_else(tmp_path, tune):
+    """Killed while it waits, approved meanwhile; then the file changes what would be set: that is proposed anew."""
+    with tune() as running:
+        running.stdout.readline()
+        running.kill()
+        running.communicate()
+    (listed,) = json.loads(trimtab(tmp_path, "list", "--json"))
+    trimtab(tmp_path, "approve", "a", "--round", "0")
+    (after,) = json.loads(trimtab(tmp_path, "list", "--json"))
+    assert after["waits"] is None
+    with Study.open(tmp_path / "trimtab.db", "a") as study:
+        assert study.decision(study.ask().knobs).approved
+        assert study.decision({"x": 0.123}) is None  # another setting is not what was approved
+        study.propose({"x": 0.123})
+        assert study.decision({"x": 0.123}) is None
+        assert study.decision(study.ask().knobs) is None  # and that one has been replaced
+        study.propose(study.ask().knobs)
+    with tune("--rounds", "1") as running:
+        assert "waiting for trimtab approve" in running.stdout.readline()
+        assert not (tmp_path / "ran").exists()
+        trimtab(tmp_path, "approve")
+        running.communicate(timeout=60)
+    assert (tmp_path / "ran").read_text().split() == [repr(listed["waits"]["setting"]["x"])]
+
+
+def test_holding_still_after_failures_is_proposed_too(tmp_path, tune):
+    (tmp_path / "broken").touch()
+    proposed = []
+    with tune("--rounds", "3") as running:
+        for _ in range(3):
+            while "waiting for trimtab approve" not in running.stdout.readline():
+                pass
+            (listed,) = json.loads(trimtab(tmp_path, "list", "--json"))
+            proposed.append(listed["waits"]["setting"]["x"])
+            trimtab(tmp_path, "approve")
+        running.communicate(timeout=60)
+    assert running.returncode == 4
+    assert [float(x) for x in (tmp_path / "ran").read_text().split()] == proposed  # and nothing at the end
+    assert proposed[-1] == 0.5

@@ -1,0 +1,317 @@
+"""Commands never outlive their run, and what they print does no harm. With real processes."""
+
+import itertools
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from trimtab.live import Study, read_config
+from trimtab.live.command import run
+from trimtab.live.reading import read_value
+
+PROGRAM = Path(sys.executable).with_name("trimtab")
+STUDY = """
+name = "a"
+command = ["sh", "-c", {script}]
+seed = 1
+timeout = {timeout}
+[knobs.x]
+low = 0
+high = 1
+start = 0.5
+"""
+
+
+def write(folder, script, timeout=60, more=""):
+    text = STUDY.format(script=json.dumps(script), timeout=timeout) + more
+    (folder / "study.toml").write_text(text)
+
+
+def tune(folder, *words, **options):
+    command = [PROGRAM, "tune", "study.toml", *words]
+    return subprocess.Popen(
+        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="strict", **options
+    )
+
+
+def alive(process):
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state not in "ZX"
+
+
+def numbers(file):
+    """The process numbers that a command wrote down, once both are there."""
+    found = file.read_text().split() if file.exists() else []
+    return [int(word) for word in found] if len(found) >= 2 else None
+
+
+# A command with a child that ignores every polite word, both in its group.
+STUBBORN = "trap '' TERM HUP INT; (trap '' TERM HUP INT; while :; do sleep 1; done) & echo $$ $! > pids; wait"
+
+
+def test_a_timeout_ends_all_of_it(tmp_path, until):
+    write(tmp_path, STUBBORN, timeout=1)
+    with tune(tmp_path, "--rounds", "1") as running:
+        pids = until(lambda: numbers(tmp_path / "pids"))
+        out, _ = running.communicate(timeout=60)
+    assert "no answer within 1 s" in out
+    assert running.returncode == 4
+    until(lambda: not any(map(alive, pids)))
+
+
+@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGHUP])
+def test_the_second_signal_ends_all_of_it(tmp_path, until, sign):
+    write(tmp_path, f"test -e pids && echo 1 && exit; {STUBBORN}")
+    with tune(tmp_path) as running:
+        pids = until(lambda: numbers(tmp_path / "pids"))
+        for _ in range(2):
+            running.send_signal(sign)
+            time.sleep(0.2)
+        out, err = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert f"{sign.name}: ending this round" in err
+    assert " leave 1 " in out  # and the system was set to its centre
+    until(lambda: not any(map(alive, pids)))
+
+
+def test_a_terminal_that_goes_away_finishes_the_round(tmp_path, until):
+    """SIGHUP, and nobody reads any more: the round is told, the system left at its centre, no process is left."""
+    write(tmp_path, "echo $$ $$ > pids; sleep 0.3; echo 1")
+    with tune(tmp_path) as running:
+        until(lambda: numbers(tmp_path / "pids"))
+        running.stdout.close()
+        running.stderr.close()
+        running.send_signal(signal.SIGHUP)
+        assert running.wait(60) == 0
+    with Study.look(tmp_path / "trimtab.db", "a") as study:
+        kinds = [event.kind for event in study.events()]
+    assert kinds[-2:] == ["tell", "leave"]
+
+
+def test_nohup_is_respected(tmp_path):
+    write(tmp_path, "sleep 0.1; echo 1")
+    with tune(tmp_path, "--rounds", "5", preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)) as running:
+        running.stdout.readline()
+        running.send_signal(signal.SIGHUP)
+        out, _ = running.communicate(timeout=60)
+    assert out.count("tell") == 4
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
+def test_kill_9_leaves_nothing_behind_at_the_next_start(tmp_path, until):
+    """The kernel ends the command; its child, and what was started on purpose in finished rounds, are told apart."""
+    server = "setsid sleep 4321 >/dev/null 2>&1 & echo $! > server"
+    script = f"test -e go && echo 1 && exit; test $TRIMTAB_ROUND = 0 && {{ {server}; echo 1; exit; }}; {STUBBORN}"
+    write(tmp_path, script)
+    with tune(tmp_path) as running:
+        leader, child = until(lambda: numbers(tmp_path / "pids"))
+        os.kill(running.pid, signal.SIGKILL)
+        running.wait(20)
+        running.stdout.close()
+        running.stderr.close()
+    served = int((tmp_path / "server").read_text())
+    try:
+        until(lambda: not alive(leader))
+        assert alive(child)  # nobody ended it: the kernel knows only the command itself
+        (tmp_path / "go").touch()
+        with tune(tmp_path, "--rounds", "1") as running:
+            out, err = running.communicate(timeout=60)
+        assert f"ended what an earlier run left behind: process {child}" in out, err
+        assert not alive(child)
+        assert alive(served)
+    finally:
+        for process in (child, served):
+            if alive(process):
+                os.kill(process, signal.SIGKILL)
+
+
+def test_a_number_that_only_grows(tmp_path):
+    write(tmp_path, "echo $TRIMTAB_SEQ >> seen; echo {x}")
+    for _ in range(3):
+        with tune(tmp_path, "--rounds", "4") as running:
+            running.communicate(timeout=60)
+        with Study.open(tmp_path / "trimtab.db", "a") as study:
+            study.undo(2)
+    seen = [int(line) for line in (tmp_path / "seen").read_text().split()]
+    assert len(seen) == 15
+    assert seen == sorted(set(seen))
+
+
+def test_fifty_megabytes_of_output_cost_little_memory(tmp_path):
+    write(tmp_path, "head -c 50000000 /dev/zero | tr '\\0' 'x'; head -c 5000000 /dev/zero >&2; echo; echo 12.5")
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    with tune(tmp_path, "--rounds", "2") as running:
+        out, _ = running.communicate(timeout=60)
+    assert out.count("tell 12.5") == 2
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < max(before, 300_000)  # kB
+
+
+def test_a_daemon_that_keeps_the_output_open_is_not_waited_for(tmp_path):
+    write(tmp_path, "sleep 30.25 & echo $! > daemon; echo 7", timeout=20)
+    with tune(tmp_path, "--rounds", "1") as running:
+        out, _ = running.communicate(timeout=15)
+    os.kill(int((tmp_path / "daemon").read_text()), signal.SIGKILL)
+    assert "tell 7 " in out
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        r"printf '[/x] [bold]5 6\n'",
+        r"printf '\033[2J\033]0;owned\007 5 6\n'",
+        r"printf '\0\0 5 6\n'",
+        r"printf '%0400d 6\n' 7",
+        "head -c 100000 /dev/zero | tr '\\0' '['",
+        r"printf '\033[2J[/x]' >&2; exit 3",
+        "head -c 100000 /dev/zero | tr '\\0' '{' >&2; exit 3",
+    ],
+)
+@pytest.mark.parametrize("key", ["", 'value = "a.b"\n'])
+def test_hostile_output_is_a_skipped_round_and_does_not_reach_the_terminal(tmp_path, script, key):
+    write(tmp_path, script)
+    (tmp_path / "study.toml").write_text(key + (tmp_path / "study.toml").read_text())
+    with tune(tmp_path, "--rounds", "1") as running:
+        out, err = running.communicate(timeout=60)
+    assert running.returncode == 4, err
+    assert "Traceback" not in err
+    for command in (["show"], ["list"], ["show", "--csv"], ["show", "--json"]):
+        done = subprocess.run([PROGRAM, *command], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        out += done.stdout
+    assert "\x1b" not in out
+    assert "\0" not in out
+    assert "skip" in out
+
+
+@pytest.mark.parametrize(
+    ("out", "value"),
+    [
+        ("12.5", 12.5),
+        ("latency: 12.5", 12.5),
+        ("12.5ms", 12.5),
+        ("12.5 ms", 12.5),
+        ("p99 = 12.5 ms", 12.5),
+        ("load 80%", 80.0),
+        ("5.5 MB/s\n\n", 5.5),
+        ("-1e-3", -0.001),
+        ("+.5", 0.5),
+        ("7.", 7.0),
+        ("done: 3 of 4\nresult 9", 9.0),
+        ("1,234.5", None),
+        ("1 234.5", None),
+        ("1.234,5", None),
+        ("3.2.1", None),
+        ("0x1F", None),
+        ("1_000", None),
+        ("2026-11-17", None),
+        ("12:30", None),
+        ("5-3", None),
+        ("3/4", None),
+        ("12.5 ± 0.5", None),
+        ("latency=12.5 reads=3", None),
+        ("12.5\nbye", None),
+        ("٣", None),
+        ("²", None),
+        ("nan", None),
+        ("latency: -inf", None),
+        ("1e999", None),
+        ("9" * 400, None),
+    ],
+)
+def test_exactly_one_number(out, value):
+    found, why = read_value(out)
+    assert found == value
+    assert (why is None) == (value is not None)
+
+
+@pytest.mark.parametrize(
+    ("out", "key", "value"),
+    [
+        ("latency=12.5 reads=3", "latency", 12.5),
+        ("latency=12.5 reads=3", "reads", 3.0),
+        ("latency: 12.5ms, reads 3", "latency", 12.5),
+        ("xlatency=1 latency=2", "latency", 2.0),
+        ("latency=1,234.5", "latency", None),
+        ('{"latency": 3}', "latency", 3.0),
+        ('{"latency": 3}\nlatency 4', "latency", 4.0),
+        ("latency", "latency", None),
+        ("latency=fast", "latency", None),
+        ('{"latency": ' + "9" * 400 + "}", "latency", None),
+        ('{"latency": ' + "9" * 5000 + "}", "latency", None),
+        ("[" * 100_000, "latency", None),
+    ],
+)
+def test_a_value_by_its_name(out, key, value):
+    assert read_value(out, key)[0] == value
+
+
+def test_what_is_written_to_a_program_that_does_not_read(tmp_path):
+    ended = run(["true"], folder=tmp_path, environment={}, timeout=20, given="x" * 10**6)
+    assert ended.status == 0
+    ended = run(["cat"], folder=tmp_path, environment={}, timeout=20, given="x" * 10**6 + "end")
+    assert ended.out.endswith("xend")
+
+
+def test_all_rounds_failing_slows_down_and_says_so(tmp_path):
+    """Each failure in a row doubles the wait: 0.1 + 0.2 + 0.4 + 0.8 s after the second to the fifth."""
+    write(tmp_path, "date +%s.%N >> times; exit 1")
+    with tune(tmp_path, "--rounds", "6") as running:
+        _, err = running.communicate(timeout=60)
+    assert running.returncode == 4
+    assert "no round brought a value: run the command by hand" in err
+    times = [float(line) for line in (tmp_path / "times").read_text().split()]
+    gaps = [b - a for a, b in itertools.pairwise(times)]
+    assert all(gap >= least for gap, least in zip(gaps, (0.0, 0.1, 0.2, 0.4, 0.8), strict=False))
+
+
+@pytest.mark.parametrize("way", ["rounds", "signal", "two signals", "guard", "store"])
+def test_the_system_is_left_at_its_centre_on_every_exit(tmp_path, until, way):
+    script = "echo $KNOB_X >> set; test $TRIMTAB_ROUND -lt 3 || test -e free || sleep 0.5; echo $TRIMTAB_ROUND"
+    write(tmp_path, script, more="[guard]\nstop_above = 2\n" if way == "guard" else "")
+    with tune(tmp_path, *(["--rounds", "3"] if way == "rounds" else [])) as running:
+        if way not in ("rounds", "guard"):
+            until(lambda: (tmp_path / "set").exists() and len((tmp_path / "set").read_text().split()) > 3)
+        if way == "store":
+            (tmp_path / "trimtab.db").unlink()
+        for _ in range(way.count("signal") + way.count("two")):
+            running.send_signal(signal.SIGTERM)
+            time.sleep(0.1)
+        out, err = running.communicate(timeout=60)
+    assert running.returncode == {"rounds": 0, "signal": 0, "two signals": 130, "guard": 3, "store": 5}[way], err
+    assert out.splitlines()[-1].split()[3] == "leave"
+    centre = float(err.rpartition("centre: x ")[2].split()[0])
+    assert float((tmp_path / "set").read_text().split()[-1]) == pytest.approx(centre, rel=1e-4)
+
+
+def test_a_program_and_a_callback_hear_of_every_round(tmp_path):
+    write(tmp_path, "echo {x}", more="")
+    text = (tmp_path / "study.toml").read_text()
+    hook = 'on_round = ["sh", "-c", "cat >> heard; echo >> heard; test $TRIMTAB_SEQ != 4"]\n'
+    (tmp_path / "study.toml").write_text(hook + text)
+    with tune(tmp_path, "--rounds", "4") as running:
+        _, err = running.communicate(timeout=60)
+    assert running.returncode == 0
+    heard = [json.loads(line) for line in (tmp_path / "heard").read_text().splitlines()]
+    assert [event["kind"] for event in heard] == ["tell"] * 4 + ["leave"]
+    assert heard[2]["query"]["x"] == heard[2]["value"]
+    assert err.count("on_round failed: exit status 1") == 1
+    seen = []
+
+    def broken(study, event):
+        seen.append((study.name, event.seq))
+        raise RuntimeError("as a careless callback does")
+
+    with read_config(tmp_path / "study.toml").open(callbacks=[broken]) as study:
+        study.tell(study.ask(), 1.0)
+        assert study.round == 5
+    assert seen == [("a", 6)]

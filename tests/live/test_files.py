@@ -1,0 +1,199 @@
+"""The files of a store under attack: deleted, replaced, copied, read by others; exports and what they write over."""
+
+import json
+import os
+import pwd
+import shutil
+import signal
+import sqlite3
+import stat
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from trimtab.files import write_atomically
+from trimtab.live import Study
+
+PROGRAM = Path(sys.executable).with_name("trimtab")
+KNOBS = [{"name": "x", "low": 0.0, "high": 1.0, "start": 0.5}]
+STUDY = """
+name = "a"
+command = ["sh", "-c", "echo $TRIMTAB_SEQ >> seen; test -e slow && sleep 0.05; echo {x}"]
+seed = 1
+[knobs.x]
+low = 0
+high = 1
+start = 0.5
+"""
+
+
+def trimtab(folder, *words, status=0):
+    done = subprocess.run([PROGRAM, *words], cwd=folder, capture_output=True, text=True, timeout=60)
+    assert done.returncode == status, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stdout + done.stderr
+
+
+def tell(file, *values):
+    with Study.open(file, "a", KNOBS, seed=1) as study:
+        for value in values:
+            study.tell(study.ask(), value)
+
+
+def tuning(folder):
+    (folder / "study.toml").write_text(STUDY)
+    (folder / "slow").touch()
+    return subprocess.Popen(
+        [PROGRAM, "tune", "study.toml"], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+@pytest.mark.parametrize("attack", ["deleted", "replaced", "log deleted"])
+def test_a_file_that_goes_away_is_noticed_before_a_value_is_acknowledged(tmp_path, attack):
+    with tuning(tmp_path) as running:
+        lines = [running.stdout.readline() for _ in range(5)]
+        if attack == "replaced":
+            tell(tmp_path / "other.db", 1.0)
+            os.replace(tmp_path / "other.db", tmp_path / "trimtab.db")
+        else:
+            (tmp_path / ("trimtab.db" if attack == "deleted" else "trimtab.db-wal")).unlink()
+        out, err = running.communicate(timeout=60)
+    assert running.returncode == 5
+    assert "was deleted or replaced while it was in use" in err
+    (rescued,) = [file for file in tmp_path.glob("trimtab.db.rescued-*") if not file.name.endswith(("-wal", "-shm"))]
+    assert str(rescued) in err
+    with Study.look(rescued, "a") as study:
+        kept = [event.round for event in study.events() if event.kind == "tell"]
+    printed = [int(line.split()[2]) for line in (*lines, *out.splitlines()) if " tell " in line]
+    assert len(printed) >= 5
+    assert set(printed) <= set(kept)  # what was acknowledged is in the copy
+
+
+def test_a_plain_copy_has_what_is_older_than_a_minute(tmp_path, monkeypatch):
+    """`cp trimtab.db` of a study that runs: never empty, and with all but the last rounds."""
+    monkeypatch.setattr("trimtab.live.lite.CHECKPOINT", 0.0)
+    with Study.open(tmp_path / "t.db", "a", KNOBS, seed=1) as study:
+        shutil.copy(tmp_path / "t.db", tmp_path / "fresh.db")
+        for value in range(10):
+            study.tell(study.ask(), float(value))
+        shutil.copy(tmp_path / "t.db", tmp_path / "later.db")
+    with Study.look(tmp_path / "fresh.db", "a") as study:
+        assert study.round == 0
+    with Study.look(tmp_path / "later.db", "a") as study:
+        assert study.round == 10
+
+
+def test_backup_while_it_is_tuned(tmp_path):
+    with tuning(tmp_path) as running:
+        for _ in range(3):
+            running.stdout.readline()
+        for n in range(5):
+            assert "written: " in trimtab(tmp_path, "backup", f"copy{n}.db")
+            assert "all is well" in trimtab(tmp_path, "check", "--store", f"copy{n}.db")
+        assert "all is well" in trimtab(tmp_path, "check")
+        running.send_signal(signal.SIGTERM)
+        running.communicate(timeout=30)
+    rounds = []
+    for n in range(5):
+        with Study.open(tmp_path / f"copy{n}.db", "a") as study:
+            rounds.append(study.round)
+            study.tell(study.ask(), 1.0)
+    assert rounds == sorted(rounds)
+    assert rounds[0] >= 3
+    assert "is there already: give another name, or --force" in trimtab(tmp_path, "backup", "copy0.db", status=2)
+    trimtab(tmp_path, "backup", "copy0.db", "--force")
+    assert not [file for file in tmp_path.iterdir() if ".tmp" in file.name]
+
+
+def test_check_finds_what_is_wrong(tmp_path):
+    file = tmp_path / "trimtab.db"
+    tell(file, *map(float, range(250)))
+    found = json.loads(trimtab(tmp_path, "check", "--json"))
+    assert found == {"store": str(file), "studies": 1, "wrong": []}
+    for change, reason in [
+        ("UPDATE trimtab_events SET value = 7 WHERE seq = 50", "event 50 in"),
+        ("UPDATE trimtab_snapshots SET state = replace(state, '5', '6') WHERE seq = 100", "the state after event 100"),
+        ("DELETE FROM trimtab_events WHERE seq = 250", "event 250, the last one, is missing"),
+        ("UPDATE trimtab_studies SET seq = 3", "its checksum does not fit"),
+    ]:
+        shutil.copy(file, tmp_path / "bad.db")
+        with sqlite3.connect(tmp_path / "bad.db") as db:
+            db.execute(change)
+        db.close()
+        assert reason in trimtab(tmp_path, "check", "--store", "bad.db", status=1)
+    data = bytearray(file.read_bytes())
+    data[-4000:-100] = bytes(3900)
+    (tmp_path / "torn.db").write_bytes(data)
+    trimtab(tmp_path, "check", "--store", "torn.db", status=1)
+
+
+READ = """
+import os, sys
+from trimtab.cli.stores import list_studies
+from trimtab.cli.studies import show
+import trimtab.live.study
+os.setuid(int(sys.argv[2]))
+list_studies(sys.argv[1], as_json=True)
+show("a", None, True, False, None, None, sys.argv[1])
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+@pytest.mark.parametrize("end", ["killed", "closed"])
+def test_another_user_reads_a_store_whose_holder_is_gone(end):
+    folder = Path(tempfile.mkdtemp(prefix="trimtab-test-"))
+    try:
+        folder.chmod(0o755)
+        file = folder / "t.db"
+        finish = "os.kill(os.getpid(), 9)" if end == "killed" else "study.close()"
+        code = f"import os; from trimtab.live import Study; study = Study.open({str(file)!r}, 'a', {KNOBS}, seed=1)\n"
+        code += f"for v in (3.0, 4.0): study.tell(study.ask(), v)\n{finish}"
+        subprocess.run([sys.executable, "-c", code], timeout=60)
+        user = str(pwd.getpwnam("nobody").pw_uid)
+        done = subprocess.run([sys.executable, "-c", READ, file, user], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.count('"rounds": 2') == 2
+        with Study.open(file, "a") as study:
+            assert study.round == 2
+    finally:
+        shutil.rmtree(folder)
+
+
+def test_exports_keep_a_mode_and_write_over_nothing_else(tmp_path):
+    tell(tmp_path / "trimtab.db", 1.0, 2.0)
+    file = tmp_path / "a.json"
+    trimtab(tmp_path, "export", "a", "a.json")
+    file.chmod(0o600)
+    before = file.read_bytes()
+    assert "is there already: give another name, or --force" in trimtab(tmp_path, "export", "a", "a.json", status=2)
+    assert file.read_bytes() == before
+    trimtab(tmp_path, "export", "a", "a.json", "--force")
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    (tmp_path / "link.json").symlink_to(file)
+    trimtab(tmp_path, "export", "a", "link.json", "--force")
+    assert (tmp_path / "link.json").is_symlink()
+    (tmp_path / "null").symlink_to("/dev/null")
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("null", "pipe", "/dev/full", "."):
+        for command in (["export", "a", name, "--force"], ["backup", name, "--force"], ["import", name]):
+            assert "is no file but a device, a pipe or a folder" in trimtab(tmp_path, *command, status=2)
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+
+
+def test_writing_keeps_the_mode(tmp_path):
+    file = tmp_path / "f"
+    file.write_bytes(b"old")
+    for mode in (0o600, 0o640, 0o755):
+        file.chmod(mode)
+        write_atomically(file, b"new")
+        assert stat.S_IMODE(file.stat().st_mode) == mode
+    before = os.umask(0o027)
+    try:
+        write_atomically(tmp_path / "g", b"new")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "g").stat().st_mode) == 0o640
+    assert sorted(os.listdir(tmp_path)) == ["f", "g"]

@@ -1,0 +1,228 @@
+"""A store that is away for a while: `tune` waits, says so, and tells the value it has measured."""
+
+import contextlib
+import json
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from trimtab.live import Study, Taken, Unavailable
+from trimtab.live.backoff import delays, patiently
+
+PROGRAM = Path(sys.executable).with_name("trimtab")
+KNOBS = [{"name": "x", "low": 0.0, "high": 1.0, "start": 0.5}]
+STUDY = """
+name = "{name}"
+store = "{store}"
+command = ["sh", "-c", "echo $TRIMTAB_ROUND >> measured; sleep 0.05; echo $TRIMTAB_ROUND.5"]
+seed = 1
+{more}
+[knobs.x]
+low = 0
+high = 1
+start = 0.5
+[guard]
+leave_at = "query"
+"""
+
+
+def tune(folder, store, name, *words, more=""):
+    (folder / "study.toml").write_text(STUDY.format(store=store, name=name, more=more))
+    command = [PROGRAM, "tune", "study.toml", *words]
+    return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def check(folder, store, name):
+    """Every round was measured once, and told with the value that was measured."""
+    with Study.look(store, name) as study:
+        told = [(event.round, event.value) for event in study.events() if event.kind == "tell"]
+    measured = [int(line) for line in (folder / "measured").read_text().split()]
+    assert measured == [round for round, _ in told] == list(range(len(told)))
+    assert all(value == round + 0.5 for round, value in told)
+    return len(told)
+
+
+def test_a_locked_file(tmp_path):
+    store = f"sqlite:///{tmp_path}/t.db?timeout=0.1"
+    with tune(tmp_path, store, "a", "--rounds", "12") as running:
+        running.stdout.readline()
+        other = sqlite3.connect(tmp_path / "t.db", isolation_level=None, timeout=20)
+        other.execute("BEGIN IMMEDIATE")
+        assert "waiting for the store: " in (said := running.stderr.readline())
+        assert "database is locked" in said
+        other.execute("ROLLBACK")
+        other.close()
+        assert "the store is back, after " in running.stderr.readline()
+        running.communicate(timeout=60)
+    assert running.returncode == 0
+    assert check(tmp_path, tmp_path / "t.db", "a") == 12
+
+
+def test_patience_that_ends(tmp_path):
+    store = f"sqlite:///{tmp_path}/t.db?timeout=0.1"
+    with tune(tmp_path, store, "a", more="store_patience = 1") as running:
+        running.stdout.readline()
+        other = sqlite3.connect(tmp_path / "t.db", isolation_level=None, timeout=20)
+        other.execute("BEGIN IMMEDIATE")
+        _, err = running.communicate(timeout=60)
+        other.execute("ROLLBACK")
+        other.close()
+    assert running.returncode == 5
+    assert "database is locked" in err.splitlines()[-2]
+    with Study.open(tmp_path / "t.db", "a") as study:
+        assert study.round >= 1
+
+
+def test_signals_while_it_waits(tmp_path):
+    store = f"sqlite:///{tmp_path}/t.db?timeout=0.1"
+    with tune(tmp_path, store, "a") as running:
+        running.stdout.readline()
+        other = sqlite3.connect(tmp_path / "t.db", isolation_level=None, timeout=20)
+        other.execute("BEGIN IMMEDIATE")
+        running.stderr.readline()
+        running.send_signal(signal.SIGTERM)
+        assert "finishing this round" in running.stderr.readline()  # it goes on waiting
+        running.send_signal(signal.SIGTERM)
+        running.communicate(timeout=60)
+        other.close()
+    assert running.returncode == 5
+
+
+@pytest.mark.parametrize("way", ["fast", "immediate"])
+def test_a_server_that_restarts(server, tmp_path, way):
+    url, control = server
+    with tune(tmp_path, url, f"restart-{way}", "--rounds", "25") as running:
+        running.stdout.readline()
+        control("-m", way, "stop")
+        assert "waiting for the store: " in running.stderr.readline()
+        control("start")
+        assert "the store is back, after " in running.stderr.readline()
+        running.communicate(timeout=60)
+    assert running.returncode == 0
+    assert check(tmp_path, url, f"restart-{way}") == 25
+
+
+def test_connections_that_are_dropped_again_and_again(url, tmp_path):
+    import psycopg
+
+    with tune(tmp_path, url, "dropped", "--rounds", "30") as running, psycopg.connect(url, autocommit=True) as admin:
+        for _ in range(6):
+            for _ in range(3):
+                running.stdout.readline()
+            admin.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
+        running.communicate(timeout=60)
+    assert running.returncode == 0
+    assert check(tmp_path, url, "dropped") == 30
+
+
+class Proxy:
+    """Between a client and the server's socket; `hang` swallows everything, as a network that is gone does."""
+
+    def __init__(self, to):
+        self.to, self.hang, self.taken = to, False, 0
+        self.door = socket.create_server(("127.0.0.1", 0))
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        while True:
+            try:
+                near, _ = self.door.accept()
+            except OSError:
+                return  # the door is closed
+            self.taken += 1
+            far = socket.socket(socket.AF_UNIX)
+            far.connect(self.to)
+            for a, b in ((near, far), (far, near)):
+                threading.Thread(target=self.carry, args=(a, b, self.taken), daemon=True).start()
+
+    def carry(self, a, b, number):
+        with contextlib.suppress(OSError), a, b:
+            while data := a.recv(65536):
+                if not (self.hang and number == 1):
+                    b.sendall(data)
+
+
+def test_a_connection_that_hangs_half_open(server, tmp_path, monkeypatch, until):
+    """Nothing comes back, and nothing breaks: after its patience a new connection takes over, with the lock."""
+    url, _ = server
+    folder = url.rpartition("host=")[2]
+    proxy = Proxy(f"{folder}/.s.PGSQL.5432")
+    where = f"postgresql://me@127.0.0.1:{proxy.door.getsockname()[1]}/postgres"
+    monkeypatch.setattr("trimtab.live.server._Connection.patience", 1.0)
+    with Study.open(where, "half-open", KNOBS, seed=1) as study:
+        study.tell(study.ask(), 1.0)
+        proxy.hang = True
+        said = []
+        patiently(lambda: study.tell(study.ask(), 2.0), patience=60, wait=lambda s: False, say=said.append)
+        assert "no answer within 1 s" in said[0]
+        assert proxy.taken > 1
+        study.tell(study.ask(), 3.0)
+        with pytest.raises(Taken, match="is held by"):
+            Study.open(url, "half-open")
+        assert [event.value for event in study.events()] == [None, 1.0, 2.0, 3.0]
+    proxy.door.close()
+
+
+def test_someone_else_took_the_study_meanwhile(url):
+    """The lock went with the connection, and another process has it now: an end, not two writers."""
+    import psycopg
+
+    study = Study.open(url, "taken", KNOBS, seed=1)
+    study.tell(study.ask(), 1.0)
+    with psycopg.connect(url, autocommit=True) as admin:
+        admin.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
+    with Study.open(url, "taken") as other:
+        other.tell(other.ask(), 2.0)
+        with pytest.raises(Unavailable):
+            study.tell(study.ask(), 3.0)
+        with pytest.raises(Taken, match="is held by"):
+            study.tell(study.ask(), 3.0)
+    with pytest.raises(Taken, match="was changed by someone else meanwhile"):
+        study.tell(study.ask(), 3.0)
+    study.close()
+    with Study.look(url, "taken") as study:
+        assert [event.value for event in study.events()] == [None, 1.0, 2.0]
+
+
+def test_a_commit_whose_answer_was_lost_is_not_told_twice(tmp_path, monkeypatch):
+    with Study.open(tmp_path / "t.db", "a", KNOBS, seed=1) as study:
+        verify = type(study._store._db).verify
+        monkeypatch.setattr(type(study._store._db), "verify", lambda self: (_ for _ in ()).throw(Unavailable("gone")))
+        trial = study.ask()
+        with pytest.raises(Unavailable):
+            study.tell(trial, 5.0)  # it is on the disk, and nobody heard of it
+        monkeypatch.setattr(type(study._store._db), "verify", verify)
+        study.tell(trial, 5.0)
+        assert study.round == 1
+        study.tell(study.ask(), 6.0)
+        assert [event.value for event in study.events()] == [None, 5.0, 6.0]
+
+
+def test_delays_double_up_to_a_limit():
+    found = [delay for delay, _ in zip(delays(0.1, 10.0), range(12), strict=False)]
+    assert all(0.8 * min(0.1 * 2**n, 10) <= delay <= 1.2 * min(0.1 * 2**n, 10) for n, delay in enumerate(found))
+
+
+def test_log_lines_have_the_round_the_value_the_commit_and_the_retries(tmp_path):
+    store = f"sqlite:///{tmp_path}/t.db?timeout=0.1"
+    with tune(tmp_path, store, "a", "--rounds", "4", "--log", "json") as running:
+        first = json.loads(running.stderr.readline())
+        other = sqlite3.connect(tmp_path / "t.db", isolation_level=None, timeout=20)
+        other.execute("BEGIN IMMEDIATE")
+        while "waiting for the store" not in running.stderr.readline():
+            pass
+        other.execute("ROLLBACK")
+        other.close()
+        out, err = running.communicate(timeout=60)
+    assert out == ""
+    assert (first["round"], first["value"], first["retries"], first["level"]) == (0, 0.5, 0, "info")
+    assert first["commit"] > 0
+    assert first["seconds"] > 0.04
+    lines = [json.loads(line) for line in err.splitlines()]
+    assert max(line.get("retries", 0) for line in lines) >= 1
