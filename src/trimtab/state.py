@@ -13,6 +13,9 @@ make = tuple.__new__
 """make(Look, (…)) is Look(…) at half the cost: for what is made in every round."""
 
 
+NEVER = -1  # the trial before the first
+
+
 class Look(NamedTuple):
     """Where a trial looks from: with the seed, all that its query depends on."""
 

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from trimtab import core
 from trimtab.domains import Domain, Everywhere
+from trimtab.kernel import build
 from trimtab.knobs import SHARE as SHARE
 from trimtab.knobs import Knob, Knobs, Setting, rounding
 from trimtab.recipes import Method, auto
@@ -298,7 +299,7 @@ class Tuner:
     def __setstate__(self, saved: tuple[Setup, State, Knobs | None]) -> None:
         self.setup, state, self.knobs = saved
         self.state = frozen(state)
-        self._kernel = core.build(self.setup)
+        self._kernel = build(self.setup)
         self._alone = self.setup.max_pending == 1
         self._lock = threading.Lock()
         self._draws = rounding(self.setup.seed)

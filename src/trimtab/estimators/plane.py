@@ -171,8 +171,8 @@ class Plane(OneQuery):
             # An outlier is alone, a jump repeats: the first surprise beyond the limit is asked again.
             typical, asked, jumped, some_idle = sqrt(square * length2), doubt != 0, False, False
             beyond = (learnt > SETTLED) & (square > 0) & (abs(error) > clip * run * typical)
-            if any_((phase < 2) | beyond | asked):
-                opening = phase < 2  # the centre and the first probe have nothing to be contrasted with
+            opening = (phase < 2) | (level != level)  # nothing to be contrasted with: it only anchors
+            if any_(opening | beyond | asked):
                 idle = opening | (beyond & (run == 1) & (asked == 0))
                 some_idle = any_(idle)
                 opened = fit._replace(phase=phase + 1, level=value, anchor=query, spread=probe2)
