@@ -27,11 +27,15 @@ import numpy as np
 
 from trimtab.domains import Box, Domain, Product, Simplex
 from trimtab.randomness import ROUNDING, Keyed
-from trimtab.types import Array
+from trimtab.types import Array, Document
 from trimtab.validation import real
 
-Setting = dict[str, Any]
+Level = Any
+"""What a knob can be set to: a number, True or False, or one of its choices."""
+Setting = dict[str, Level]
 """The value of every knob, by name; whole numbers are ints, switches bools."""
+Fields = Mapping[str, Any]
+"""What is said of a knob, by the names of its fields."""
 
 SHARE = 0.05  # the default radius, as a share of the range
 GIVEN: Any = None  # a field that the others may say
@@ -65,14 +69,14 @@ class Knob:
     """
 
     name: str
-    low: Any = GIVEN
-    high: Any = GIVEN
-    start: Any = GIVEN
+    low: Level = GIVEN
+    high: Level = GIVEN
+    start: Level = GIVEN
     type: str = GIVEN
     scale: str = "linear"
     unit: str = ""
     step: float | None = None
-    choices: tuple[Any, ...] | None = None
+    choices: tuple[Level, ...] | None = None
     radius: float | None = None
 
     def __post_init__(self) -> None:
@@ -153,7 +157,7 @@ class Knob:
                 near = f"{float(low + levels * pitch):g} or {float(low + (levels + 1) * pitch):g}"
                 self._refuse(field, f"not low={self.low!r} and a number of steps of {step!r}: give {near}")
 
-    def _set(self, **values: Any) -> None:
+    def _set(self, **values: object) -> None:
         for field, value in values.items():
             object.__setattr__(self, field, value)
 
@@ -194,7 +198,7 @@ class Knob:
             value = self.low + share * (self.high - self.low)
         return float(min(max(value, self.low), self.high))
 
-    def place(self, value: Any) -> list[float]:
+    def place(self, value: object) -> list[float]:
         """What is set → coordinates, as shares and weights."""
         if self.choices is not None:
             found = [float(_same(value, choice)) for choice in self.choices]
@@ -208,7 +212,7 @@ class Knob:
             found = [self.share(float(value))]
         return found if self.size else []
 
-    def at(self, shares: Sequence[float] | Array, draw: float | None = None) -> Any:
+    def at(self, shares: Sequence[float] | Array, draw: float | None = None) -> Level:
         """Coordinates → what can be set: by a draw from [0, 1) as above, without one the nearest, or likeliest."""
         if self.choices is not None:
             if not self.size:
@@ -254,7 +258,7 @@ class Knobs:
                 raise ValueError(f"two knobs are called {name}: names must differ by more than upper and lower case")
 
     @classmethod
-    def of(cls, given: Iterable[Knob | Mapping[str, Any]], radius: float = SHARE) -> Knobs:
+    def of(cls, given: Iterable[Knob | Fields], radius: float = SHARE) -> Knobs:
         """From knobs, or from mappings with the fields of one."""
         return cls(tuple(knob if isinstance(knob, Knob) else _knob(knob) for knob in given), radius)
 
@@ -286,7 +290,7 @@ class Knobs:
         """Where the system is when it begins."""
         return self.coordinates({knob.name: knob.start for knob in self.all})
 
-    def coordinates(self, setting: Mapping[str, Any]) -> Array:
+    def coordinates(self, setting: Mapping[str, Level]) -> Array:
         """What is set → coordinates: the other way of `setting`."""
         names = [knob.name for knob in self.all]
         if set(setting) != set(names):
@@ -295,12 +299,12 @@ class Knobs:
             )
         return np.array([self._side(k) * share for k in self.all for share in k.place(setting[k.name])])
 
-    def values(self, coordinates: Sequence[float] | Array) -> list[Any]:
+    def values(self, coordinates: Sequence[float] | Array) -> list[Level]:
         """Coordinates → values in the units of the knobs, numbers not rounded; of choices, the likeliest."""
         shares = zip(self.all, self._shares(coordinates), strict=True)
         return [k.at(part) if k.choices is not None or not k.size else k.value(part[0]) for k, part in shares]
 
-    def whole(self, values: Sequence[float]) -> list[Any]:
+    def whole(self, values: Sequence[float]) -> list[Level]:
         """Stored values again as they were set: those of integer knobs as ints."""
         return [int(v) if knob.type == "integer" else v for knob, v in zip(self.all, values, strict=True)]
 
@@ -334,7 +338,7 @@ class Knobs:
             first += knob.size
         return found
 
-    def to_list(self) -> list[dict[str, Any]]:
+    def to_list(self) -> list[Document]:
         """Plain mappings, for JSON."""
         return [knob_fields(knob) for knob in self.all]
 
@@ -344,7 +348,7 @@ def rounding(seed: int) -> Keyed:
     return Keyed(seed, ROUNDING)
 
 
-def knob_fields(knob: Knob) -> dict[str, Any]:
+def knob_fields(knob: Knob) -> Document:
     """What was said of a knob."""
     said = {field.name: getattr(knob, field.name) for field in fields(knob)}
     if knob.choices is not None:
@@ -357,7 +361,7 @@ def _same(a: object, b: object) -> bool:
     return a == b and isinstance(a, bool) == isinstance(b, bool)
 
 
-def _knob(given: Mapping[str, Any]) -> Knob:
+def _knob(given: Fields) -> Knob:
     known = {field.name for field in fields(Knob)}
     name = given.get("name", "?")
     for field in given:
