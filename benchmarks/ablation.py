@@ -1,8 +1,8 @@
 """What each part of the default method is for: remove one, and see what happens.
 
-Over the cells for choosing of the suite `drift` (those of up to 100 dimensions), at the radius of the cell, at four times and
-at a quarter of it: the geometric mean of the median regret, at the centre and of what is played, divided by that of the
-whole method at the same radius, and the number of diverged trials. Run it with
+Over the cells for choosing of the suite `drift` (those of up to 100 dimensions), at the radius of the cell, at four
+times and at a quarter of it: the geometric mean of the median regret, at the centre and of what is played, divided by
+that of the whole method at the same radius, and the number of diverged trials. Run it with
 
     python benchmarks/ablation.py [--trials 10] [--every 2] [--json FILE]
 """

@@ -70,7 +70,7 @@ def __getattr__(name: str) -> Any:
     return found
 
 
-def _registered(name: str) -> Any:
+def _registered(name: str) -> object:
     """A part or a method that made itself known, in a file of its own."""
     methods = import_module("trimtab.recipes")
     return import_module("trimtab.registry").parts.get(name) or methods.exported(name)

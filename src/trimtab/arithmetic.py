@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import builtins
 import math
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from trimtab.types import Array
+from trimtab.types import Array, Mask, Memory, Value
 
 TINY = float(np.finfo(float).tiny)
+T = TypeVar("T")
 
 
 class Single:
@@ -22,7 +24,7 @@ class Single:
     any, sqrt, maximum, minimum = bool, math.sqrt, builtins.max, builtins.min
 
     @staticmethod
-    def where(condition: Any, a: Any, b: Any) -> Any:
+    def where(condition: Value, a: T, b: T) -> T:
         """a where the condition holds, else b."""
         return a if condition else b
 
@@ -64,7 +66,7 @@ class Single:
         return False
 
     @staticmethod
-    def merge(mask: Any, old: Any, new: Any) -> Any:
+    def merge(mask: bool, old: T, new: T) -> T:
         """The old number, array or tuple of them where the mask holds."""
         return old if mask else new
 
@@ -75,17 +77,18 @@ class Lanes:
     sqrt, minimum, where, exp = np.sqrt, np.minimum, np.where, np.exp
 
     @staticmethod
-    def any(mask: Any) -> bool:
+    def any(mask: Mask) -> bool:
         """Whether it holds in any lane."""
         return bool(mask.any() if isinstance(mask, np.ndarray) else mask)
 
     @staticmethod
-    def clip(x: Any, low: Any, high: Any) -> Any:
+    def clip(x: Value, low: Value, high: Value) -> Array:
         """x, not below low and not above high; faster than np.clip."""
-        return np.minimum(np.maximum(x, low), high)
+        clipped: Array = np.minimum(np.maximum(x, low), high)
+        return clipped
 
     @staticmethod
-    def maximum(a: Any, *others: Any) -> Any:
+    def maximum(a: Value, *others: Value) -> Value:
         """The largest, in each lane."""
         for b in others:
             a = np.maximum(a, b)
@@ -102,19 +105,19 @@ class Lanes:
         return np.asarray(np.sqrt(cls.dot(x, x)))
 
     @staticmethod
-    def times(a: Any, x: Array) -> Array:
+    def times(a: Value, x: Array) -> Array:
         """a·x, the value of each lane (or one for all) times its vector."""
         return np.asarray(np.asarray(a)[..., None] * x)
 
     @staticmethod
-    def axpy(a: Any, x: Array, y: Array) -> Array:
+    def axpy(a: Value, x: Array, y: Array) -> Array:
         """a·x + y in each lane."""
         out = np.asarray(np.asarray(a)[..., None] * x)
         out += y
         return out
 
     @staticmethod
-    def failed(values: tuple[Array, ...]) -> Any:
+    def failed(values: tuple[Array, ...]) -> NDArray[np.bool_]:
         """The lanes in which a value is missing."""
         missing = np.isnan(values[0])
         for value in values[1:]:
@@ -122,7 +125,7 @@ class Lanes:
         return missing
 
     @classmethod
-    def merge(cls, mask: Any, old: Any, new: Any) -> Any:
+    def merge(cls, mask: Mask, old: Memory, new: Memory) -> Memory:
         """The old value, vector or tuple of them in the lanes of the mask (one for all, if it is a single bool)."""
         if isinstance(mask, bool):
             return old if mask else new

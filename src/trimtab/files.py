@@ -7,10 +7,17 @@ import io
 import json
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
+
+from trimtab.types import Document, Json
+
+Arrays = dict[str, NDArray[Any]]
+"""Of whatever numbers, by name, beside a document."""
 
 
 def digest(data: bytes) -> str:
@@ -22,12 +29,12 @@ def digest(data: bytes) -> str:
     return hashlib.blake2b(data, digest_size=8).hexdigest()
 
 
-def canonical(document: Any) -> bytes:
+def canonical(document: object) -> bytes:
     """The one way to write a document on a line."""
     return json.dumps(document, allow_nan=False, sort_keys=True, separators=(",", ":")).encode()
 
 
-def parse(text: str | bytes) -> Any:
+def parse(text: str | bytes) -> Json:
     """JSON, or a ValueError: also for what is nested too deeply, and for numbers that JSON does not have."""
     try:
         return json.loads(text, parse_constant=_no_number)
@@ -35,7 +42,7 @@ def parse(text: str | bytes) -> Any:
         raise ValueError("it is nested too deeply") from None
 
 
-def _no_number(word: str) -> Any:
+def _no_number(word: str) -> NoReturn:
     raise ValueError(f"{word} is no number of JSON")
 
 
@@ -94,16 +101,16 @@ def read_file(path: Path) -> bytes:
     return path.read_bytes()
 
 
-def pack_archive(document: dict[str, Any], arrays: dict[str, Any], *, compressed: bool = False) -> bytes:
+def pack_archive(document: Document, arrays: Arrays, *, compressed: bool = False) -> bytes:
     """A NumPy .npz with a JSON document beside the arrays."""
     text = json.dumps(document, allow_nan=False).encode()
     buffer = io.BytesIO()
-    write = np.savez_compressed if compressed else np.savez
+    write: Callable[..., None] = np.savez_compressed if compressed else np.savez
     write(buffer, document=np.frombuffer(text, dtype=np.uint8), **arrays)
     return buffer.getvalue()
 
 
-def read_archive(path: str | os.PathLike[str], *, compressed: bool = False) -> tuple[Any, dict[str, Any]]:
+def read_archive(path: str | os.PathLike[str], *, compressed: bool = False) -> tuple[Json, Arrays]:
     """The document and the arrays that `pack_archive` packed; what was not compressed must not inflate."""
     import zipfile  # here, as in NumPy: it brings all compressors along
 

@@ -8,7 +8,6 @@ in any order, and a lane's numbers are the same whether it is drawn alone or bes
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,10 +31,11 @@ class Keyed:
         self._counter = np.zeros(4, dtype=np.uint64)
         self._philox = np.random.Philox(key=self._key)
         # The states are kept and only their words replaced: making a generator anew would cost twenty times more.
-        self._philox_state: Any = {**self._philox.state, "state": {"counter": self._counter, "key": self._key}}
+        self._philox_state = self._philox.state
+        self._philox_state["state"] = {"counter": self._counter, "key": self._key}
         self._sfc = np.random.SFC64(0)
-        self._words: dict[str, Any] = {}
-        self._sfc_state: Any = {**self._sfc.state, "state": self._words}
+        self._sfc_state = self._sfc.state
+        self._words = self._sfc_state["state"]
         self._rng = np.random.Generator(self._sfc)
 
     def states(self, index: int, lane: int = 0, lanes: int = 1) -> NDArray[np.uint64]:

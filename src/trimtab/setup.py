@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,11 +15,12 @@ from trimtab.arithmetic import Lanes, Single
 from trimtab.directions import Gaussian, Rademacher, Stream
 from trimtab.domains import Box, Domain, Everywhere
 from trimtab.parts import Directions, Frame
+from trimtab.reading import LARGEST as LARGEST
+from trimtab.reading import locked, pairs, reader, shortly
 from trimtab.recipes import Method
 from trimtab.types import Array, Integers, Value
 from trimtab.validation import whole
 
-LARGEST = 1e140  # values beyond are taken as this, so that their squares stay finite
 FARTHEST = 1e6  # no move is longer than this many times the domain: beyond, a projection has no digits left
 FARTHEST_FREE = 1e12  # the same, in probe lengths, where the domain is unbounded
 
@@ -76,13 +78,15 @@ class Setup:
         if (self.lanes or 1) % self.copies:
             raise ValueError(f"copies={self.copies} does not divide the {self.lanes or 1} lanes")
         if self.bounds is not None:
-            object.__setattr__(self, "bounds", self._checked_bounds())
+            if not (isinstance(self.domain, Everywhere) or self.domain == Box(0.0, 1.0)):
+                raise ValueError("give either bounds or a domain; for both, use Intersection(Box(low, high), domain)")
+            object.__setattr__(self, "bounds", pairs(self.bounds, self.shape[-1]))
             object.__setattr__(self, "domain", Box(0.0, 1.0))
         if self.domain.dim not in (None, self.dim):
             raise ValueError(f"the domain has dimension {self.domain.dim}, but x0 has {self.dim} coordinates")
         _ = self.home  # whether the probes fit in is told at once
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """What was given; the rest is worked out anew."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
@@ -153,7 +157,7 @@ class Setup:
             longest=min(law.reach(self.dim)[1], 14.0 * math.sqrt(self.dim)),
             direction=stream if flat else lambda trial: self.domain.flatten(stream(trial)),
             partner=law.partner,
-            zero=0.0 if self.lanes is None else _frozen(np.zeros(self.lanes)),
+            zero=0.0 if self.lanes is None else locked(np.zeros(self.lanes)),
         )
 
     @cached_property
@@ -214,85 +218,19 @@ class Setup:
 
     def count(self, number: int) -> int | Integers:
         """A whole number in the shape of a value."""
-        return number if self.lanes is None else _frozen(np.full(self.lanes, number, dtype=np.int64))
+        return number if self.lanes is None else locked(np.full(self.lanes, number, dtype=np.int64))
 
-    def read(self, values: Any) -> tuple[Value, ...] | None:
-        """The values of a round's queries, to be minimised; NaN in lanes that have none, None if none has.
-
-        Where there are limits, each value is followed by theirs, on the last axis: `([lanes,] [queries,] 1 + m)`.
-        """
-        if values is None:
-            return None
-        lanes = () if self.lanes is None else (self.lanes,)
-        several = tuple(n for n in (self.queries, self.told) if n > 1)
-        if isinstance(values, np.ma.MaskedArray):  # what is masked was not measured
-            values = np.ma.filled(values.astype(float), math.nan)
-        try:
-            array = np.asarray(values)
-            if array.dtype.kind not in "biufO":
-                raise TypeError
-            array = array.astype(float)
-        except (TypeError, ValueError, OverflowError):
-            raise TypeError(f"value={values!r} is not a number: tell a real number, or skip the trial") from None
-        if array.shape != lanes + several:
-            limits = f", followed by those of {self.told - 1} limits, tell(..., limits=[...])" if self.told > 1 else ""
-            raise ValueError(
-                f"value has shape {array.shape}, but {lanes + several} is needed: one number per lane and query{limits}"
-            )
-        if np.isinf(array).any():
-            raise ValueError(
-                f"value={values!r} is infinite: skip the trial if the measurement failed, or tell a finite penalty"
-            )
-        if np.isnan(array).all() or (self.lanes is None and np.isnan(array).any()):
-            return None
-        array = np.clip(array, -LARGEST, LARGEST)
-        parts = tuple(array.reshape(*lanes, -1).T) if several else (array,)
-        if self.maximise:  # a limit stays a limit
-            parts = tuple(part if k % self.told else -part for k, part in enumerate(parts))
-        return tuple(float(p) for p in parts) if self.lanes is None else tuple(_frozen(p) for p in parts)
-
-    def _checked_bounds(self) -> Array:
-        if not (isinstance(self.domain, Everywhere) or self.domain == Box(0.0, 1.0)):
-            raise ValueError("give either bounds or a domain; for both, use Intersection(Box(low, high), domain)")
-        wanted = f"give one (low, high) for each of {self.shape[-1]} coordinates"
-        try:
-            bounds = np.array(self.bounds, dtype=float)
-        except (TypeError, ValueError):
-            raise TypeError(f"bounds={self.bounds!r} is not a list of pairs: {wanted}") from None
-        if bounds.shape != (self.shape[-1], 2):
-            raise ValueError(f"bounds has shape {bounds.shape}: {wanted}")
-        low, high = bounds.T
-        for k in np.flatnonzero(~(np.isfinite(low) & np.isfinite(high) & (low <= high)))[:1]:
-            raise ValueError(
-                f"bounds[{k}]=({low[k]}, {high[k]}): every low must be a finite number below its high"
-                " (or equal, to hold it fixed); for a side without a limit use domain=Box(low, high) with inf"
-            )
-        size = np.maximum(np.abs(low), np.abs(high))
-        for k in np.flatnonzero((size > 1e300) | ((low < high) & (high / 2 - low / 2 < 1e-12 * size)))[:1]:
-            raise ValueError(
-                f"bounds[{k}]=({low[k]}, {high[k]}) are too close, or too large, for floating point: shift or rescale"
-            )
-        if np.all(low == high):
-            raise ValueError(f"bounds={_shortly(bounds.tolist())} hold every coordinate fixed: leave one some room")
-        bounds.setflags(write=False)
-        return bounds
+    @cached_property
+    def read(self) -> Callable[[object], tuple[Value, ...] | None]:
+        """What is told → the values of a round's queries, to be minimised."""
+        return reader(self.lanes, self.queries, self.told, self.maximise)
 
     def outside(self, x: Array) -> NoReturn:
         """The error for a start that is not in the domain."""
-        point, limits = _shortly(x), _shortly(self.domain)
+        point, limits = shortly(x), shortly(self.domain)
         if self.bounds is not None:
             low, high = np.transpose(self.bounds)
             place = np.argwhere(~((x >= low) & (x <= high)))[0]
             bound = tuple(np.asarray(self.bounds)[place[-1]].tolist())
             point, limits = str(x[tuple(place)]), f"bounds[{place[-1]}]={bound}"
         raise ValueError(f"x0={point} is outside {limits}: start inside, or widen the limits")
-
-
-def _shortly(value: object) -> str:
-    text = str(value)
-    return text if len(text) <= 200 else text[:190] + " ..."
-
-
-def _frozen(x: Any) -> Any:
-    x.setflags(write=False)
-    return x

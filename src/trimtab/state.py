@@ -81,7 +81,7 @@ def take(state: State, lanes: NDArray[np.intp]) -> State:
     return frozen(_taken(state, lanes))
 
 
-def _taken(part: Any, lanes: NDArray[np.intp]) -> Any:
+def _taken(part: Memory, lanes: NDArray[np.intp]) -> Memory:
     if isinstance(part, np.ndarray):
         return part[lanes]
     if not isinstance(part, tuple):

@@ -13,16 +13,16 @@ import math
 import os
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from trimtab.core import init
-from trimtab.files import canonical, digest, pack_archive, parse, read_archive, write_atomically
+from trimtab.files import Arrays, canonical, digest, pack_archive, parse, read_archive, write_atomically
 from trimtab.recipes import Method
 from trimtab.registry import parts
 from trimtab.setup import Setup
 from trimtab.state import State, frozen
+from trimtab.types import Array, Document, Json, Memory
 
 FORMAT = "trimtab.tuner"
 VERSION = 2
@@ -30,11 +30,11 @@ BIGGEST = 1e300  # of any saved number: squares of the largest values are below
 BESIDE = 16  # arrays with more numbers stand beside the document
 DAMAGED = (KeyError, TypeError, AttributeError, OverflowError, IndexError, MemoryError)
 
-Arrays = dict[str, Any]
-Knobs = dict[str, Any] | None
+Saved = tuple[Document, Arrays]
+"""A document, and the arrays beside it."""
 
 
-def to_json(setup: Setup, state: State, knobs: Knobs = None) -> str:
+def to_json(setup: Setup, state: State, knobs: Document | None = None) -> str:
     """Setup and state as text, with what the one who saves has to say of its knobs, in terms of JSON."""
     return json.dumps(_document(setup, state, knobs, None), indent=1, allow_nan=False)
 
@@ -44,7 +44,7 @@ def from_json(text: str, *, method: Method | None = None) -> tuple[Setup, State]
     return revive(*parsed(text), method)
 
 
-def parsed(text: str) -> tuple[Any, Arrays]:
+def parsed(text: str) -> Saved:
     """The document that `to_json` wrote, for `revive`."""
     try:
         document = parse(text)
@@ -71,7 +71,7 @@ def state_from_json(setup: Setup, text: str) -> State:
         raise ValueError(f"the saved state is damaged ({error}): restore it from a copy") from None
 
 
-def save(path: str | os.PathLike[str], setup: Setup, state: State, knobs: Knobs = None) -> None:
+def save(path: str | os.PathLike[str], setup: Setup, state: State, knobs: Document | None = None) -> None:
     """Write one file: JSON if its name says so, else an archive."""
     if Path(path).suffix == ".json":
         write_atomically(path, to_json(setup, state, knobs).encode())
@@ -86,23 +86,23 @@ def load(path: str | os.PathLike[str], *, method: Method | None = None) -> tuple
     return revive(*opened(path), method)
 
 
-def opened(path: str | os.PathLike[str]) -> tuple[Any, Arrays]:
+def opened(path: str | os.PathLike[str]) -> Saved:
     """The document that `save` wrote, and the arrays beside it, for `revive`."""
     with open(path, "rb") as file:
         archive = file.read(2) == b"PK"
     return read_archive(path) if archive else parsed(Path(path).read_text(errors="replace"))
 
 
-def sealed(document: dict[str, Any]) -> dict[str, Any]:
+def sealed(document: Document) -> Document:
     """The document with the checksum of its setup, its state and its knobs."""
     return {**document, "checksum": digest(canonical(_content(document)))}
 
 
-def _content(document: dict[str, Any]) -> list[Any]:
+def _content(document: Document) -> list[object]:
     return [document[name] for name in ("setup", "state", "knobs") if name in document or name != "knobs"]
 
 
-def _document(setup: Setup, state: State, knobs: Knobs, arrays: Arrays | None) -> dict[str, Any]:
+def _document(setup: Setup, state: State, knobs: Document | None, arrays: Arrays | None) -> Document:
     given = {f.name: _pack(getattr(setup, f.name), arrays) for f in fields(setup)}
     beside = {} if knobs is None else {"knobs": knobs}
     return sealed({"format": FORMAT, "version": VERSION, "setup": given, "state": _pack(state, arrays), **beside})
@@ -113,7 +113,7 @@ def _verify(checksum: object, content: object) -> None:
         raise ValueError("its checksum does not fit: the file was changed, or cut")
 
 
-def _pack(value: Any, arrays: Arrays | None) -> Any:
+def _pack(value: Memory, arrays: Arrays | None) -> Json:
     if isinstance(value, np.ndarray) and value.ndim:
         if arrays is not None and value.size > BESIDE:
             name = f"array{len(arrays)}"
@@ -138,7 +138,7 @@ def _pack(value: Any, arrays: Arrays | None) -> Any:
     return {"lost": getattr(value, "__qualname__", type(value).__name__)}
 
 
-def _unpack(value: Any, arrays: Arrays) -> Any:
+def _unpack(value: Json, arrays: Arrays) -> Memory:
     if isinstance(value, list):
         return [_unpack(v, arrays) for v in value]
     if value in ("inf", "-inf", "nan"):
@@ -157,14 +157,14 @@ def _unpack(value: Any, arrays: Arrays) -> Any:
     return parts[kind](*options[positional]) if positional else parts[kind](**options)
 
 
-def _beside(value: dict[str, Any], arrays: Arrays) -> Any:
-    array = arrays[value["array"]]
+def _beside(value: Document, arrays: Arrays) -> Array:
+    array: Array = arrays[value["array"]]
     if value["digest"] != digest(np.ascontiguousarray(array).tobytes()):
         raise ValueError("its checksum does not fit: the file was changed, or cut")
     return array
 
 
-def revive(document: Any, arrays: Arrays, method: Method | None) -> tuple[Setup, State]:
+def revive(document: Json, arrays: Arrays, method: Method | None) -> tuple[Setup, State]:
     """Setup and state of a document, checked."""
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ValueError("this is not a saved tuner: give what to_json() or save() wrote")
@@ -189,7 +189,7 @@ def revive(document: Any, arrays: Arrays, method: Method | None) -> tuple[Setup,
         raise ValueError(f"the saved tuner is damaged ({error!r}): restore it from a copy") from None
 
 
-def _state(setup: Setup, saved: dict[str, Any], arrays: Arrays) -> State:
+def _state(setup: Setup, saved: Document, arrays: Arrays) -> State:
     """The saved state, in the types and shapes of a fresh one."""
     start = init(setup, setup.outward(setup.home.project(np.full(setup.inner, 0.5))))
     open_trials = saved["open"]
@@ -207,7 +207,7 @@ def _state(setup: Setup, saved: dict[str, Any], arrays: Arrays) -> State:
     return frozen(state._replace(centre=centre, open=looks))
 
 
-def _alike(name: str, fresh: Any, saved: Any, arrays: Arrays, setup: Setup) -> Any:
+def _alike(name: str, fresh: Memory, saved: Json, arrays: Arrays, setup: Setup) -> Memory:
     """The saved numbers in the types and shapes of fresh ones: finite, unless a fresh one is not, and > 0 if it is."""
     if isinstance(fresh, tuple):
         names: tuple[str, ...] | None = getattr(fresh, "_fields", None)
@@ -234,7 +234,7 @@ def _alike(name: str, fresh: Any, saved: Any, arrays: Arrays, setup: Setup) -> A
     return array.astype(fresh.dtype) if isinstance(fresh, np.ndarray) else type(fresh)(array)
 
 
-def _count(number: Any, least: int = 0) -> int:
+def _count(number: object, least: int = 0) -> int:
     if isinstance(number, bool) or not isinstance(number, int) or not least <= number < 2**63:
         raise ValueError(f"the saved round or trial {number!r} is not a whole number: restore the file from a copy")
     return number

@@ -6,10 +6,10 @@ import operator
 import os
 import threading
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from importlib import import_module
 from types import ModuleType
-from typing import Any, overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,12 +18,16 @@ from trimtab import core
 from trimtab.domains import Domain, Everywhere
 from trimtab.kernel import build
 from trimtab.knobs import SHARE as SHARE
-from trimtab.knobs import Knob, Knobs, Setting, rounding
+from trimtab.knobs import Fields, Knob, Knobs, Setting, rounding
+from trimtab.reading import beside, starting_point
 from trimtab.recipes import Method, auto
 from trimtab.setup import ProbesTooWide, Setup
 from trimtab.state import State, Trial, frozen
-from trimtab.types import Array, Integers, Value
+from trimtab.types import Array, Document, Integers, Value
 from trimtab.validation import whole
+
+if TYPE_CHECKING:
+    from trimtab.storage import Saved
 
 
 class Tuner:
@@ -66,7 +70,7 @@ class Tuner:
         *,
         bounds: ArrayLike | None = None,
         domain: Domain | None = None,
-        knobs: Iterable[Knob | Mapping[str, Any]] | None = None,
+        knobs: Iterable[Knob | Fields] | None = None,
         seed: int | None = None,
         maximise: bool = False,
         maximize: bool = False,
@@ -86,13 +90,7 @@ class Tuner:
             x0 = space.start
         elif x0 is None:
             raise TypeError("give x0, where the system is now, or knobs")
-        try:
-            x = np.array(x0)
-            x = np.array(x0 if x.dtype.kind in "biufO" else "no numbers", dtype=float)
-        except (TypeError, ValueError):
-            raise TypeError(f"x0={x0!r} is not a list of real numbers") from None
-        if x.ndim not in (1, 2) or x.size == 0:
-            raise ValueError(f"x0 has shape {x.shape}: give (d,) for one system, or (lanes, d) for several")
+        x = starting_point(x0)
         if bounds is not None and domain is not None:
             raise ValueError("give either bounds or a domain; for both, use Intersection(Box(low, high), domain)")
         if method is None:
@@ -232,7 +230,7 @@ class Tuner:
         with self._lock:
             self.state = core.forget(self.setup, self.state)
 
-    def tell(self, trial: Trial | int, value: Any, limits: ArrayLike | None = None) -> None:
+    def tell(self, trial: Trial | int, value: object, limits: ArrayLike | None = None) -> None:
         """The measured value(s) of a trial; None or NaN if the measurement failed.
 
         limits: g_i, as many numbers as the method knows limits (`primal_dual`), to be ≤ 0 in the long run; for lanes,
@@ -244,21 +242,14 @@ class Tuner:
         with self._lock:
             self.state = self._kernel.tell(self.state, id, value)
 
-    def _beside(self, value: Any, limits: Any) -> Any:
+    def _beside(self, value: object, limits: ArrayLike) -> Array:
         """The value, followed by those of its limits."""
         if self.setup.told == 1:
             raise ValueError(
                 f"limits={limits!r} mean nothing to {self.setup.method}: use for example"
                 f" tt.primal_dual(radius=..., step=..., limits={np.size(limits)})"
             )
-        try:
-            parts: list[Array] = [np.ma.filled(np.ma.asarray(p, dtype=float), np.nan) for p in (value, limits)]
-            return np.concatenate([parts[0][..., None], parts[1]], axis=-1)
-        except (TypeError, ValueError, OverflowError):
-            raise ValueError(
-                f"value={value!r} and limits={limits!r} do not go together: tell one number, and a list of"
-                f" {self.setup.told - 1} (in lanes, one of each for every lane)"
-            ) from None
+        return beside(value, limits, self.setup.told - 1)
 
     def skip(self, trial: Trial | int) -> None:
         """The measurement failed: the round passes, the centre and the anchor stay."""
@@ -282,11 +273,11 @@ class Tuner:
         """The tuner that `save` wrote."""
         return cls._of(_storage(), _storage().opened(path), method)
 
-    def _said(self) -> dict[str, Any] | None:
+    def _said(self) -> Document | None:
         return None if self.knobs is None else {"radius": self.knobs.radius, "all": self.knobs.to_list()}
 
     @classmethod
-    def _of(cls, storage: ModuleType, saved: tuple[Any, dict[str, Any]], method: Method | None) -> Tuner:
+    def _of(cls, storage: ModuleType, saved: Saved, method: Method | None) -> Tuner:
         setup, state = storage.revive(*saved, method)
         said = saved[0].get("knobs")
         tuner = cls.__new__(cls)
@@ -315,7 +306,7 @@ def _storage() -> ModuleType:
     return import_module("trimtab.storage")
 
 
-def _id(trial: Any) -> int:
+def _id(trial: object) -> int:
     if isinstance(trial, Trial):
         return trial.id
     if isinstance(trial, bool) or not hasattr(trial, "__index__"):

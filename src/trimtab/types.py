@@ -11,5 +11,11 @@ Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Value = float | Array
 """One number, or one per lane."""
+Mask = bool | NDArray[np.bool_]
+"""A yes or no, or one per lane."""
+Json = Any
+"""What JSON can say; what a file says is for its reader to check."""
+Document = dict[str, Json]
+"""An object of JSON."""
 Memory = Any
 """What a part remembers: () or a NamedTuple of values and arrays, whose names only that part knows."""

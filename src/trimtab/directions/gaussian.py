@@ -26,7 +26,7 @@ class Gaussian(Fresh):
         return 1.0
 
     def reach(self, dim: int) -> tuple[float, float]:
-        """Any."""
+        """There is no limit."""
         return math.inf, math.inf
 
     def fill(self, rng: np.random.Generator, out: Array) -> None:

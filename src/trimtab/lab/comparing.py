@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from trimtab.lab.running import Progress, run
 from trimtab.lab.sweeping import Report, sweep
 from trimtab.lab.tuning import build, tune
 from trimtab.problems import Problem, make
+from trimtab.types import Document
 
 TUNING_SHARE = 0.6  # of a cell's work, for the progress bar
 
@@ -45,7 +45,7 @@ class Comparison:
     records: dict[str, Record]
     complete: bool = True
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> Document:
         """{problem, rounds, trials, …, methods: {name: {step, regret: {median, q25, q75}, incurred, diverged, …}}}."""
         any_record = next(iter(self.records.values()), None)
         made = any_record.about if any_record else About()
@@ -62,7 +62,7 @@ class Comparison:
         }
 
 
-def _of_method(summary: dict[str, Any]) -> dict[str, Any]:
+def _of_method(summary: Document) -> Document:
     elsewhere = ("problem", "parameters", "method", "seed", "first", "noise", "threshold", "rounds", "trials")
     return {name: value for name, value in summary.items() if name not in elsewhere}
 

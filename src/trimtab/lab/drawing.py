@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -121,14 +121,14 @@ def _figure(comparison: Comparison, title: str) -> tuple[Figure, Axes]:
     return figure, axis
 
 
-def panels(columns: int, size: tuple[float, float], rows: int = 1, **options: Any) -> tuple[Figure, list[Axes]]:
+def panels(columns: int, size: tuple[float, float], rows: int = 1, sharey: bool = False) -> tuple[Figure, list[Axes]]:
     """A figure and its axes, row by row."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise ImportError('pictures need matplotlib: pip install "trimtab[lab]"') from error
     figure = Figure(figsize=size, layout="constrained")
-    axes = list(figure.subplots(rows, columns, squeeze=False, **options).ravel())
+    axes = list(figure.subplots(rows, columns, squeeze=False, sharey=sharey).ravel())
     for axis in axes:
         axis.grid(alpha=0.25)
         axis.spines[["top", "right"]].set_visible(False)

@@ -6,14 +6,13 @@ import json
 import math
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from trimtab.files import pack_archive, read_archive, write_atomically
 from trimtab.lab.about import About, Plain, plain
-from trimtab.types import Array, Integers
+from trimtab.types import Array, Document, Integers
 
 FORMAT = "trimtab.record"
 VERSION = 2
@@ -129,7 +128,7 @@ class Record:
             return np.asarray(self.costs(of).sum(1))
         return self.regret(of=of)[:, -1]
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> Document:
         """Medians and quartiles over trials, with the count of diverged ones, as plain numbers."""
         parts = {
             "regret": self.regret()[:, -1],

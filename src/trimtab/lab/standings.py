@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from trimtab.lab.about import Plain, plain
 from trimtab.lab.cells import Place
 from trimtab.lab.outcomes import SCORES, Outcome, Score
 from trimtab.lab.record import quantiles, spread
-from trimtab.types import Array
+from trimtab.types import Array, Document
 
 RESAMPLES, LEVEL, BOOTSTRAP = 1000, 0.95, 0xB007
 REFERENCES = ("residual", "two-point", "oracle")
@@ -122,7 +122,7 @@ class Standings:
                 self._logs[key] = np.where(np.isnan(top), np.inf, np.log(np.maximum(top, 0.0)) - np.log(bottom))
         return self._logs[key]
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> Document:
         """Means by group and over all, the worst cell, by both scores, and what each cell gave, as plain values."""
         return {
             "suite": self.suite,
@@ -136,8 +136,8 @@ class Standings:
             ],
         }
 
-    def _of(self, name: str) -> dict[str, Any]:
-        found: dict[str, Any] = {"diverged": {score: self.diverged(name, score) for score in SCORES}}
+    def _of(self, name: str) -> Document:
+        found: Document = {"diverged": {score: self.diverged(name, score) for score in SCORES}}
         for reference in self.references:
             found[f"to {reference}"] = {
                 "cells": len(self.cells(name, reference)),

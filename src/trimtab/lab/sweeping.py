@@ -14,11 +14,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, is_dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from trimtab.lab.record import Record
+from trimtab.types import Document
 
-Cell = dict[str, Any]
+Cell = Document
 """The configuration of a piece of work; a dataclass does as well."""
 Report = Callable[[int, float], None]
 
@@ -28,6 +29,14 @@ class Result(Protocol):
 
     def save(self, path: Path) -> None:
         """Write it under this path, with suffixes of its own."""
+        ...
+
+
+class Closing(Protocol):
+    """What has to be ended: a cluster that was started here."""
+
+    def close(self) -> None:
+        """End it."""
         ...
 
 
@@ -126,15 +135,15 @@ def _spread(
         from joblib import Parallel, delayed, parallel_config
     except ImportError as error:
         raise ImportError('sweeps need joblib: pip install "trimtab[lab]"') from error
-    options: dict[str, Any] = {"n_jobs": jobs}
+    options = {"n_jobs": jobs}
     if backend == "loky":
         options["inner_max_num_threads"] = max(1, (os.cpu_count() or 1) // max(1, jobs if jobs > 0 else 10**6))
-    client: Any = None
+    client: Closing | None = None
     try:
         if backend == "dask":
             import distributed
 
-            make_client: Any = distributed.Client
+            make_client: Callable[..., Closing] = distributed.Client
             try:
                 distributed.get_client()
             except ValueError:  # no cluster yet: one on this machine

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trimtab.problems.adversary import Adversary
 from trimtab.problems.base import Path, Problem, World, make, register, registry
@@ -40,14 +40,14 @@ def _load(module: str, what: str) -> ModuleType:
 
 
 def _later(id: str, module: str) -> Callable[..., Problem]:
-    def load_and_make(**parameters: Any) -> Problem:
+    def load_and_make(**parameters: object) -> Problem:
         _load(module, id)  # registers the class in place of this function
         return make(id, **parameters)
 
     return load_and_make
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     for id, (module, cls) in _LATER.items():
         if cls == name:
             return getattr(_load(module, id), name)

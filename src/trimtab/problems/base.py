@@ -12,7 +12,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -233,7 +233,7 @@ def register(id: str) -> Callable[[Factory], Factory]:
     return add
 
 
-def make(id: str, **parameters: Any) -> Problem:
+def make(id: str, **parameters: object) -> Problem:
     """The problem of this id, with parameters that differ from the reference.
 
     >>> from trimtab.problems import make

@@ -14,7 +14,8 @@ def auto(*, radius: float, narrowest: float = 0.03, widest: float = 4.0) -> Meth
 
     radius: how far it probes at first. From then on the probes narrow where little is needed and widen where noise
     hides what they change, between `narrowest` and `widest` times the radius. At the edge of the domain a probe is
-    projected back inside. The path is the same for a·f + b, a > 0. docs/auto.md says what each part is for.
+    projected back inside. The path is the same for a·f + b, a > 0, as long as changes of the value are between 1e-140
+    and 1e140 in size, whose squares are still numbers. docs/auto.md says what each part is for.
 
     >>> auto(radius=0.05).scale_free
     True

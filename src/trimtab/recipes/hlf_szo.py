@@ -6,14 +6,14 @@ Chen, Tang, Li, "Improve Single-Point Zeroth-Order Optimization Using High-Pass 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, Unpack
 
 import numpy as np
 
 from trimtab.estimators import HighPass
 from trimtab.estimators.base import STEEPEST
 from trimtab.parts import Estimate, Estimation, Estimator, Frame
-from trimtab.recipes.method import Method, register
+from trimtab.recipes.method import Method, Options, register
 from trimtab.registry import part
 from trimtab.state import Look, State
 from trimtab.steps import StepLike
@@ -70,7 +70,7 @@ class Momentum:
 
 
 @register("hlf-szo")
-def hlf_szo(*, radius: float, step: StepLike, beta: float = 0.5, alpha: float = 0.9, **more: Any) -> Method:
+def hlf_szo(*, radius: float, step: StepLike, beta: float = 0.5, alpha: float = 0.9, **more: Unpack[Options]) -> Method:
     """High-pass filtered values (β), low-pass filtered moves (α).
 
     >>> hlf_szo(radius=0.05, step=3e-3).estimator

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypedDict, TypeVar
 
 from trimtab.parts import Directions, Estimator, Step
 from trimtab.registry import part
@@ -12,6 +12,14 @@ from trimtab.steps import StepLike, as_step
 from trimtab.validation import real
 
 Margin = Literal["erode", "scale", "project", "none"]
+
+
+class Options(TypedDict, total=False):
+    """What every recipe that has a step takes beside its own, as in `Method`."""
+
+    directions: Directions | None
+    max_move: float | None
+    margin: Margin
 
 
 @part

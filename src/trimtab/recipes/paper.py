@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Literal
+from typing import Literal, Unpack
 
 from trimtab.estimators import HighPass, ModifiedTwoPoint, OnePoint, Residual, Still, TwoPoint
-from trimtab.recipes.method import Method, register
+from trimtab.recipes.method import Method, Options, register
 from trimtab.steps import Normalised, StepLike
 
 
 @register("residual")
-def residual(*, radius: float, step: StepLike, **more: Any) -> Method:
+def residual(*, radius: float, step: StepLike, **more: Unpack[Options]) -> Method:
     """Residual feedback (Eq. 3): one query per round, contrasted with the value of the round before.
 
     more: directions, max_move, margin, as in `Method`; so for all of these.
@@ -23,7 +23,7 @@ def residual(*, radius: float, step: StepLike, **more: Any) -> Method:
 
 
 @register("one-point")
-def one_point(*, radius: float, step: StepLike, **more: Any) -> Method:
+def one_point(*, radius: float, step: StepLike, **more: Unpack[Options]) -> Method:
     """Conventional one-point feedback (Eq. 2).
 
     >>> one_point(radius=0.05, step=3e-3).estimator
@@ -34,7 +34,7 @@ def one_point(*, radius: float, step: StepLike, **more: Any) -> Method:
 
 @register("two-point")
 def two_point(
-    *, radius: float, step: StepLike, form: Literal["symmetric", "forward"] = "symmetric", **more: Any
+    *, radius: float, step: StepLike, form: Literal["symmetric", "forward"] = "symmetric", **more: Unpack[Options]
 ) -> Method:
     """Two-point feedback, two queries of the same objective: a benchmark for simulations (Eq. 1; Bach & Perchet).
 
@@ -48,7 +48,7 @@ register("two-point-forward")(partial(two_point, form="forward"))
 
 
 @register("modified-two-point")
-def modified_two_point(*, radius: float, step: StepLike, **more: Any) -> Method:
+def modified_two_point(*, radius: float, step: StepLike, **more: Unpack[Options]) -> Method:
     """The biased modification of two-point feedback in Remark 2.5: to show its bias, not to be used.
 
     >>> modified_two_point(radius=0.05, step=3e-3).queries
@@ -58,7 +58,7 @@ def modified_two_point(*, radius: float, step: StepLike, **more: Any) -> Method:
 
 
 @register("high-pass")
-def high_pass(*, radius: float, step: StepLike, beta: float = 0.5, **more: Any) -> Method:
+def high_pass(*, radius: float, step: StepLike, beta: float = 0.5, **more: Unpack[Options]) -> Method:
     """One query per round, contrasted with a running mean of the values before.
 
     >>> high_pass(radius=0.05, step=3e-3, beta=0.5).estimator

@@ -7,11 +7,11 @@ point); projected primal-dual zeroth-order methods: arXiv 2206.11123.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, Unpack
 
 from trimtab.estimators.base import STEEPEST, OneQuery, along
 from trimtab.parts import Estimate, Estimation, Frame, fresh_look
-from trimtab.recipes.method import Method, register
+from trimtab.recipes.method import Method, Options, register
 from trimtab.registry import part
 from trimtab.state import Look, State
 from trimtab.steps import StepLike
@@ -76,7 +76,13 @@ class Lagrangian(OneQuery):
 
 @register("primal-dual")
 def primal_dual(
-    *, radius: float, step: StepLike, limits: int = 1, dual_step: float = 0.01, decay: float = 0.0, **more: Any
+    *,
+    radius: float,
+    step: StepLike,
+    limits: int = 1,
+    dual_step: float = 0.01,
+    decay: float = 0.0,
+    **more: Unpack[Options],
 ) -> Method:
     """Minimise f where g_1, …, g_m ≤ 0, all measured at one query a round: `tuner.tell(trial, value, limits=[…])`.
 

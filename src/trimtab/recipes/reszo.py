@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, Unpack
 
 import numpy as np
 
 from trimtab.estimators.base import STEEPEST
 from trimtab.parts import Estimate, Estimation, Frame, fresh_look
-from trimtab.recipes.method import Method, register
+from trimtab.recipes.method import Method, Options, register
 from trimtab.registry import part
 from trimtab.state import Look, State
 from trimtab.steps import StepLike
@@ -76,7 +76,7 @@ class LeastSquares:
 
 
 @register("reszo")
-def reszo(*, radius: float, step: StepLike, m: int | None = None, **more: Any) -> Method:
+def reszo(*, radius: float, step: StepLike, m: int | None = None, **more: Unpack[Options]) -> Method:
     """Least squares over the last m values.
 
     >>> reszo(radius=0.05, step=3e-3, m=8).estimator

@@ -1,23 +1,10 @@
-"""Named parameters ↔ coordinates: one description of a space, for the tuner, studies and adapters alike.
-
-The method works on coordinates. A number has one, its share z ∈ [0, 1] of the range, linear or logarithmic; a choice
-has one weight per possibility, on a simplex; a fixed knob (low == high) has none. What a system cannot take in between
-is drawn, each knob by its own draw, so that the expectation is what the coordinates say:
-
-* whole numbers, grids and switches: up with the probability of the fraction, E[rounded] = the wanted value;
-* choices: possibility i with the probability of its weight w_i.
-
-So the measurement is in expectation f̃, the multilinear interpolation of f between what can be set: E[y·u] is the
-smoothed gradient of f̃ without bias, and f̃ is least where f is, at a setting that exists. Taking the nearest instead
-would hide every probe shorter than half a unit. The draws are a function of (seed, trial), like the directions: asking
-again, also after a crash, gives the same setting.
-"""
+"""One parameter of the system, and what it says of itself."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from decimal import Decimal
 from functools import cached_property
@@ -25,15 +12,14 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from trimtab.domains import Box, Domain, Product, Simplex
-from trimtab.randomness import ROUNDING, Keyed
-from trimtab.types import Array
+from trimtab.types import Array, Document
 from trimtab.validation import real
 
-Setting = dict[str, Any]
-"""The value of every knob, by name; whole numbers are ints, switches bools."""
+Level = Any
+"""What a knob can be set to: a number, True or False, or one of its choices."""
+Fields = Mapping[str, Any]
+"""What is said of a knob, by the names of its fields."""
 
-SHARE = 0.05  # the default radius, as a share of the range
 GIVEN: Any = None  # a field that the others may say
 TYPES = {
     "float": "float",
@@ -65,14 +51,14 @@ class Knob:
     """
 
     name: str
-    low: Any = GIVEN
-    high: Any = GIVEN
-    start: Any = GIVEN
+    low: Level = GIVEN
+    high: Level = GIVEN
+    start: Level = GIVEN
     type: str = GIVEN
     scale: str = "linear"
     unit: str = ""
     step: float | None = None
-    choices: tuple[Any, ...] | None = None
+    choices: tuple[Level, ...] | None = None
     radius: float | None = None
 
     def __post_init__(self) -> None:
@@ -153,7 +139,7 @@ class Knob:
                 near = f"{float(low + levels * pitch):g} or {float(low + (levels + 1) * pitch):g}"
                 self._refuse(field, f"not low={self.low!r} and a number of steps of {step!r}: give {near}")
 
-    def _set(self, **values: Any) -> None:
+    def _set(self, **values: object) -> None:
         for field, value in values.items():
             object.__setattr__(self, field, value)
 
@@ -194,7 +180,7 @@ class Knob:
             value = self.low + share * (self.high - self.low)
         return float(min(max(value, self.low), self.high))
 
-    def place(self, value: Any) -> list[float]:
+    def place(self, value: object) -> list[float]:
         """What is set → coordinates, as shares and weights."""
         if self.choices is not None:
             found = [float(_same(value, choice)) for choice in self.choices]
@@ -208,8 +194,8 @@ class Knob:
             found = [self.share(float(value))]
         return found if self.size else []
 
-    def at(self, shares: Sequence[float] | Array, draw: float | None = None) -> Any:
-        """Coordinates → what can be set: by a draw from [0, 1) as above, without one the nearest, or likeliest."""
+    def at(self, shares: Sequence[float] | Array, draw: float | None = None) -> Level:
+        """Coordinates → what can be set: by a draw from [0, 1), without one the nearest, or likeliest."""
         if self.choices is not None:
             if not self.size:
                 return self.choices[0]
@@ -231,120 +217,7 @@ class Knob:
         return float(Decimal(str(self.low)) + level * Decimal(str(self.step)))
 
 
-@dataclass(frozen=True)
-class Knobs:
-    """All knobs of a system, in the order of their coordinates.
-
-    radius: how far the method probes; knobs with a radius of their own have coordinates scaled by radius/their own.
-
-    >>> knobs = Knobs.of([dict(name="gain", low=0, high=10, start=2), dict(name="cache", type="bool", start=True)])
-    >>> knobs.setting(knobs.start)
-    {'gain': 2.0, 'cache': True}
-    """
-
-    all: tuple[Knob, ...]
-    radius: float = SHARE
-
-    def __post_init__(self) -> None:
-        if not self.all:
-            raise ValueError("there is no knob: give at least one, with name, low, high and start")
-        names = [knob.name.upper() for knob in self.all]
-        for name in names:
-            if names.count(name) > 1:
-                raise ValueError(f"two knobs are called {name}: names must differ by more than upper and lower case")
-
-    @classmethod
-    def of(cls, given: Iterable[Knob | Mapping[str, Any]], radius: float = SHARE) -> Knobs:
-        """From knobs, or from mappings with the fields of one."""
-        return cls(tuple(knob if isinstance(knob, Knob) else _knob(knob) for knob in given), radius)
-
-    @property
-    def dim(self) -> int:
-        """How many coordinates there are."""
-        return sum(knob.size for knob in self.all)
-
-    @property
-    def domain(self) -> Domain:
-        """Where coordinates may be: a box, beside a simplex for each choice."""
-        parts: list[tuple[Domain, int]] = []
-        sides: list[float] = []
-        for knob in (*self.all, None):
-            if knob is not None and knob.choices is None:
-                sides += [self._side(knob)] * knob.size
-                continue
-            if sides:
-                parts.append((Box(0.0, sides if set(sides) != {1.0} else 1.0), len(sides)))
-                sides = []
-            if knob is not None and knob.size:
-                parts.append((Simplex(self._side(knob)), knob.size))
-        if not parts:
-            raise ValueError("every knob is fixed: give at least one of them low < high")
-        return parts[0][0] if len(parts) == 1 else Product(*parts)
-
-    @property
-    def start(self) -> Array:
-        """Where the system is when it begins."""
-        return self.coordinates({knob.name: knob.start for knob in self.all})
-
-    def coordinates(self, setting: Mapping[str, Any]) -> Array:
-        """What is set → coordinates: the other way of `setting`."""
-        names = [knob.name for knob in self.all]
-        if set(setting) != set(names):
-            raise ValueError(
-                f"a setting of {sorted(setting)} does not fit the knobs {names}: give each of them a value"
-            )
-        return np.array([self._side(k) * share for k in self.all for share in k.place(setting[k.name])])
-
-    def values(self, coordinates: Sequence[float] | Array) -> list[Any]:
-        """Coordinates → values in the units of the knobs, numbers not rounded; of choices, the likeliest."""
-        shares = zip(self.all, self._shares(coordinates), strict=True)
-        return [k.at(part) if k.choices is not None or not k.size else k.value(part[0]) for k, part in shares]
-
-    def whole(self, values: Sequence[float]) -> list[Any]:
-        """Stored values again as they were set: those of integer knobs as ints."""
-        return [int(v) if knob.type == "integer" else v for knob, v in zip(self.all, values, strict=True)]
-
-    def setting(self, coordinates: Sequence[float] | Array) -> Setting:
-        """The nearest setting that the system can take; of choices, the likeliest."""
-        return {k.name: k.at(part) for k, part in zip(self.all, self._shares(coordinates), strict=True)}
-
-    def probe(self, coordinates: Sequence[float] | Array, keyed: Keyed, trial: int, lane: int = 0) -> Setting:
-        """The setting of a query, by draws that belong to the trial."""
-        draws = next(iter(keyed.generators(trial, lane))).random(len(self.all)).tolist()
-        shares = self._shares(coordinates)
-        return {k.name: k.at(part, draw) for k, part, draw in zip(self.all, shares, draws, strict=True)}
-
-    def room(self) -> str:
-        """How wide probes may be, where they have to fit into the ranges as they are."""
-        most = max((knob.size for knob in self.all if knob.choices is not None), default=0)
-        choices = f"; {most} choices need one below 1/{2 * (most - 1)} of a weight" if most > 1 else ""
-        return f"a knob needs a radius below 1/2 of its range{choices}: lower it, or use tt.auto, which can do without"
-
-    def _side(self, knob: Knob) -> float:
-        return 1.0 if knob.radius is None else self.radius / knob.radius
-
-    def _shares(self, coordinates: Sequence[float] | Array) -> list[list[float]]:
-        """Each knob's own coordinates, as shares and weights."""
-        flat = np.asarray(coordinates, dtype=float)
-        if flat.shape != (self.dim,):
-            raise ValueError(f"the coordinates have shape {flat.shape}, but the knobs have {self.dim}: give as many")
-        found, first = [], 0
-        for knob in self.all:
-            found.append((flat[first : first + knob.size] / self._side(knob)).tolist())
-            first += knob.size
-        return found
-
-    def to_list(self) -> list[dict[str, Any]]:
-        """Plain mappings, for JSON."""
-        return [knob_fields(knob) for knob in self.all]
-
-
-def rounding(seed: int) -> Keyed:
-    """The draws of a tuner's settings: independent of its directions."""
-    return Keyed(seed, ROUNDING)
-
-
-def knob_fields(knob: Knob) -> dict[str, Any]:
+def knob_fields(knob: Knob) -> Document:
     """What was said of a knob."""
     said = {field.name: getattr(knob, field.name) for field in fields(knob)}
     if knob.choices is not None:
@@ -352,12 +225,8 @@ def knob_fields(knob: Knob) -> dict[str, Any]:
     return {name: value for name, value in said.items() if value is not None}
 
 
-def _same(a: object, b: object) -> bool:
-    """Equal, and of one kind: 1 is not True."""
-    return a == b and isinstance(a, bool) == isinstance(b, bool)
-
-
-def _knob(given: Mapping[str, Any]) -> Knob:
+def knob_of(given: Fields) -> Knob:
+    """The knob of which this is said: `knob_fields` the other way round."""
     known = {field.name for field in fields(Knob)}
     name = given.get("name", "?")
     for field in given:
@@ -370,3 +239,8 @@ def _knob(given: Mapping[str, Any]) -> Knob:
         if given.get(field) is None:
             raise ValueError(f"knob {name!r} has no {field}: every knob needs name, low, high and start")
     return Knob(**given)
+
+
+def _same(a: object, b: object) -> bool:
+    """Equal, and of one kind: 1 is not True."""
+    return a == b and isinstance(a, bool) == isinstance(b, bool)

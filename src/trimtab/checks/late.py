@@ -1,0 +1,87 @@
+"""Values that come late, and systems side by side: each is learnt as if it were alone and in time."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from trimtab.checks.objectives import objectives
+from trimtab.checks.tunable import kind_of
+from trimtab.domains import Domain
+from trimtab.parts import Estimate, Estimation, Estimator, Frame
+from trimtab.problems.checking import CheckError
+from trimtab.recipes import Method
+from trimtab.state import Look, State, Trial
+from trimtab.types import Array, Value
+
+
+def check_late(method: Method, *, dim: int, domain: Domain | None = None) -> None:
+    """Values that come late, in any order, are learnt where they were measured: from the query that was handed out."""
+    spy = Spy(method.estimator)
+    watched = replace(method, estimator=spy)
+    start = np.zeros(dim) if domain is None or not math.isfinite(domain.inner_radius(dim)) else domain.middle(dim)
+    for pending in (1, 2, 5):
+        rng = np.random.default_rng(pending)
+        tuner = kind_of(method)(start, watched, domain=domain, seed=12, max_pending=pending)
+        waiting: list[Trial] = []
+        for _, objective in zip(range(60), objectives(dim), strict=False):
+            while len(waiting) < pending:
+                waiting.append(tuner.ask())
+            trial = waiting.pop(int(rng.integers(len(waiting))))
+            for other in tuner.pending:
+                if other.id in (w.id for w in waiting) and not any(np.array_equal(other.x, w.x) for w in waiting):
+                    raise CheckError(f"trial {other.id} is shown with another query than it was handed out with")
+            handed_out = np.array(trial.x)
+            tuner.tell(trial, objective(trial.x))
+            if not np.array_equal(spy.learnt, handed_out):
+                raise CheckError(
+                    f"with max_pending={pending}, the value of trial {trial.id} was learnt at {spy.learnt},"
+                    f" but measured at {handed_out}"
+                )
+
+
+class Spy:
+    """An estimator that remembers the query it was given last; all else is another's."""
+
+    def __init__(self, estimator: Estimator) -> None:
+        self.estimator, self.learnt = estimator, np.empty(0)
+
+    located = True  # so that the query it is given is not the one in the hands of the user
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.estimator, name)
+
+    def bind(self, frame: Frame) -> Estimation:
+        """The other's functions, watched."""
+        look, learn, longest = self.estimator.bind(frame)
+
+        def watched(state: State, look: Look, query: Array, values: tuple[Value, ...]) -> Estimate:
+            self.learnt = query
+            return learn(state, look, query, values)
+
+        return Estimation(look, watched, longest)
+
+
+def check_lanes(method: Method, dim: int, domain: Domain | None) -> None:
+    """Many systems at once behave as each alone."""
+    starts = np.zeros((3, dim)) if domain is None else np.tile(domain.middle(dim), (3, 1))
+    kind = kind_of(method)
+    many = kind(starts, method, domain=domain, seed=11)
+    alone = [kind(x, method, domain=domain, seed=11, lane=k) for k, x in enumerate(starts)]
+    for t, objective in zip(range(30), objectives(dim), strict=False):
+        trial = many.ask()
+        values = np.array([(k + 1) * np.asarray(objective(trial.x[k])) for k in range(3)])
+        if t % 7 == 3:
+            values[t % 3] = math.nan
+        many.tell(trial, values)
+        for k, tuner in enumerate(alone):
+            other = tuner.ask()
+            if not np.array_equal(other.x, trial.x[k]):
+                raise CheckError(f"lane {k} queries elsewhere than the same system alone, in round {t}")
+            tuner.tell(other, values[k])
+    for k, tuner in enumerate(alone):
+        if not np.array_equal(tuner.centre, many.centre[k]):
+            raise CheckError(f"lane {k} ends elsewhere than the same system alone")

@@ -1,0 +1,130 @@
+"""All knobs of a system together: the set its coordinates live in, and the way there and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from trimtab.domains import Box, Domain, Product, Simplex
+from trimtab.knobs.knob import Fields, Knob, Level, knob_fields, knob_of
+from trimtab.randomness import ROUNDING, Keyed
+from trimtab.types import Array, Document
+
+SHARE = 0.05  # the default radius, as a share of the range
+Setting = dict[str, Level]
+"""The value of every knob, by name; whole numbers are ints, switches bools."""
+
+
+@dataclass(frozen=True)
+class Knobs:
+    """All knobs of a system, in the order of their coordinates.
+
+    radius: how far the method probes; knobs with a radius of their own have coordinates scaled by radius/their own.
+
+    >>> knobs = Knobs.of([dict(name="gain", low=0, high=10, start=2), dict(name="cache", type="bool", start=True)])
+    >>> knobs.setting(knobs.start)
+    {'gain': 2.0, 'cache': True}
+    """
+
+    all: tuple[Knob, ...]
+    radius: float = SHARE
+
+    def __post_init__(self) -> None:
+        if not self.all:
+            raise ValueError("there is no knob: give at least one, with name, low, high and start")
+        names = [knob.name.upper() for knob in self.all]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"two knobs are called {name}: names must differ by more than upper and lower case")
+
+    @classmethod
+    def of(cls, given: Iterable[Knob | Fields], radius: float = SHARE) -> Knobs:
+        """From knobs, or from mappings with the fields of one."""
+        return cls(tuple(knob if isinstance(knob, Knob) else knob_of(knob) for knob in given), radius)
+
+    @property
+    def dim(self) -> int:
+        """How many coordinates there are."""
+        return sum(knob.size for knob in self.all)
+
+    @property
+    def domain(self) -> Domain:
+        """Where coordinates may be: a box, beside a simplex for each choice."""
+        parts: list[tuple[Domain, int]] = []
+        sides: list[float] = []
+        for knob in (*self.all, None):
+            if knob is not None and knob.choices is None:
+                sides += [self._side(knob)] * knob.size
+                continue
+            if sides:
+                parts.append((Box(0.0, sides if set(sides) != {1.0} else 1.0), len(sides)))
+                sides = []
+            if knob is not None and knob.size:
+                parts.append((Simplex(self._side(knob)), knob.size))
+        if not parts:
+            raise ValueError("every knob is fixed: give at least one of them low < high")
+        return parts[0][0] if len(parts) == 1 else Product(*parts)
+
+    @property
+    def start(self) -> Array:
+        """Where the system is when it begins."""
+        return self.coordinates({knob.name: knob.start for knob in self.all})
+
+    def coordinates(self, setting: Mapping[str, Level]) -> Array:
+        """What is set → coordinates: the other way of `setting`."""
+        names = [knob.name for knob in self.all]
+        if set(setting) != set(names):
+            raise ValueError(
+                f"a setting of {sorted(setting)} does not fit the knobs {names}: give each of them a value"
+            )
+        return np.array([self._side(k) * share for k in self.all for share in k.place(setting[k.name])])
+
+    def values(self, coordinates: Sequence[float] | Array) -> list[Level]:
+        """Coordinates → values in the units of the knobs, numbers not rounded; of choices, the likeliest."""
+        shares = zip(self.all, self._shares(coordinates), strict=True)
+        return [k.at(part) if k.choices is not None or not k.size else k.value(part[0]) for k, part in shares]
+
+    def whole(self, values: Sequence[float]) -> list[Level]:
+        """Stored values again as they were set: those of integer knobs as ints."""
+        return [int(v) if knob.type == "integer" else v for knob, v in zip(self.all, values, strict=True)]
+
+    def setting(self, coordinates: Sequence[float] | Array) -> Setting:
+        """The nearest setting that the system can take; of choices, the likeliest."""
+        return {k.name: k.at(part) for k, part in zip(self.all, self._shares(coordinates), strict=True)}
+
+    def probe(self, coordinates: Sequence[float] | Array, keyed: Keyed, trial: int, lane: int = 0) -> Setting:
+        """The setting of a query, by draws that belong to the trial."""
+        draws = next(iter(keyed.generators(trial, lane))).random(len(self.all)).tolist()
+        shares = self._shares(coordinates)
+        return {k.name: k.at(part, draw) for k, part, draw in zip(self.all, shares, draws, strict=True)}
+
+    def room(self) -> str:
+        """How wide probes may be, where they have to fit into the ranges as they are."""
+        most = max((knob.size for knob in self.all if knob.choices is not None), default=0)
+        choices = f"; {most} choices need one below 1/{2 * (most - 1)} of a weight" if most > 1 else ""
+        return f"a knob needs a radius below 1/2 of its range{choices}: lower it, or use tt.auto, which can do without"
+
+    def _side(self, knob: Knob) -> float:
+        return 1.0 if knob.radius is None else self.radius / knob.radius
+
+    def _shares(self, coordinates: Sequence[float] | Array) -> list[list[float]]:
+        """Each knob's own coordinates, as shares and weights."""
+        flat = np.asarray(coordinates, dtype=float)
+        if flat.shape != (self.dim,):
+            raise ValueError(f"the coordinates have shape {flat.shape}, but the knobs have {self.dim}: give as many")
+        found, first = [], 0
+        for knob in self.all:
+            found.append((flat[first : first + knob.size] / self._side(knob)).tolist())
+            first += knob.size
+        return found
+
+    def to_list(self) -> list[Document]:
+        """Plain mappings, for JSON."""
+        return [knob_fields(knob) for knob in self.all]
+
+
+def rounding(seed: int) -> Keyed:
+    """The draws of a tuner's settings: independent of its directions."""
+    return Keyed(seed, ROUNDING)
