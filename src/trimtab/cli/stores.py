@@ -107,8 +107,8 @@ def only_study(store: str, name: str | None) -> str:
     return names[0]
 
 
-def _settings(setting: dict[str, float]) -> str:
-    return ", ".join(f"{name} {value:.4g}" for name, value in setting.items())
+def _settings(setting: dict[str, Any]) -> str:
+    return ", ".join(f"{name} {short(value, 4)}" for name, value in setting.items())
 
 
 def _age(seconds: float | None) -> str:

@@ -13,7 +13,7 @@ import typer
 from rich.table import Table
 
 from trimtab.cli.console import app, cell, out
-from trimtab.cli.options import Name, StoreOption, StudyOption, short
+from trimtab.cli.options import Name, StoreOption, StudyOption, ends, short
 from trimtab.cli.stores import only_study
 from trimtab.files import read_file, writable, write_atomically
 
@@ -158,8 +158,8 @@ def _print_study(study: Study, events: list[Event]) -> None:
     about = study.summary()
     table = Table("knob", "centre", "low", "high", "unit", title=f"{study.name}: {study.round} rounds, {about['goal']}")
     for knob in study.knobs.all:
-        centre = short(about["centre"][knob.name])
-        table.add_row(knob.name, centre, short(knob.low), short(knob.high), cell(knob.unit))
+        low, high = map(cell, ends(knob))
+        table.add_row(knob.name, cell(short(about["centre"][knob.name])), low, high, cell(knob.unit))
     out.print(table)
     counts = ", ".join(f"{key} {short(about[key])}" for key in ("value", "mean", "trend", "skipped", "failures"))
     out.print(counts, highlight=False)
@@ -171,9 +171,9 @@ def _print_study(study: Study, events: list[Event]) -> None:
     for event in events:
         when = time.strftime("%F %T", time.localtime(event.time))
         query = "" if event.query is None else ", ".join(map(short, event.query))
-        table.add_row(when, str(event.round), event.kind, short(event.value), query, cell(event.note))
+        table.add_row(when, str(event.round), event.kind, short(event.value), cell(query), cell(event.note))
     out.print(table)
 
 
-def _named(setting: dict[str, float]) -> str:
+def _named(setting: dict[str, Any]) -> str:
     return ", ".join(f"{name} {short(value)}" for name, value in setting.items())

@@ -16,10 +16,12 @@ from typing import Any
 from trimtab.live.knobs import Knobs
 from trimtab.live.schema import Setting
 from trimtab.live.study import KEEP, Callback, Study
+from trimtab.live.text import word
 from trimtab.recipes import Method, methods
 from trimtab.tuner import SHARE
 
 LONGEST = 10**9  # seconds
+HOLE = r"\{([A-Za-z_]\w*)\}"  # where a knob goes, in a word of the command
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,8 +128,8 @@ class Config:
         if not (isinstance(command, list) and command and all(isinstance(word, str) for word in command)):
             raise ValueError(f'command={command!r} is no list of words: write ["./measure", "--batch={{batch}}"]')
         names = {knob.name for knob in self.knobs.all}
-        for word in command:
-            for name in re.findall(r"\{([A-Za-z_]\w*)\}", word):
+        for text in command:
+            for name in re.findall(HOLE, text):
                 if name not in names:
                     raise ValueError(f"command has {{{name}}}, and there is no such knob: choose from {_list(names)}")
 
@@ -147,8 +149,9 @@ class Config:
         method = methods[self.method](**options)
         if self.guard.largest_move is None:
             return method
-        widest = getattr(method.step, "widest", 1.0)  # a cap is in probes, and these may widen
-        cap = self.guard.largest_move / (self.radius * math.sqrt(len(self.knobs.all)) * widest)
+        knobs = Knobs(self.knobs.all, self.radius)
+        shortest = min((knobs.side(knob) for knob in knobs.all if knob.size), default=1.0)  # where a move counts most
+        cap = self.guard.largest_move * shortest / (self.radius * math.sqrt(max(knobs.dim, 1)))
         return replace(method, max_move=cap if method.max_move is None else min(cap, method.max_move))
 
     @property
@@ -171,10 +174,8 @@ class Config:
 
     def words(self, setting: Setting) -> list[str]:
         """The command with the knobs filled in."""
-        words = self.command
-        for name, value in setting.items():
-            words = [word.replace(f"{{{name}}}", repr(value)) for word in words]
-        return words
+        knobs = {name: word(value) for name, value in setting.items()}
+        return [re.sub(HOLE, lambda found: knobs.get(found[1], found[0]), text) for text in self.command]
 
 
 def read_config(path: str | os.PathLike[str]) -> Config:

@@ -6,8 +6,12 @@ import math
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from trimtab import core, storage
+from trimtab.domains import Box, Domain, Product
 from trimtab.live.diagnostics import Diagnostics
+from trimtab.live.knobs import Knobs
 from trimtab.recipes import Method
 from trimtab.setup import Setup
 from trimtab.state import State
@@ -15,13 +19,15 @@ from trimtab.tuner import Tuner
 from trimtab.types import Array
 
 
-def begin(start: Array, method: Method | None, *, maximise: bool, seed: int | None) -> tuple[Setup, State]:
-    """A tuner on shares of the ranges of the knobs; refused where it could not be saved and read back."""
-    tuner = Tuner(start, method, bounds=[(0.0, 1.0)] * len(start), maximise=maximise, seed=seed)
-    if tuner.setup.method.queries != 1:
+def begin(knobs: Knobs, method: Method | None, *, maximise: bool, seed: int | None) -> tuple[Setup, State]:
+    """A tuner on the coordinates of the knobs; refused where it could not be saved and read back."""
+    if method is not None and method.queries != 1:
         raise ValueError(
             "two-point methods query the same moment twice, which a live system cannot: use another method"
         )
+    tuner = Tuner(knobs=knobs.all, method=method, maximise=maximise, seed=seed)
+    if tuner.setup.told != 1:
+        raise ValueError(f"a study tells one number a round, and {method} needs those of limits, too: use tt.Tuner")
     unpack(pack(tuner.setup, tuner.state))
     return tuner.setup, tuner.state
 
@@ -37,7 +43,7 @@ def unpack(text: str) -> tuple[Setup, State]:
 
 
 def ask(setup: Setup, state: State) -> Array:
-    """The next query, as shares of the ranges."""
+    """The next query, in the coordinates of the knobs."""
     return core.ask(setup, state).x
 
 
@@ -57,13 +63,13 @@ def retune(setup: Setup, method: Method) -> Setup:
 
 
 def centre(state: State) -> list[float]:
-    """The operating point, as shares of the ranges (with bounds of 0 and 1, scaled coordinates are shares)."""
+    """The operating point, in the coordinates of the knobs."""
     found: list[float] = state.centre.tolist()
     return found
 
 
 def probe_length(setup: Setup) -> float:
-    """Of a probe, in shares of the ranges."""
+    """Of a probe, in the coordinates of the knobs."""
     return setup.probe_length
 
 
@@ -72,5 +78,15 @@ def measured(setup: Setup, before: State, after: State, running: Diagnostics, va
     method = setup.method
     cap = math.inf if method.max_move is None else method.max_move * setup.probe_length
     near = 1e-9 + setup.method.radius * min(setup.directions.reach(setup.dim)[0], 2.0)
-    sides = (after.centre >= 1 - near).astype(float) - (after.centre <= near)
+    low, high = _limits(setup.domain, setup.dim)
+    sides = (after.centre >= high - near).astype(float) - (after.centre <= low + near)
     return running.after(value, after.centre - before.centre, cap, sides)
+
+
+def _limits(domain: Domain, dim: int) -> tuple[Array, Array]:
+    """Low and high of every coordinate; none for the weights of a choice, which are to go to their limits."""
+    if isinstance(domain, Product):
+        low, high = zip(*(_limits(part, size) for part, size in domain.parts), strict=True)
+        return np.concatenate(low), np.concatenate(high)
+    sides = (domain.low, domain.high) if isinstance(domain, Box) else (-math.inf, math.inf)
+    return np.broadcast_to(sides[0], (dim,)), np.broadcast_to(sides[1], (dim,))

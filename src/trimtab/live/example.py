@@ -34,9 +34,11 @@ low = 0
 high = 100
 start = 20                     # where the system is now
 unit = "%"
+# step = 0.5                   # only these values can be set, from low on
+# radius = 0.1                 # where this knob's probes have to go farther, or less far, than those of the others
 
 [knobs.pump]
-type = "integer"               # or "float"
+type = "integer"               # or "float", or "bool"; or in place of low and high: choices = ["gzip", "zstd"]
 scale = "log"                  # or "linear"
 low = 100
 high = 3000
