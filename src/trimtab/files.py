@@ -10,14 +10,12 @@ import stat
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 
 def digest(data: bytes) -> str:
     """A short fingerprint, by which a change is noticed.
 
     >>> digest(b"trimtab")
-    'd8d35bc80b07f3d5'
+    '47eb20e12134681d'
     """
     return hashlib.blake2b(data, digest_size=8).hexdigest()
 
@@ -96,6 +94,8 @@ def read_file(path: Path) -> bytes:
 
 def pack_archive(document: dict[str, Any], arrays: dict[str, Any], *, compressed: bool = False) -> bytes:
     """A NumPy .npz with a JSON document beside the arrays."""
+    import numpy as np  # here: what only reads or writes a file does not need it
+
     text = json.dumps(document, allow_nan=False).encode()
     buffer = io.BytesIO()
     write = np.savez_compressed if compressed else np.savez
@@ -106,6 +106,8 @@ def pack_archive(document: dict[str, Any], arrays: dict[str, Any], *, compressed
 def read_archive(path: str | os.PathLike[str], *, compressed: bool = False) -> tuple[Any, dict[str, Any]]:
     """The document and the arrays that `pack_archive` packed; what was not compressed must not inflate."""
     import zipfile  # here, as in NumPy: it brings all compressors along
+
+    import numpy as np
 
     data = Path(path).read_bytes()
     try:
