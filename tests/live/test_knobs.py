@@ -174,8 +174,13 @@ def test_a_limit_is_named_by_its_knob(tmp_path):
         {"name": "codec", "choices": ["a", "b", "c"], "start": "a"},
         {"name": "x", "low": 0, "high": 10, "start": 5, "radius": 0.1},
         {"name": "y", "low": 0, "high": 1, "start": 0.5},
+        {"name": "z", "type": "bool", "start": False},
     ]
-    with Study.open(tmp_path / "a.db", "a", knobs, seed=0) as study:
+    with Study.open(tmp_path / "a.db", "a", knobs[:1] + knobs[2:], seed=0) as study:
+        for _ in range(60):
+            study.tell(study.ask(), 1.0)
+        assert study.diagnostics.at_edge == 0  # of a choice and of a switch, an end is no limit
+    with Study.open(tmp_path / "b.db", "b", knobs, seed=0) as study:
         for _ in range(300):
             trial = study.ask()
             study.tell(trial, -trial.knobs["x"] + (trial.knobs["y"] - 0.5) ** 2)

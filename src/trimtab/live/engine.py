@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from trimtab import core, storage
-from trimtab.domains import Box, Domain, Product
 from trimtab.live.diagnostics import Diagnostics
-from trimtab.live.knobs import Knobs
+from trimtab.live.knobs import Knob, Knobs
 from trimtab.recipes import Method
 from trimtab.setup import Setup
 from trimtab.state import State
@@ -73,20 +72,18 @@ def probe_length(setup: Setup) -> float:
     return setup.probe_length
 
 
-def measured(setup: Setup, before: State, after: State, running: Diagnostics, value: float) -> Diagnostics:
+def measured(
+    knobs: Knobs, setup: Setup, before: State, after: State, running: Diagnostics, value: float
+) -> Diagnostics:
     """The figures after a value and the move it led to."""
     method = setup.method
     cap = math.inf if method.max_move is None else method.max_move * setup.probe_length
     near = 1e-9 + setup.method.radius * min(setup.directions.reach(setup.dim)[0], 2.0)
-    low, high = _limits(setup.domain, setup.dim)
-    sides = (after.centre >= high - near).astype(float) - (after.centre <= low + near)
+    ends = np.array([_end(knobs, knob) for knob in knobs.all for _ in range(knob.size)])
+    sides = (after.centre >= ends - near).astype(float) - ((after.centre <= near) & np.isfinite(ends))
     return running.after(value, after.centre - before.centre, cap, sides)
 
 
-def _limits(domain: Domain, dim: int) -> tuple[Array, Array]:
-    """Low and high of every coordinate; none for the weights of a choice, which are to go to their limits."""
-    if isinstance(domain, Product):
-        low, high = zip(*(_limits(part, size) for part, size in domain.parts), strict=True)
-        return np.concatenate(low), np.concatenate(high)
-    sides = (domain.low, domain.high) if isinstance(domain, Box) else (-math.inf, math.inf)
-    return np.broadcast_to(sides[0], (dim,)), np.broadcast_to(sides[1], (dim,))
+def _end(knobs: Knobs, knob: Knob) -> float:
+    """The coordinate of a number's high limit; choices and switches have none, as their best is an end."""
+    return knobs.side(knob) if knob.type in ("float", "integer") else math.inf

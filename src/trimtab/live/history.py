@@ -27,7 +27,7 @@ class Position(NamedTuple):
     state: State
     diagnostics: Diagnostics
 
-    def after(self, kind: str, value: float | None, state: State) -> Position:
+    def after(self, knobs: Knobs, kind: str, value: float | None, state: State) -> Position:
         """The position after a routine event that led to a state."""
         now = self.diagnostics
         if kind == "leave":
@@ -37,7 +37,7 @@ class Position(NamedTuple):
         elif kind == "hold":
             now = replace(now, failures=0)
         else:
-            now = engine.measured(self.setup, self.state, state, now, value)
+            now = engine.measured(knobs, self.setup, self.state, state, now, value)
         return Position(self.setup, state, now)
 
     def snapshot(self, seq: int) -> Snapshot:
@@ -74,7 +74,7 @@ def follow(knobs: Knobs, snapshot: Snapshot, events: Sequence[Event], who: str) 
             if event.round != state.round:
                 raise Damaged(f"{who} is damaged: event {event.seq} is of round {event.round}, not {state.round}")
             state = engine.tell(position.setup, state, event.value)
-        position = position.after(event.kind, event.value, state)
+        position = position.after(knobs, event.kind, event.value, state)
     if events:
         _compare(knobs, position.state, events[-1], who)
     return position

@@ -206,7 +206,7 @@ class Study:
             state = engine.tell(self.setup, self.state, value)
             number = None if value is None or math.isnan(value) else float(value)
             kind = "skip" if number is None else "tell"
-            after = self._position.after(kind, number, state)
+            after = self._position.after(self.knobs, kind, number, state)
             self._record(kind, after, asked.round, number, list(asked.knobs.values()), note)
 
     def skip(self, trial: Trial | int, note: str | None = None) -> None:
@@ -219,7 +219,7 @@ class Study:
         kind: "leave" for the last one, where the system then stays; a failure of that is none of the study's.
         """
         with self._lock:
-            after = self._position.after(kind, value, self.state)
+            after = self._position.after(self.knobs, kind, value, self.state)
             self._record(kind, after, self.round, value, list(setting.values()), note)
 
     def undo(self, round: int) -> None:
