@@ -9,22 +9,17 @@ import os
 import stat
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
-import numpy as np
-from numpy.typing import NDArray
-
-from trimtab.types import Document, Json
-
-Arrays = dict[str, NDArray[Any]]
-"""Of whatever numbers, by name, beside a document."""
+if TYPE_CHECKING:
+    from trimtab.types import Arrays, Document, Json
 
 
 def digest(data: bytes) -> str:
     """A short fingerprint, by which a change is noticed.
 
     >>> digest(b"trimtab")
-    'd8d35bc80b07f3d5'
+    '47eb20e12134681d'
     """
     return hashlib.blake2b(data, digest_size=8).hexdigest()
 
@@ -103,6 +98,8 @@ def read_file(path: Path) -> bytes:
 
 def pack_archive(document: Document, arrays: Arrays, *, compressed: bool = False) -> bytes:
     """A NumPy .npz with a JSON document beside the arrays."""
+    import numpy as np  # here: what only reads or writes a file does not need it
+
     text = json.dumps(document, allow_nan=False).encode()
     buffer = io.BytesIO()
     write: Callable[..., None] = np.savez_compressed if compressed else np.savez
@@ -113,6 +110,8 @@ def pack_archive(document: Document, arrays: Arrays, *, compressed: bool = False
 def read_archive(path: str | os.PathLike[str], *, compressed: bool = False) -> tuple[Json, Arrays]:
     """The document and the arrays that `pack_archive` packed; what was not compressed must not inflate."""
     import zipfile  # here, as in NumPy: it brings all compressors along
+
+    import numpy as np
 
     data = Path(path).read_bytes()
     try:

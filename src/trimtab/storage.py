@@ -17,12 +17,12 @@ from pathlib import Path
 import numpy as np
 
 from trimtab.core import init
-from trimtab.files import Arrays, canonical, digest, pack_archive, parse, read_archive, write_atomically
+from trimtab.files import canonical, digest, pack_archive, parse, read_archive, write_atomically
 from trimtab.recipes import Method
 from trimtab.registry import parts
 from trimtab.setup import Setup
 from trimtab.state import State, frozen
-from trimtab.types import Array, Document, Json, Memory
+from trimtab.types import Array, Arrays, Document, Json, Memory
 
 FORMAT = "trimtab.tuner"
 VERSION = 2

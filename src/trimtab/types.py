@@ -19,3 +19,5 @@ Document = dict[str, Json]
 """An object of JSON."""
 Memory = Any
 """What a part remembers: () or a NamedTuple of values and arrays, whose names only that part knows."""
+Arrays = dict[str, NDArray[Any]]
+"""Of whatever numbers, by name, beside a document."""

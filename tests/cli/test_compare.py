@@ -100,7 +100,7 @@ def test_progress_is_told_in_a_pipe_too(shell, tmp_path):
     code = "import trimtab.cli.console as c; c.QUIET = 0.0; import sys; sys.argv[0] = 'trimtab'; c.main()"
     words = ("compare", "--suite", "late", "--methods", "still", "--trials", "2", "--quick", "--json")
     done = subprocess.run(
-        [sys.executable, "-c", f"import trimtab.cli; {code}", *words],
+        [sys.executable, "-c", f"from trimtab.cli import app; {code}", *words],
         cwd=tmp_path,
         env={**os.environ, "TRIMTAB_CACHE": str(tmp_path / "cache")},
         capture_output=True,

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+import trimtab
 from trimtab.live import read_config
 from trimtab.live.config import Config, Guard
 from trimtab.live.example import write_example
@@ -50,10 +51,26 @@ def test_the_example_is_right_and_names_every_field(tmp_path):
 def test_the_largest_move_is_the_cap_of_the_method(tmp_path):
     config = read(tmp_path, GOOD + "[guard]\nlargest_move = 0.01\n")
     method = config.build_method()
-    assert method.max_move * method.step.widest == pytest.approx(0.2)  # 0.01 of the range, in probes of 0.05
-    assert read(tmp_path, GOOD + "[guard]\nlargest_move = 1\n").build_method().max_move == 1.0  # auto's own
+    assert method.max_move == pytest.approx(0.2)  # 0.01 of the range, in probes of 0.05
+    assert read(tmp_path, GOOD).build_method().max_move is None  # auto has a limit of its own
     method = read(tmp_path, 'method = "residual"\nstep = 0.01\n' + GOOD + "[guard]\nlargest_move = 1\n").build_method()
     assert method.max_move == pytest.approx(20)
+
+
+def test_how_wide_auto_probes(tmp_path):
+    step = read(tmp_path, "narrowest = 0.5\nwidest = 1\n" + GOOD).build_method().step
+    assert (step.narrowest, step.widest) == (0.5, 1)
+    assert read(tmp_path, GOOD).build_method() == trimtab.auto(radius=0.05)
+    with read(tmp_path, "widest = 1\nnarrowest = 1\nseed = 1\n" + GOOD).open() as study:
+        assert study.ask().knobs["x"] == study.centre["x"]  # first where it is
+        centres = []
+        for n in range(60):  # then 5% of 10 away, no less and no more; some are of a centre before, asked again
+            trial = study.ask()
+            centres.append(study.centre["x"])
+            assert n == 0 or any(abs(trial.knobs["x"] - centre) == pytest.approx(0.5) for centre in centres)
+            study.tell(trial, float(n % 7))
+    with pytest.raises(ValueError, match=r"its method .* cannot change on the way"):
+        read(tmp_path, "widest = 2\nnarrowest = 1\nseed = 1\n" + GOOD).open()
 
 
 @pytest.mark.parametrize(
@@ -71,6 +88,14 @@ def test_the_largest_move_is_the_cap_of_the_method(tmp_path):
         (("[knobs.x]", 'method = "residual"\n[knobs.x]'), "needs a step, for example"),
         (("[knobs.x]", "step = 0.1\n[knobs.x]"), "step is for the other methods"),
         (("[knobs.x]", "radius = 0.7\n[knobs.x]"), "radius=0.7 is out of range"),
+        (("[knobs.x]", "widest = 0.5\n[knobs.x]"), "widest=0.5 is out of range: give a number of times the radius, at"),
+        (("[knobs.x]", "widest = inf\n[knobs.x]"), "widest=inf is out of range"),
+        (
+            ("[knobs.x]", "narrowest = 0\n[knobs.x]"),
+            "narrowest=0 is out of range: give a number of times the radius, 0 to",
+        ),
+        (("[knobs.x]", 'method = "residual"\nstep = 1\nwidest = 2\n[knobs.x]'), 'widest is for method = "auto"'),
+        (("[knobs.x]", 'method = "primal-dual"\nstep = 1\n[knobs.x]'), "method='primal-dual' is unknown"),
         (("[knobs.x]", "value = 3\n[knobs.x]"), "value=3 is no name"),
         (("[knobs.x]", "[knobs]"), "knobs are tables, one for each: write"),
         (("start = 5", "start = 50"), "start=50 is outside 0 to 10"),

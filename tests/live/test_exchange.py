@@ -90,7 +90,7 @@ def _state(change):
         (lambda d: d["snapshots"].pop(), "the state after the last event is missing"),
         (lambda d: d["snapshots"].clear(), ""),
         (lambda d: d["setup"]["knobs"].pop(), ""),
-        (lambda d: d["setup"]["knobs"][0].update(high=0.0), "low=0.0 is not below high=0.0"),
+        (lambda d: d["setup"]["knobs"][0].update(high=-1.0), "low=0.0 is not below high=-1.0"),
         (lambda d: d.update(version=99), "version 99"),
         (_state(lambda text: "[" * 100_000), ""),
         (_state(lambda text: text.replace('"shape"', '"shap"')), ""),

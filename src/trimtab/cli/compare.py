@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich import box
 from rich.markup import escape
-from rich.table import Table
 
-from trimtab.cli.console import INTERRUPTED, app, err, out, progress_bar, whole_bar
+from trimtab.cli.console import INTERRUPTED, app, err, new_table, out, progress_bar, whole_bar
 from trimtab.files import cache_folder
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from trimtab.lab import Comparison, Ratio, Standings
     from trimtab.lab.about import Plain
 
@@ -180,7 +181,7 @@ def _ratios(found: Standings) -> Table:
     from trimtab.lab.outcomes import SCORES
 
     kind = "held out" if found.held_out else "for choosing"
-    table = Table(
+    table = new_table(
         title=f"suite {found.suite}: {len(found.places)} cells {kind}, {found.trials} trials",
         caption="median regret, centre/played, divided by that of residual feedback tuned in hindsight for the same"
         " score; geometric means; below them, the middle 95 % of resampled trials",
@@ -231,7 +232,7 @@ def _parameter(text: str) -> tuple[str, Plain]:
 
 def _table(found: Comparison) -> Table:
     summary = found.summary()
-    table = Table(
+    table = new_table(
         title=f"{summary['problem']}: {summary['rounds']} rounds, {summary['trials']} trials, seed {summary['seed']}",
         caption="median (quartiles) over trials; regret: total cost above the optimum",
     )

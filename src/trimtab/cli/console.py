@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -17,6 +17,9 @@ from rich.text import Text
 from trimtab import __version__
 from trimtab.extras import pip_install
 from trimtab.live.text import clean
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 Report = Callable[[int, float], None]
 
@@ -57,6 +60,13 @@ def say(head: str, text: str = "") -> None:
 def cell(text: str | None) -> Text:
     """Text from elsewhere in a table: neither markup nor escape sequences."""
     return Text(clean(text or ""))
+
+
+def new_table(*columns: str, **options: Any) -> Table:
+    """Imported where one is drawn: most commands draw none."""
+    from rich.table import Table
+
+    return Table(*columns, **options)
 
 
 def _version(asked: bool) -> None:

@@ -18,6 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from trimtab.cli.console import err, out, say
+from trimtab.cli.options import ends, short
 from trimtab.live.knobs import Knob
 from trimtab.live.logs import log, log_to
 from trimtab.live.runner import Report, Runner
@@ -110,8 +111,8 @@ def settings(study: Study, setting: Setting) -> str:
     return clean(", ".join(f"{knob.name} {_value(knob, setting[knob.name])}" for knob in study.knobs.all), 2000)
 
 
-def _value(knob: Knob, value: float) -> str:
-    return f"{value:.5g}" + (f" {knob.unit}" if knob.unit else "")
+def _value(knob: Knob, value: Any) -> str:
+    return short(value) + (f" {knob.unit}" if knob.unit else "")
 
 
 def picture(study: Study, report: Report, seen: deque[float]) -> Any:
@@ -126,8 +127,9 @@ def picture(study: Study, report: Report, seen: deque[float]) -> Any:
     table = Table(box=None, padding=(0, 1), show_header=False)
     for knob in study.knobs.all:
         centre = study.centre[knob.name]
-        low, high = Text(f"{knob.low:g}", "dim"), Text(f"{knob.high:g}", "dim")
-        table.add_row(knob.name, Text(clean(_value(knob, centre))), low, bar(knob.share(centre)), high)
+        low, high = (Text(end, "dim") for end in ends(knob))
+        where = bar(knob.share(centre)) if knob.choices is None else ""
+        table.add_row(knob.name, Text(clean(_value(knob, centre))), low, where, high)
     found = study.findings()
     figures = "  ".join(f"{name} {finding.value:.3g}" for name, finding in found.items())
     moves = f"moves {100 * running.moved**0.5:.2g} % of the ranges"

@@ -9,9 +9,8 @@ from typing import Annotated
 
 import typer
 from rich.markup import escape
-from rich.table import Table
 
-from trimtab.cli.console import INTERRUPTED, app, err, out, whole_bar
+from trimtab.cli.console import INTERRUPTED, app, err, new_table, out, whole_bar
 
 COLOURS = {"holds": "blue", "partly": "yellow", "fails": "red"}
 
@@ -54,7 +53,7 @@ def reproduce_paper(
     if as_json:
         print(json.dumps(found.results["claims"], indent=1, ensure_ascii=False))
         return
-    table = Table(title=f"The paper's claims ({mode}, seed {seed})", title_justify="left")
+    table = new_table(title=f"The paper's claims ({mode}, seed {seed})", title_justify="left")
     for column in ("claim", "where", "verdict"):
         table.add_column(column)
     for claim in found.results["claims"]:

@@ -9,9 +9,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
 
-from trimtab.cli.console import app, err, out
+from trimtab.cli.console import app, err, new_table, out
 
 if TYPE_CHECKING:
     from trimtab.theory import Bound, Plan
@@ -153,7 +152,9 @@ def _document(plan: Plan, bound: Bound | None, notes: list[str]) -> dict[str, An
 
 
 def _show(plan: Plan, bound: Bound | None) -> None:
-    table = Table(title=f"{plan.theorem}: d = {plan.dim}, T = {plan.horizon}", show_header=False, title_justify="left")
+    table = new_table(
+        title=f"{plan.theorem}: d = {plan.dim}, T = {plan.horizon}", show_header=False, title_justify="left"
+    )
     table.add_column(no_wrap=True)
     table.add_column(justify="right", no_wrap=True)
     table.add_row("step η", f"{plan.step:.4g}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -56,7 +55,7 @@ def backup(
     """Copy a whole store to one file, also while it is written to. The copy is a store."""
     if writable(file) is not None and not force:
         raise ValueError(f"{file} is there already: give another name, or --force")
-    temporary = file.with_name(f".{file.name}.{secrets.token_hex(6)}.tmp")
+    temporary = file.with_name(f".{file.name}.{os.urandom(6).hex()}.tmp")
     try:
         with Store(store, "read") as opened:
             opened.backup(temporary)
@@ -107,8 +106,8 @@ def only_study(store: str, name: str | None) -> str:
     return names[0]
 
 
-def _settings(setting: dict[str, float]) -> str:
-    return ", ".join(f"{name} {value:.4g}" for name, value in setting.items())
+def _settings(setting: dict[str, Any]) -> str:
+    return ", ".join(f"{name} {short(value, 4)}" for name, value in setting.items())
 
 
 def _age(seconds: float | None) -> str:

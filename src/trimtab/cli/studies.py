@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
 
-from trimtab.cli.console import app, cell, out
-from trimtab.cli.options import Name, StoreOption, StudyOption, short
+from trimtab.cli.console import app, cell, new_table, out
+from trimtab.cli.options import Name, StoreOption, StudyOption, ends, short
 from trimtab.cli.stores import only_study
 from trimtab.files import read_file, writable, write_atomically
 
@@ -156,24 +155,26 @@ def _write_csv(study: Study, events: list[Event]) -> None:
 
 def _print_study(study: Study, events: list[Event]) -> None:
     about = study.summary()
-    table = Table("knob", "centre", "low", "high", "unit", title=f"{study.name}: {study.round} rounds, {about['goal']}")
+    table = new_table(
+        "knob", "centre", "low", "high", "unit", title=f"{study.name}: {study.round} rounds, {about['goal']}"
+    )
     for knob in study.knobs.all:
-        centre = short(about["centre"][knob.name])
-        table.add_row(knob.name, centre, short(knob.low), short(knob.high), cell(knob.unit))
+        low, high = map(cell, ends(knob))
+        table.add_row(knob.name, cell(short(about["centre"][knob.name])), low, high, cell(knob.unit))
     out.print(table)
     counts = ", ".join(f"{key} {short(about[key])}" for key in ("value", "mean", "trend", "skipped", "failures"))
     out.print(counts, highlight=False)
-    table = Table("diagnostic", "now", "advice", title="How it goes")
+    table = new_table("diagnostic", "now", "advice", title="How it goes")
     for name, finding in study.findings().items():
         table.add_row(name, short(finding.value), finding.advice or "")
     out.print(table)
-    table = Table("time", "round", "event", "value", "set", "note", title="Last events")
+    table = new_table("time", "round", "event", "value", "set", "note", title="Last events")
     for event in events:
         when = time.strftime("%F %T", time.localtime(event.time))
         query = "" if event.query is None else ", ".join(map(short, event.query))
-        table.add_row(when, str(event.round), event.kind, short(event.value), query, cell(event.note))
+        table.add_row(when, str(event.round), event.kind, short(event.value), cell(query), cell(event.note))
     out.print(table)
 
 
-def _named(setting: dict[str, float]) -> str:
+def _named(setting: dict[str, Any]) -> str:
     return ", ".join(f"{name} {short(value)}" for name, value in setting.items())

@@ -13,6 +13,7 @@ import typer
 
 from trimtab.cli.console import ALL_FAILED, INTERRUPTED, NO_STORE, STOPPED, app, out
 from trimtab.live.errors import StoreError
+from trimtab.live.text import word
 
 if TYPE_CHECKING:
     from trimtab.cli.display import Display
@@ -71,7 +72,7 @@ def tune(
         raise ValueError(f"--log {log} is unknown: choose text or json")
     if dry or config.guard.dry_run:
         for round, setting, words in dry_run(config, rounds or 5):
-            knobs = " ".join(f"KNOB_{name.upper()}={value!r}" for name, value in setting.items())
+            knobs = " ".join(f"KNOB_{name.upper()}={shlex.quote(word(value))}" for name, value in setting.items())
             print(f"round {round}: {knobs} {shlex.join(words)}")
         return
     config.check_program()

@@ -56,13 +56,13 @@ class Knobs:
         sides: list[float] = []
         for knob in (*self.all, None):
             if knob is not None and knob.choices is None:
-                sides += [self._side(knob)] * knob.size
+                sides += [self.side(knob)] * knob.size
                 continue
             if sides:
                 parts.append((Box(0.0, sides if set(sides) != {1.0} else 1.0), len(sides)))
                 sides = []
             if knob is not None and knob.size:
-                parts.append((Simplex(self._side(knob)), knob.size))
+                parts.append((Simplex(self.side(knob)), knob.size))
         if not parts:
             raise ValueError("every knob is fixed: give at least one of them low < high")
         return parts[0][0] if len(parts) == 1 else Product(*parts)
@@ -79,25 +79,21 @@ class Knobs:
             raise ValueError(
                 f"a setting of {sorted(setting)} does not fit the knobs {names}: give each of them a value"
             )
-        return np.array([self._side(k) * share for k in self.all for share in k.place(setting[k.name])])
+        return np.array([self.side(k) * share for k in self.all for share in k.place(setting[k.name])])
 
     def values(self, coordinates: Sequence[float] | Array) -> list[Level]:
         """Coordinates → values in the units of the knobs, numbers not rounded; of choices, the likeliest."""
-        shares = zip(self.all, self._shares(coordinates), strict=True)
+        shares = zip(self.all, self.shares(coordinates), strict=True)
         return [k.at(part) if k.choices is not None or not k.size else k.value(part[0]) for k, part in shares]
-
-    def whole(self, values: Sequence[float]) -> list[Level]:
-        """Stored values again as they were set: those of integer knobs as ints."""
-        return [int(v) if knob.type == "integer" else v for knob, v in zip(self.all, values, strict=True)]
 
     def setting(self, coordinates: Sequence[float] | Array) -> Setting:
         """The nearest setting that the system can take; of choices, the likeliest."""
-        return {k.name: k.at(part) for k, part in zip(self.all, self._shares(coordinates), strict=True)}
+        return {k.name: k.at(part) for k, part in zip(self.all, self.shares(coordinates), strict=True)}
 
     def probe(self, coordinates: Sequence[float] | Array, keyed: Keyed, trial: int, lane: int = 0) -> Setting:
         """The setting of a query, by draws that belong to the trial."""
         draws = next(iter(keyed.generators(trial, lane))).random(len(self.all)).tolist()
-        shares = self._shares(coordinates)
+        shares = self.shares(coordinates)
         return {k.name: k.at(part, draw) for k, part, draw in zip(self.all, shares, draws, strict=True)}
 
     def room(self) -> str:
@@ -106,17 +102,18 @@ class Knobs:
         choices = f"; {most} choices need one below 1/{2 * (most - 1)} of a weight" if most > 1 else ""
         return f"a knob needs a radius below 1/2 of its range{choices}: lower it, or use tt.auto, which can do without"
 
-    def _side(self, knob: Knob) -> float:
+    def side(self, knob: Knob) -> float:
+        """How long its range is, in coordinates."""
         return 1.0 if knob.radius is None else self.radius / knob.radius
 
-    def _shares(self, coordinates: Sequence[float] | Array) -> list[list[float]]:
+    def shares(self, coordinates: Sequence[float] | Array) -> list[list[float]]:
         """Each knob's own coordinates, as shares and weights."""
         flat = np.asarray(coordinates, dtype=float)
         if flat.shape != (self.dim,):
             raise ValueError(f"the coordinates have shape {flat.shape}, but the knobs have {self.dim}: give as many")
         found, first = [], 0
         for knob in self.all:
-            found.append((flat[first : first + knob.size] / self._side(knob)).tolist())
+            found.append((flat[first : first + knob.size] / self.side(knob)).tolist())
             first += knob.size
         return found
 

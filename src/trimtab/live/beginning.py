@@ -9,7 +9,7 @@ from dataclasses import replace
 from trimtab.live import engine
 from trimtab.live.diagnostics import Diagnostics
 from trimtab.live.history import Position
-from trimtab.live.knobs import Knob, Knobs
+from trimtab.live.knobs import Knob, Knobs, described, encode
 from trimtab.live.schema import Event, Saved
 from trimtab.live.store import Store
 from trimtab.recipes import Method
@@ -26,10 +26,12 @@ def create(
     store: Store, name: str, knobs: Knobs, method: Method | None, maximise: bool | None, seed: int | None
 ) -> Saved:
     """A new study, where the system is now."""
-    setup, state = engine.begin(knobs.start, method, maximise=bool(maximise), seed=seed)
+    setup, state = engine.begin(knobs, method, maximise=bool(maximise), seed=seed)
     begin = Position(setup, state, Diagnostics())
-    start = Event(0, 0, "start", None, None, knobs.values(engine.centre(state)), time.time(), None)
-    return store.add(name, {"knobs": knobs.to_list()}, begin.status(knobs, 0, None), [start], [begin.snapshot(0)])
+    knobs = Knobs(knobs.all, setup.method.radius)
+    centre = encode(knobs, knobs.values(engine.centre(state)))
+    start = Event(0, 0, "start", None, None, centre, time.time(), None)
+    return store.add(name, described(knobs), begin.status(knobs, 0, None), [start], [begin.snapshot(0)])
 
 
 def compare(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from trimtab.live.errors import StoreError
 from trimtab.live.history import follow
-from trimtab.live.knobs import Knobs
+from trimtab.live.knobs import read_knobs
 from trimtab.live.schema import Saved
 from trimtab.live.store import Store
 
@@ -13,7 +13,7 @@ def check_study(store: Store, saved: Saved) -> list[str]:
     """Checksums of all events and states; that states can be read, and that what was told leads to what is recorded."""
     wrong: list[str] = []
     try:
-        knobs = Knobs.of(saved.setup["knobs"])
+        knobs = read_knobs(saved.setup)
         events = store.events(saved, until=saved.seq)
         snapshots = store.snapshots(saved, until=saved.seq)
     except (StoreError, ValueError, KeyError, TypeError) as error:

@@ -16,10 +16,13 @@ from typing import Any
 from trimtab.live.knobs import Knobs
 from trimtab.live.schema import Setting
 from trimtab.live.study import KEEP, Callback, Study
+from trimtab.live.text import word
 from trimtab.recipes import Method, methods
 from trimtab.tuner import SHARE
 
 LONGEST = 10**9  # seconds
+UNFIT = ("two-point", "modified-two-point", "still", "primal-dual")  # a study has one number a round, and learns
+HOLE = r"\{([A-Za-z_]\w*)\}"  # where a knob goes, in a word of the command
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +92,8 @@ class Config:
     timeout: float = 60.0
     method: str = "auto"
     radius: float = SHARE
+    narrowest: float | None = None
+    widest: float | None = None
     step: float | None = None
     seed: int | None = None
     store: str = "trimtab.db"
@@ -103,12 +108,17 @@ class Config:
             if not isinstance(getattr(self, name), str):
                 raise ValueError(f"{name}={getattr(self, name)!r} is no text: write it in quotes")
         _choice("goal", self.goal, "minimise", "maximise")
-        _choice("method", self.method, *(name for name in methods if "two-point" not in name and name != "still"))
+        _choice("method", self.method, *(name for name in methods if name not in UNFIT))
         if self.value is not None and not (isinstance(self.value, str) and self.value):
             raise ValueError(f'value={self.value!r} is no name: write it in quotes, for example "latency.p99"')
-        _number("pause", self.pause, 0, LONGEST, "seconds", zero=True)
+        _number("pause", self.pause, 0, LONGEST, "seconds", equal=True)
         _number("timeout", self.timeout, 0, LONGEST, "seconds")
         _number("radius", self.radius, 0, 0.5, "a share of each range, for example 0.05")
+        for name, low, high in (("narrowest", 0, 1), ("widest", 1, math.inf)):
+            if getattr(self, name) is not None:
+                if self.method != "auto":
+                    raise ValueError(f'{name} is for method = "auto", whose probes change their width: remove it')
+                _number(name, getattr(self, name), low, high, "a number of times the radius", equal=name == "widest")
         if self.method == "auto" and self.step is not None:
             raise ValueError('step is for the other methods: remove it, or choose method = "residual"')
         if self.method != "auto" and self.step is None:
@@ -116,7 +126,7 @@ class Config:
         if self.step is not None:
             _number("step", self.step, 0, math.inf, "a step size")
         if self.store_patience is not None:
-            _number("store_patience", self.store_patience, 0, LONGEST, "seconds", zero=True)
+            _number("store_patience", self.store_patience, 0, LONGEST, "seconds", equal=True)
         if not (isinstance(self.on_round, list) and all(isinstance(word, str) for word in self.on_round)):
             raise ValueError(f'on_round={self.on_round!r} is no list of words: write ["./alert", "--study=a"]')
         self._check_command()
@@ -126,8 +136,8 @@ class Config:
         if not (isinstance(command, list) and command and all(isinstance(word, str) for word in command)):
             raise ValueError(f'command={command!r} is no list of words: write ["./measure", "--batch={{batch}}"]')
         names = {knob.name for knob in self.knobs.all}
-        for word in command:
-            for name in re.findall(r"\{([A-Za-z_]\w*)\}", word):
+        for text in command:
+            for name in re.findall(HOLE, text):
                 if name not in names:
                     raise ValueError(f"command has {{{name}}}, and there is no such knob: choose from {_list(names)}")
 
@@ -143,12 +153,13 @@ class Config:
 
     def build_method(self) -> Method:
         """The method, with the largest move per round as its cap."""
-        options = {"radius": self.radius} if self.step is None else {"radius": self.radius, "step": self.step}
-        method = methods[self.method](**options)
+        options = {name: getattr(self, name) for name in ("radius", "narrowest", "widest", "step")}
+        method = methods[self.method](**{name: value for name, value in options.items() if value is not None})
         if self.guard.largest_move is None:
             return method
-        widest = getattr(method.step, "widest", 1.0)  # a cap is in probes, and these may widen
-        cap = self.guard.largest_move / (self.radius * math.sqrt(len(self.knobs.all)) * widest)
+        knobs = Knobs(self.knobs.all, self.radius)
+        shortest = min((knobs.side(knob) for knob in knobs.all if knob.size), default=1.0)  # where a move counts most
+        cap = self.guard.largest_move * shortest / (self.radius * math.sqrt(max(knobs.dim, 1)))
         return replace(method, max_move=cap if method.max_move is None else min(cap, method.max_move))
 
     @property
@@ -171,10 +182,8 @@ class Config:
 
     def words(self, setting: Setting) -> list[str]:
         """The command with the knobs filled in."""
-        words = self.command
-        for name, value in setting.items():
-            words = [word.replace(f"{{{name}}}", repr(value)) for word in words]
-        return words
+        knobs = {name: word(value) for name, value in setting.items()}
+        return [re.sub(HOLE, lambda found: knobs.get(found[1], found[0]), text) for text in self.command]
 
 
 def read_config(path: str | os.PathLike[str]) -> Config:
@@ -219,10 +228,16 @@ def _list(names: set[str]) -> str:
     return ", ".join(sorted(names))
 
 
-def _number(name: str, number: Any, low: float, high: float, what: str, zero: bool = False) -> None:
+def _number(name: str, number: Any, low: float, high: float, what: str, *, equal: bool = False) -> None:
     good = isinstance(number, int | float) and not isinstance(number, bool) and math.isfinite(number)
-    if not good or not (low < number <= high or (zero and number == 0)):
-        limits = "" if math.isinf(low) else f", above {low:g}" if math.isinf(high) else f", {low:g} to {high:g}"
+    if not good or not (low < number <= high or (equal and number == low)):
+        limits = (
+            ""
+            if math.isinf(low)
+            else f", {'at least' if equal else 'above'} {low:g}"
+            if math.isinf(high)
+            else f", {low:g} to {high:g}"
+        )
         raise ValueError(f"{name}={number!r} is out of range: give {what}{limits}")
 
 

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from trimtab.extras import pip_install
-from trimtab.live.knobs import Knob
+from trimtab.live.knobs import Knob, level
 from trimtab.live.schema import ROUTINE, Event
 from trimtab.live.study import Study
+from trimtab.live.text import clean
 from trimtab.types import Array
 
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "0.55"
@@ -64,23 +65,33 @@ def _draw_values(axis: Any, events: list[Event], study: Study) -> None:
 
 
 def _draw_knob(axis: Any, events: list[Event], k: int, knob: Knob) -> None:
-    asked = [(e.seq, e.query[k]) for e in events if e.query is not None]
+    asked = [(e.seq, level(knob, e.query[k])) for e in events if e.query is not None]
     if asked:
         axis.plot(*np.array(asked).T, ".", ms=2, color=GREY, alpha=0.4)
-    axis.plot([e.seq for e in events], [e.centre[k] for e in events], color=BLUE, lw=1.6)
-    span = 0.02 * (knob.high - knob.low)
-    limits = (knob.low, knob.high) if knob.scale == "log" else (knob.low - span, knob.high + span)
+    axis.plot([e.seq for e in events], [level(knob, e.centre[k]) for e in events], color=BLUE, lw=1.6)
+    low, high = span(knob)
+    room = 0.02 * (high - low)
+    limits = (low, high) if knob.scale == "log" else (low - room, high + room)
     unit = f" ({knob.unit})" if knob.unit else ""
     axis.set(ylabel=f"{knob.name}{unit}", ylim=limits, yscale=knob.scale)
+    if knob.choices is not None:
+        axis.set_yticks(range(len(knob.choices)), [clean(str(choice), 20) for choice in knob.choices])
 
 
 def _draw_moves(axis: Any, events: list[Event], knobs: tuple[Knob, ...]) -> None:
-    centres = np.array([[knob.share(v) for knob, v in zip(knobs, e.centre, strict=True)] for e in events])
+    numbers = [k for k, knob in enumerate(knobs) if knob.choices is None]  # of a choice only the likeliest is kept
+    centres = np.array([[knobs[k].share(e.centre[k]) for k in numbers] for e in events])
     x = np.array([e.seq for e in events])
     steps = np.maximum(np.diff(x), 1)  # where events were thinned, a move is the mean of several
     axis.vlines(x[1:], 0, np.linalg.norm(np.diff(centres, axis=0), axis=1) / steps * 100, color=BLUE, lw=0.6)
     axis.set(ylabel="move (%)")
     axis.set_ylim(bottom=0)
+
+
+def span(knob: Knob) -> tuple[float, float]:
+    """The range as numbers, with some room where there is only one."""
+    low, high = (knob.low, knob.high) if knob.choices is None else (0, len(knob.choices) - 1)
+    return (low, high) if low < high else (0.9 * low, 1.1 * low) if low > 0 else (low - 1, low + 1)
 
 
 def smooth(y: Array) -> Array:

@@ -6,8 +6,11 @@ import math
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from trimtab import core, storage
 from trimtab.live.diagnostics import Diagnostics
+from trimtab.live.knobs import Knob, Knobs
 from trimtab.recipes import Method
 from trimtab.setup import Setup
 from trimtab.state import State
@@ -15,13 +18,15 @@ from trimtab.tuner import Tuner
 from trimtab.types import Array
 
 
-def begin(start: Array, method: Method | None, *, maximise: bool, seed: int | None) -> tuple[Setup, State]:
-    """A tuner on shares of the ranges of the knobs; refused where it could not be saved and read back."""
-    tuner = Tuner(start, method, bounds=[(0.0, 1.0)] * len(start), maximise=maximise, seed=seed)
-    if tuner.setup.method.queries != 1:
+def begin(knobs: Knobs, method: Method | None, *, maximise: bool, seed: int | None) -> tuple[Setup, State]:
+    """A tuner on the coordinates of the knobs; refused where it could not be saved and read back."""
+    if method is not None and method.queries != 1:
         raise ValueError(
             "two-point methods query the same moment twice, which a live system cannot: use another method"
         )
+    tuner = Tuner(knobs=knobs.all, method=method, maximise=maximise, seed=seed)
+    if tuner.setup.told != 1:
+        raise ValueError(f"a study tells one number a round, and {method} needs those of limits, too: use tt.Tuner")
     unpack(pack(tuner.setup, tuner.state))
     return tuner.setup, tuner.state
 
@@ -37,7 +42,7 @@ def unpack(text: str) -> tuple[Setup, State]:
 
 
 def ask(setup: Setup, state: State) -> Array:
-    """The next query, as shares of the ranges."""
+    """The next query, in the coordinates of the knobs."""
     return core.ask(setup, state).x
 
 
@@ -57,20 +62,28 @@ def retune(setup: Setup, method: Method) -> Setup:
 
 
 def centre(state: State) -> list[float]:
-    """The operating point, as shares of the ranges (with bounds of 0 and 1, scaled coordinates are shares)."""
+    """The operating point, in the coordinates of the knobs."""
     found: list[float] = state.centre.tolist()
     return found
 
 
 def probe_length(setup: Setup) -> float:
-    """Of a probe, in shares of the ranges."""
+    """Of a probe, in the coordinates of the knobs."""
     return setup.probe_length
 
 
-def measured(setup: Setup, before: State, after: State, running: Diagnostics, value: float) -> Diagnostics:
+def measured(
+    knobs: Knobs, setup: Setup, before: State, after: State, running: Diagnostics, value: float
+) -> Diagnostics:
     """The figures after a value and the move it led to."""
     method = setup.method
     cap = math.inf if method.max_move is None else method.max_move * setup.probe_length
     near = 1e-9 + setup.method.radius * min(setup.directions.reach(setup.dim)[0], 2.0)
-    sides = (after.centre >= 1 - near).astype(float) - (after.centre <= near)
+    ends = np.array([_end(knobs, knob) for knob in knobs.all for _ in range(knob.size)])
+    sides = (after.centre >= ends - near).astype(float) - ((after.centre <= near) & np.isfinite(ends))
     return running.after(value, after.centre - before.centre, cap, sides)
+
+
+def _end(knobs: Knobs, knob: Knob) -> float:
+    """The coordinate of a number's high limit; choices and switches have none, as their best is an end."""
+    return knobs.side(knob) if knob.type in ("float", "integer") else math.inf

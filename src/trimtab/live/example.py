@@ -23,6 +23,8 @@ pause = 0                      # seconds between rounds: how long the system nee
 
 # method = "auto"              # needs no step size
 # radius = 0.05                # how far a probe goes, as a share of each range
+# narrowest = 0.03             # "auto" changes the width of its probes: from so many times the radius ...
+# widest = 4                   # ... to so many; with 1, none is wider than the radius
 # seed = 1                     # of the probes; by default a fresh one, stored with the study
 # store = "trimtab.db"         # beside this file; or "postgresql://user@host/database"
 # store_patience = 600         # seconds to wait for a store that is away, and then give up; by default, never
@@ -34,9 +36,11 @@ low = 0
 high = 100
 start = 20                     # where the system is now
 unit = "%"
+# step = 0.5                   # only these values can be set, from low on
+# radius = 0.1                 # where this knob's probes have to go farther, or less far, than those of the others
 
 [knobs.pump]
-type = "integer"               # or "float"
+type = "integer"               # or "float", or "bool"; or in place of low and high: choices = ["gzip", "zstd"]
 scale = "log"                  # or "linear"
 low = 100
 high = 3000

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from trimtab.live.beginning import check_name
 from trimtab.live.checksums import canonical, checksum
 from trimtab.live.history import Position, follow
-from trimtab.live.knobs import Knobs
+from trimtab.live.knobs import Knobs, described, read_knobs
 from trimtab.live.schema import KINDS, ROUTINE, Event, Saved, Snapshot
 from trimtab.live.store import Store
 from trimtab.live.text import clean
@@ -70,8 +70,7 @@ def adopt(where: str | os.PathLike[str], text: str, name: str | None = None) -> 
             raise ValueError(f"there is a study {name!r} in {store.where} already: import it --as another name")
         status = now.status(found.knobs, seq, max((e.time for e in found.events if e.kind in ROUTINE), default=None))
         snapshots = [*found.snapshots, now.snapshot(seq)]
-        setup = {"knobs": found.knobs.to_list()}
-        store.add(name, setup, status, [*found.events, came], snapshots, found.created)
+        store.add(name, described(found.knobs), status, [*found.events, came], snapshots, found.created)
     return name
 
 
@@ -80,7 +79,7 @@ def _read(document: dict[str, Any]) -> Exported:
         raise ValueError(f"it says {document['format']!r}, version {document['version']!r}")
     if document.pop("checksum") != checksum(document):
         raise ValueError("its checksum does not fit")
-    knobs = Knobs.of(document["setup"]["knobs"])
+    knobs = read_knobs(document["setup"])
     events = [_event(event, knobs) for event in document["events"]]
     for before, after in itertools.pairwise(events):
         if after.seq <= before.seq:
@@ -91,7 +90,7 @@ def _read(document: dict[str, Any]) -> Exported:
         if snapshot.seq not in known:
             raise ValueError(f"there is a state after event {snapshot.seq!r}, which is missing")
         position = follow(knobs, snapshot, [], f"the state after event {snapshot.seq}")
-        if position.setup.shape != (len(knobs.all),):
+        if position.setup.shape != (knobs.dim,):
             raise ValueError(f"the state after event {snapshot.seq} is of {position.setup.shape}, not of these knobs")
     if snapshots[-1].seq != events[-1].seq:
         raise ValueError("the state after the last event is missing")
@@ -126,8 +125,9 @@ def _point(seq: int, given: list[float], knobs: Knobs) -> list[float]:
     if len(point) != len(knobs.all):
         raise ValueError(f"event {seq}: {len(point)} settings for {len(knobs.all)} knobs")
     for knob, number in zip(knobs.all, point, strict=True):
-        if not knob.low <= number <= knob.high:
-            raise ValueError(f"event {seq}: {knob.name}={number!r} is outside {knob.low!r} to {knob.high!r}")
+        low, high = (knob.low, knob.high) if knob.choices is None else (0, len(knob.choices) - 1)
+        if not low <= number <= high or (knob.choices is not None and number % 1):
+            raise ValueError(f"event {seq}: {knob.name}={number!r} is outside {low!r} to {high!r}")
     return point
 
 

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trimtab.extras import pip_install
-from trimtab.live.drawing import BLUE, ORANGE, smooth
+from trimtab.live.drawing import BLUE, ORANGE, smooth, span
+from trimtab.live.knobs import level
 from trimtab.live.schema import ROUTINE, Event
+from trimtab.live.text import clean
 
 if TYPE_CHECKING:
     from trimtab.live.study import Study
@@ -27,12 +29,22 @@ def figure(study: Study) -> Any:
     _add_values(found, events)
     for k, knob in enumerate(knobs):
         row = k + 2
-        asked = [(e.seq, e.query[k]) for e in events if e.query is not None]
+        asked = [(e.seq, level(knob, e.query[k])) for e in events if e.query is not None]
         _add(found, row, asked, "what was set", mode="markers", marker={"size": 3, "color": GREY, "opacity": 0.5})
-        _add(found, row, [(e.seq, e.centre[k]) for e in events], "centre", mode="lines", line={"color": BLUE})
+        _add(
+            found,
+            row,
+            [(e.seq, level(knob, e.centre[k])) for e in events],
+            "centre",
+            mode="lines",
+            line={"color": BLUE},
+        )
         unit = f" ({knob.unit})" if knob.unit else ""
-        limits = [np.log10(knob.low), np.log10(knob.high)] if knob.scale == "log" else [knob.low, knob.high]
+        limits = np.log10(span(knob)).tolist() if knob.scale == "log" else span(knob)
         found.update_yaxes(row=row, col=1, title_text=knob.name + unit, type=knob.scale, range=limits)
+        if knob.choices is not None:
+            words = [clean(str(choice), 20) for choice in knob.choices]
+            found.update_yaxes(row=row, col=1, tickvals=list(range(len(words))), ticktext=words)
     for event in events:
         if event.kind not in (*ROUTINE, "start"):
             found.add_vline(x=event.seq, line={"color": GREY, "dash": "dash"}, annotation_text=event.kind)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from trimtab.live import engine
 from trimtab.live.diagnostics import Diagnostics
 from trimtab.live.errors import Damaged
-from trimtab.live.knobs import Knobs
+from trimtab.live.knobs import Knob, Knobs, decode, encode, level
 from trimtab.live.schema import Event, Snapshot
 from trimtab.setup import Setup
 from trimtab.state import State
@@ -27,7 +27,7 @@ class Position(NamedTuple):
     state: State
     diagnostics: Diagnostics
 
-    def after(self, kind: str, value: float | None, state: State) -> Position:
+    def after(self, knobs: Knobs, kind: str, value: float | None, state: State) -> Position:
         """The position after a routine event that led to a state."""
         now = self.diagnostics
         if kind == "leave":
@@ -37,7 +37,7 @@ class Position(NamedTuple):
         elif kind == "hold":
             now = replace(now, failures=0)
         else:
-            now = engine.measured(self.setup, self.state, state, now, value)
+            now = engine.measured(knobs, self.setup, self.state, state, now, value)
         return Position(self.setup, state, now)
 
     def snapshot(self, seq: int) -> Snapshot:
@@ -74,7 +74,7 @@ def follow(knobs: Knobs, snapshot: Snapshot, events: Sequence[Event], who: str) 
             if event.round != state.round:
                 raise Damaged(f"{who} is damaged: event {event.seq} is of round {event.round}, not {state.round}")
             state = engine.tell(position.setup, state, event.value)
-        position = position.after(event.kind, event.value, state)
+        position = position.after(knobs, event.kind, event.value, state)
     if events:
         _compare(knobs, position.state, events[-1], who)
     return position
@@ -82,9 +82,17 @@ def follow(knobs: Knobs, snapshot: Snapshot, events: Sequence[Event], who: str) 
 
 def _compare(knobs: Knobs, state: State, event: Event, who: str) -> None:
     centre = engine.centre(state)
-    if knobs.values(centre) == event.centre:
+    if encode(knobs, knobs.values(centre)) == event.centre:
         return
-    recorded = [knob.share(value) for knob, value in zip(knobs.all, event.centre, strict=True)]
-    if max(abs(a - b) for a, b in zip(centre, recorded, strict=True)) > NEAR:
+    recorded = decode(knobs, event.centre, whole=False)
+    if any(_off(*pair) > NEAR for pair in zip(knobs.all, knobs.shares(centre), recorded, strict=True)):
         raise Damaged(f"{who}: the values told since the last snapshot lead elsewhere than recorded: restore a copy")
     LOG.warning("%s: the path differs from the recorded one in the last digits; was NumPy changed?", who)
+
+
+def _off(knob: Knob, shares: list[float], recorded: Any) -> float:
+    """How far a knob is from what was recorded; a choice, from being the likeliest."""
+    if not shares:
+        return 0.0
+    there = int(level(knob, recorded)) if knob.choices is not None else None
+    return abs(shares[0] - knob.share(recorded)) if there is None else max(shares) - shares[there]

@@ -1,5 +1,44 @@
-"""The knobs of a study are those of `trimtab.knobs`."""
+"""The knobs of a study are those of `trimtab.knobs`: how they are stored."""
 
-from trimtab.knobs import Knob, Knobs, Setting, rounding
+from __future__ import annotations
 
-__all__ = ["Knob", "Knobs", "Setting", "rounding"]
+from collections.abc import Sequence
+from typing import Any
+
+from trimtab.knobs import SHARE, Knob, Knobs, Setting, rounding
+
+__all__ = ["Knob", "Knobs", "Setting", "decode", "described", "encode", "level", "read_knobs", "rounding"]
+
+
+def described(knobs: Knobs) -> dict[str, Any]:
+    """What a store keeps of them."""
+    return {"knobs": knobs.to_list(), "radius": knobs.radius}
+
+
+def read_knobs(setup: dict[str, Any]) -> Knobs:
+    """What `described` gave."""
+    return Knobs.of(setup["knobs"], setup.get("radius", SHARE))
+
+
+def level(knob: Knob, value: Any) -> float:
+    """A value as a number: of a choice, the number of the possibility, from 0 on."""
+    if knob.choices is None:
+        return float(value)
+    return float(knob.place(value).index(1.0)) if knob.size else 0.0
+
+
+def encode(knobs: Knobs, values: Sequence[Any]) -> list[float]:
+    """Values as an event keeps them."""
+    return [level(knob, value) for knob, value in zip(knobs.all, values, strict=True)]
+
+
+def decode(knobs: Knobs, numbers: Sequence[float], *, whole: bool) -> list[Any]:
+    """What `encode` gave; `whole` where these were set, so that those of integers and switches are none in between."""
+    return [_value(knob, number, whole) for knob, number in zip(knobs.all, numbers, strict=True)]
+
+
+def _value(knob: Knob, number: float, whole: bool) -> Any:
+    if knob.choices is not None:
+        return knob.choices[int(number)]
+    kind = {"integer": int, "bool": bool}.get(knob.type, float)
+    return kind(number) if whole else number

@@ -24,7 +24,7 @@ from trimtab.live.reading import Read, read_value
 from trimtab.live.schema import Event, Setting
 from trimtab.live.service import Heartbeat, notify
 from trimtab.live.study import Study
-from trimtab.live.text import clean
+from trimtab.live.text import clean, word
 
 TICK = 0.1  # seconds between two looks at what a signal may have set
 POLL = 0.2  # seconds between two looks for an approval, or at the clock
@@ -210,10 +210,10 @@ class Runner:
 
     def measure(self, setting: Setting, hurry: Flag) -> Read:
         """Run the command: a value, or none and the reason."""
-        knobs = {f"KNOB_{name.upper()}": repr(value) for name, value in setting.items()}
+        knobs = {f"KNOB_{name.upper()}": word(value) for name, value in setting.items()}
         try:
             ended = self._command(self.config.words(setting), knobs, hurry)
-        except OSError as error:
+        except (OSError, ValueError) as error:  # such as a choice with a NUL in it
             return None, f"the command cannot be run: {error}"
         if ended.status is None:
             return None, f"no answer within {self.config.timeout:g} s"

@@ -31,8 +31,8 @@ TABLES = (
         study INTEGER NOT NULL REFERENCES trimtab_studies (id), seq BIGINT NOT NULL, state TEXT NOT NULL,
         diagnostics TEXT NOT NULL, checksum BIGINT NOT NULL, PRIMARY KEY (study, seq)) {clustered}""",
 )
-Setting = dict[str, float]
-"""The value of every knob, by name; whole numbers are ints."""
+Setting = dict[str, Any]
+"""The value of every knob, by name; whole numbers are ints, switches bools."""
 KINDS = ("tell", "skip", "hold", "leave", "start", "undo", "reset", "setup", "import")
 ROUTINE = ("tell", "skip", "hold", "leave")
 """The kinds of events that follow from values and are thinned when they are old; the others have a snapshot."""
@@ -47,10 +47,10 @@ class Event(NamedTuple):
     kind: str
     """tell, skip, hold, leave, or start, undo, reset, setup, import."""
     value: float | None
-    query: list[float] | None
-    """What was set, in the units of the knobs."""
-    centre: list[float]
-    """The operating point afterwards, in the units of the knobs."""
+    query: list[Any] | None
+    """What was set, in the units of the knobs; a choice is stored as its number, from 0 on, a switch as 0 or 1."""
+    centre: list[Any]
+    """The operating point afterwards, in the units of the knobs; of a choice, the likeliest."""
     time: float
     note: str | None
 

@@ -10,8 +10,6 @@ that nothing has to be tidied up after a kill.
 from __future__ import annotations
 
 import os
-import secrets
-import socket
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -126,7 +124,7 @@ class Store:
         created: float | None = None,
     ) -> Saved:
         """A new study, with the events it has so far; afterwards in the file itself, not only in its log."""
-        about = (secrets.token_hex(8), name, time.time() if created is None else created, canonical(setup))
+        about = (os.urandom(8).hex(), name, time.time() if created is None else created, canonical(setup))
         seq, text = events[-1].seq, canonical(status)
         db = self._ready()
         with db.transaction():
@@ -321,7 +319,7 @@ class Store:
 
 def person() -> str:
     """Who this is, for others to read."""
-    return f"{os.environ.get('USER', os.getuid())}@{socket.gethostname()}"
+    return f"{os.environ.get('USER', os.getuid())}@{os.uname().nodename}"
 
 
 def _open(where: str, mode: str, thorough: bool) -> Database:

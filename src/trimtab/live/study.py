@@ -17,7 +17,7 @@ from trimtab.live import approval, beginning, engine, exchange
 from trimtab.live.diagnostics import Diagnostics, Finding
 from trimtab.live.errors import Damaged, NoStore, StoreError
 from trimtab.live.history import Position, follow
-from trimtab.live.knobs import Knob, Knobs, rounding
+from trimtab.live.knobs import Knob, Knobs, decode, encode, read_knobs, rounding
 from trimtab.live.schema import ROUTINE, Event, Saved, Setting
 from trimtab.live.store import EVERY, Store
 from trimtab.live.summary import summary
@@ -65,7 +65,7 @@ class Study:
         self._lock = threading.RLock()
         self.callbacks = list(callbacks)
         self.name, self.uid, self.seq = saved.name, saved.uid, saved.seq
-        self.knobs = Knobs.of(saved.setup["knobs"])
+        self.knobs = read_knobs(saved.setup)
         self._turn: int = saved.status["turn"]
         self._snapshot_at, self._position = self._position_after(saved.seq)
         self._draws = rounding(self.setup.seed)
@@ -206,7 +206,7 @@ class Study:
             state = engine.tell(self.setup, self.state, value)
             number = None if value is None or math.isnan(value) else float(value)
             kind = "skip" if number is None else "tell"
-            after = self._position.after(kind, number, state)
+            after = self._position.after(self.knobs, kind, number, state)
             self._record(kind, after, asked.round, number, list(asked.knobs.values()), note)
 
     def skip(self, trial: Trial | int, note: str | None = None) -> None:
@@ -219,7 +219,7 @@ class Study:
         kind: "leave" for the last one, where the system then stays; a failure of that is none of the study's.
         """
         with self._lock:
-            after = self._position.after(kind, value, self.state)
+            after = self._position.after(self.knobs, kind, value, self.state)
             self._record(kind, after, self.round, value, list(setting.values()), note)
 
     def undo(self, round: int) -> None:
@@ -250,14 +250,19 @@ class Study:
         with self._lock:
             found = self._store.events(self._saved, after, self.seq)
         for event in found:
-            yield event._replace(query=None if event.query is None else self.knobs.whole(event.query))
+            yield self._in_units(event)
 
     def describe(self, event: Event) -> dict[str, Any]:
         """An event with its knobs by name, for JSON."""
         names = [knob.name for knob in self.knobs.all]
-        query = None if event.query is None else dict(zip(names, self.knobs.whole(event.query), strict=True))
+        query = None if event.query is None else dict(zip(names, event.query, strict=True))
         told = {key: getattr(event, key) for key in ("seq", "time", "round", "kind", "value", "note")}
         return {**told, "query": query, "centre": dict(zip(names, event.centre, strict=True))}
+
+    def _in_units(self, event: Event) -> Event:
+        """As people read it: whole numbers as ints, choices by their names."""
+        query = None if event.query is None else decode(self.knobs, event.query, whole=True)
+        return event._replace(query=query, centre=decode(self.knobs, event.centre, whole=False))
 
     def ahead(self, rounds: int) -> Iterator[Trial]:
         """The next trials as they would be if every one failed; nothing is kept."""
@@ -287,7 +292,7 @@ class Study:
 
     def findings(self) -> dict[str, Finding]:
         """The diagnostics, with advice where it is wanted."""
-        names = [knob.name for knob in self.knobs.all]
+        names = [knob.name for knob in self.knobs.all for _ in range(knob.size)]
         length = engine.probe_length(self.setup)
         return self.diagnostics.findings(length, names, maximise=self.setup.maximise)
 
@@ -345,15 +350,15 @@ class Study:
         after: Position,
         round: int,
         value: float | None = None,
-        query: list[float] | None = None,
+        query: list[Any] | None = None,
         note: str | None = None,
     ) -> None:
         """Everything that changes goes through here: first the disk, then the memory."""
         if not self._held:
             raise ValueError(f"study {self.name!r} was opened to look at: use Study.open to change it")
         seq, now = self.seq + 1, time.time()
-        centre = self.knobs.values(engine.centre(after.state))
-        asked = None if query is None else [float(v) for v in query]
+        centre = encode(self.knobs, self.knobs.values(engine.centre(after.state)))
+        asked = None if query is None else encode(self.knobs, query)
         event = Event(seq, round, kind, value, asked, centre, now, None if note is None else clean(note))
         turn = self._turn if kind in ("hold", "leave") else seq
         status = after.status(self.knobs, turn, now if kind in ROUTINE else self._saved.status["time"])
@@ -364,9 +369,10 @@ class Study:
         self._snapshot_at = self._snapshot_at if snapshot is None else seq
         if turn == seq:
             self._open = None
+        seen = self._in_units(event) if self.callbacks else event
         for call in self.callbacks:
             try:
-                call(self, event)
+                call(self, seen)
             except Exception:
                 LOG.exception("a callback failed after round %d; the study goes on", round)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 LONGEST = 500
 
 
@@ -18,3 +20,12 @@ def clean(text: str, longest: int = LONGEST) -> str:
 def shown(text: str, longest: int = 60) -> str:
     """The same in quotes, for a message."""
     return f"'{clean(text.strip(), longest)}'"
+
+
+def word(value: Any) -> str:
+    """The value of a knob as a command is given it.
+
+    >>> word("gzip"), word(True), word(3), word(0.25)
+    ('gzip', 'true', '3', '0.25')
+    """
+    return str(value).lower() if isinstance(value, bool) else value if isinstance(value, str) else repr(value)
