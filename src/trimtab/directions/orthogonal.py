@@ -16,6 +16,8 @@ from trimtab.randomness import DIRECTIONS, Keyed
 from trimtab.registry import part
 from trimtab.types import Array
 
+SOME = 1024  # numbers that make the blocks drawn together for one lane, unless one block needs more
+
 
 @part
 @dataclass(frozen=True)
@@ -42,11 +44,12 @@ class Orthogonal(Fresh):
         return (math.sqrt(2) * (1 + 1e-12) if dim > 2 else 1.0), math.sqrt(dim)
 
     def fill(self, rng: np.random.Generator, out: Array) -> None:
-        """What makes a block, `(3, d)`: σ, π and ε, signs as what they add to an angle, 0 or 2d steps of the table."""
+        """What makes blocks, three rows each: σ, π and ε, signs as what they add to an angle, 0 or 2d table steps."""
+        dim = out.shape[1]
         signs(rng, out)
         out += 1.0
-        out *= out.shape[1]
-        out[1] = rng.permutation(out.shape[1])
+        out *= dim
+        out[1::3] = rng.permuted(np.broadcast_to(np.arange(dim), (len(out) // 3, dim)), axis=1)
 
     def source(self, shape: tuple[int, ...], seed: int, lane: int) -> Source:
         """Rows by the chunk, from what makes their block."""
@@ -54,11 +57,12 @@ class Orthogonal(Fresh):
 
 
 class Frames:
-    """draw → its row of a frame: (σ, π, ε) of the block is kept, and the rows made from it last."""
+    """draw → its row of a frame: what makes some blocks (σ, π, ε) is kept, and the rows made from it last."""
 
     def __init__(self, law: Orthogonal, shape: tuple[int, ...], seed: int, lane: int) -> None:
         self.law, self.shape, self.lane = law, shape, lane
         self.keyed, self.cosines = Keyed(seed, DIRECTIONS), Cosines(shape[-1])
+        self.blocks = max(1, SOME // (3 * shape[-1]))  # drawn together: in few dimensions one is soon used up
         # as `Rows` does, but a look-up has more to set up than a draw, so a chunk of few lanes is longer
         numbers = math.prod(shape)
         chunk = min(BLOCK // shape[-1], max(1, rows.CACHE // numbers))
@@ -68,20 +72,29 @@ class Frames:
 
     def __call__(self, draw: int) -> Array:
         """`(d,)` or `(lanes, d)`."""
-        index, row = divmod(draw, self.shape[-1])
+        index, row = divmod(draw, self.blocks * self.shape[-1])
         if index != self.index:
             states = self.keyed.states(index, self.lane, *self.shape[:-1])
-            self.block_parameters = drawn_rows(self.law.fill, self.keyed, states, (3, *self.shape), last=True)
+            shape = (3 * self.blocks, *self.shape)
+            self.block_parameters = drawn_rows(self.law.fill, self.keyed, states, shape, last=True)
             self.index, self.block = index, self.block[:0]
         if not self.start <= row < self.start + len(self.block):
-            signs, order, flips = self.block_parameters
             self.start = row - row % self.chunk
-            some = slice(self.start, self.start + self.chunk)
-            self.block = self.cosines(order[..., some].T, signs, flips[..., some].T)
+            self.block = self._made(slice(self.start, self.start + self.chunk))
             self.block.setflags(write=False)
-            self.held = index * self.shape[-1] + self.start, self.block
+            self.held = index * self.blocks * self.shape[-1] + self.start, self.block
         drawn: Array = self.block[row - self.start]
         return drawn
+
+    def _made(self, some: slice) -> Array:
+        """Rows of the blocks at hand."""
+        dim = self.shape[-1]
+        signs, order, flips = (self.block_parameters[k::3] for k in range(3))
+        first, last = some.start // dim, min(-(-some.stop // dim), self.blocks)
+        part = slice(some.start - first * dim, some.stop - first * dim)
+        order, flips = (np.moveaxis(x[first:last], -1, 1).reshape(-1, *self.shape[:-1])[part] for x in (order, flips))
+        columns = signs[0] if self.blocks == 1 else np.repeat(signs[first:last], dim, axis=0)[part]
+        return self.cosines(order, columns, flips)
 
 
 class Cosines:
