@@ -120,7 +120,7 @@ def _copy(query: Array) -> Array:
 def _queries(setup: Setup, frame: Frame) -> Callable[[Look], Array]:
     """look → its query, or queries: chosen once from how many there are, and whether they are projected back."""
     axpy, direction = frame.xp.axpy, frame.direction
-    radius, *others = (offset * setup.method.radius for offset in setup.method.estimator.offsets)
+    radius, *more = (offset * setup.method.radius for offset in setup.method.estimator.offsets)
 
     def one(look: Look) -> Array:
         query: Array = axpy(look.width * radius, direction(look.trial), look.centre)
@@ -128,9 +128,9 @@ def _queries(setup: Setup, frame: Frame) -> Callable[[Look], Array]:
 
     def several(look: Look) -> Array:
         u = direction(look.trial)
-        return np.stack([axpy(look.width * r, u, look.centre) for r in (radius, *others)], axis=-2)
+        return np.stack([axpy(look.width * r, u, look.centre) for r in (radius, *more)], axis=-2)
 
-    query = several if others else one
+    query = several if more else one
     if setup.method.margin != "project" or isinstance(setup.domain, Everywhere):
         return query
     project = setup.home.project

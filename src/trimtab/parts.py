@@ -48,7 +48,7 @@ class Sense(NamedTuple):
     """s: the running rms of the slope along a probe."""
     size: Value
     """‖ĝ‖²."""
-    share: Value
+    signal_share: Value
     """h: how much of the contrast is signal, as far as it is known: 0 to 1."""
     curvature: Value
     """L: the mean curvature of the objective."""

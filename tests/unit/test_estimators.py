@@ -144,5 +144,5 @@ def test_estimators_that_remember_refuse_nonsense():
         tt.Covariance(1)
     with pytest.raises(ValueError, match="window=0"):
         tt.Plane(window=0)
-    with pytest.raises(ValueError, match="share=2"):
-        tt.Plane(share=2)
+    with pytest.raises(ValueError, match="learning=2"):
+        tt.Plane(learning=2)

@@ -8,8 +8,9 @@ values F_t(·; ξ_t) (Section 5) are the same code.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from trimtab.parts import Frame
 from trimtab.state import Look, State
@@ -17,7 +18,7 @@ from trimtab.types import Array, Memory, Value
 
 STEEPEST = 1e145  # of a slope, where values are as large as they may be: its square is still a number
 
-Along = Callable[[State, Look, Value], tuple[Value, Array]]
+SlopeAlong = Callable[[State, Look, Value], tuple[Value, Array]]
 
 
 class OneQuery:
@@ -36,20 +37,27 @@ class OneQuery:
         return ()
 
 
-def along(frame: Frame, recall: float = 0.0) -> Along:
+def slope_along(frame: Frame, recall: float = 0.0) -> SlopeAlong:
     """(state, look, contrast) → scale and vector of (scale/δ_t)·contrast·u.
 
     recall is the weight of −y_{t−1} in the contrast: where that value was measured at −u (`Paired`) it tells of the
     same gradient, and the estimate is divided by 1 + recall.
     """
-    gain, direction, partner = frame.scale / frame.radius, frame.direction, frame.partner
+    per_probe, direction, partner = frame.scale / frame.radius, frame.direction, frame.partner
     where = frame.xp.where
 
-    def fresh(state: State, look: Look, contrast: Value) -> tuple[Value, Array]:
-        return gain / look.width * contrast, direction(look.trial)
+    def single(state: State, look: Look, contrast: Value) -> tuple[Value, Array]:
+        return per_probe / look.width * contrast, direction(look.trial)
 
     def paired(state: State, look: Look, contrast: Value) -> tuple[Value, Array]:
         both = where(state.told == partner(look.trial), 1.0 + recall, 1.0)
-        return gain / look.width / both * contrast, direction(look.trial)
+        return per_probe / look.width / both * contrast, direction(look.trial)
 
-    return fresh if partner(0) is None else paired
+    return single if partner(0) is None else paired
+
+
+def running_mean_square(xp: Any, mean: Value, count: Value, value: Value, window: float) -> Value:
+    """A running mean square with one more value; a wild one counts as five times the rms."""
+    limit = xp.where((count > 3) & (mean > 0), 25.0 * mean, math.inf)
+    found: Value = mean + (xp.minimum(value * value, limit) - mean) * xp.maximum(1.0 / (count + 1.0), 1.0 / window)
+    return found

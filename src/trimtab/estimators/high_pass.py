@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from trimtab.estimators.base import OneQuery, along
+from trimtab.estimators.base import OneQuery, slope_along
 from trimtab.parts import Estimate, Estimation, Frame, fresh_look
 from trimtab.registry import part
 from trimtab.state import Look, State
@@ -42,7 +42,7 @@ class HighPass(OneQuery):
 
     def bind(self, frame: Frame) -> Estimation:
         """What the value is above the mean is the contrast."""
-        slope, where, beta = along(frame, recall=1.0 - self.beta), frame.xp.where, self.beta
+        slope, where, beta = slope_along(frame, recall=1.0 - self.beta), frame.xp.where, self.beta
 
         def learn(state: State, look: Look, query: Array, values: tuple[Value, ...]) -> Estimate:
             contrast = values[0] - state.slope[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from trimtab.estimators.base import OneQuery, along
+from trimtab.estimators.base import OneQuery, slope_along
 from trimtab.parts import Estimate, Estimation, Frame, fresh_look
 from trimtab.registry import part
 from trimtab.state import Look, State
@@ -21,7 +21,7 @@ class OnePoint(OneQuery):
 
     def bind(self, frame: Frame) -> Estimation:
         """The value itself is the contrast."""
-        slope = along(frame)
+        slope = slope_along(frame)
 
         def learn(state: State, look: Look, query: Array, values: tuple[Value, ...]) -> Estimate:
             scale, vector = slope(state, look, values[0])

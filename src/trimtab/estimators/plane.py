@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from trimtab.arithmetic import TINY
-from trimtab.estimators.base import STEEPEST, OneQuery
+from trimtab.estimators.base import STEEPEST, OneQuery, running_mean_square
 from trimtab.parts import Estimate, Estimation, Frame, Sense
 from trimtab.registry import part
 from trimtab.state import Look, State, make
@@ -63,8 +63,8 @@ class Fit(NamedTuple):
     echoes: Value
     noise: Value
     """The mean square by which a repeated query's value differs from its first, and how many there were."""
-    others: Value
-    power: Value
+    contrasts: Value
+    contrast_power: Value
     """The mean square of all other surprises, and how many there were."""
     rest: Value
     """The value at the centre itself, measured last."""
@@ -79,7 +79,7 @@ class Fit(NamedTuple):
 class Plane(OneQuery):
     """A plane through the values, y ≈ b + ⟨g, p − r⟩, corrected by e, what it fails to predict: with D = p − r,
 
-        e = y − b − ⟨g, D⟩ − ½·c·L·(l² − W),   g ← (1 − 1/window)·g + share·e·D/‖D‖²,
+        e = y − b − ⟨g, D⟩ − ½·c·L·(l² − W),   g ← (1 − 1/window)·g + learning·e·D/‖D‖²,
         b ← b + level·(y − b)  (with e clipped),   r ← r + level·D,   W ← W + level·(l² − W).
 
     ĝ = g. What the plane knows is no noise in e: the probes before, the movement of the centre, the offset, and, where
@@ -92,7 +92,7 @@ class Plane(OneQuery):
 
     window: float = 4.0
     level: float = 0.5
-    share: float = 0.65
+    learning: float = 0.65
     clip: float = 10.0
     every: int = 64
     first: int = 4
@@ -102,15 +102,14 @@ class Plane(OneQuery):
 
     def __post_init__(self) -> None:
         real("window", self.window, 1, why=" of rounds")
-        for name, largest in (("level", 1.0), ("share", 1.0), ("clip", math.inf)):
+        for name, largest in (("level", 1.0), ("learning", 1.0), ("clip", math.inf)):
             real(name, getattr(self, name), 0, largest, above=True)
-        whole("every", self.every, 2)
-        whole("first", self.first, 2)
+        for name in ("every", "first"):
+            whole(name, getattr(self, name), 2)
 
     def start(self, frame: Frame, centre: Array) -> Memory:
         """Nothing is known."""
-        zero, nothing = frame.zero, np.zeros_like(centre)
-        unknown = zero + math.nan
+        zero, unknown, nothing = frame.zero, frame.zero + math.nan, np.zeros_like(centre)
         return Fit(
             *(zero, zero, unknown, nothing, nothing, *(zero,) * 4, zero + 1.0, *(zero,) * 5, unknown, zero, zero, zero)
         )
@@ -136,32 +135,32 @@ class Plane(OneQuery):
         any_, merge, where = xp.any, xp.merge, xp.where
 
         def look(state: State, id: int, width: Value) -> Look:
-            fit, last, fresh = state.slope, state.last, make(Look, (id, state.centre, width))
+            fit, last, next_look = state.slope, state.last, make(Look, (id, state.centre, width))
             if any_(fit.phase == 0) and not state.open:  # only one of several open trials is the centre
-                fresh = fresh._replace(width=where(fit.phase == 0, zero, width))
+                next_look = next_look._replace(width=where(fit.phase == 0, zero, width))
             just = (state.told == id - 1) & (id > 0)
             doubted, mirrored = just & (fit.doubt != 0), just & (fit.phase == 2) & (last.width != 0)
             if any_(doubted | mirrored):
-                fresh = merge(mirrored, last._replace(width=-last.width), fresh)
+                next_look = merge(mirrored, last._replace(width=-last.width), next_look)
                 least = xp.minimum(frame.narrowest / xp.maximum(abs(last.width), TINY), 1.0)
                 closer = last.width * where(fit.doubt > 0, xp.maximum(CLOSER, least), 1.0)
-                fresh = merge(doubted, last._replace(width=closer), fresh)
+                next_look = merge(doubted, last._replace(width=closer), next_look)
             if echoes(id):
-                fresh = merge(just & (fit.phase > 2) & (fit.doubt == 0), last, fresh)
-            return fresh
+                next_look = merge(just & (fit.phase > 2) & (fit.doubt == 0), last, next_look)
+            return next_look
 
         return look
 
     def _learn(self, frame: Frame) -> Callable[[State, Look, Array, tuple[Value, ...]], Estimate]:
         xp, unit2, far = frame.xp, frame.probe_length**2, math.sqrt(frame.dim + FAR)
         any_, sqrt, maximum, minimum, where, dot = xp.any, xp.sqrt, xp.maximum, xp.minimum, xp.where, xp.dot
-        kept, share, gain, clip = 1.0 - 1.0 / self.window, self.share, self.level, self.clip
+        kept, learning, level_rate, clip = 1.0 - 1.0 / self.window, self.learning, self.level, self.clip
         unlimited = STEEPEST * STEEPEST
 
         def learn(state: State, look: Look, query: Array, values: tuple[Value, ...]) -> Estimate:
             fit, last, value = state.slope, state.last, values[0]
             phase, learnt, level, anchor, slope, spread, square, drops, drop_square = fit[:9]
-            run, doubt, echoes, noise, others, power, rest, bend, curvature, certainty = fit[9:]
+            run, doubt, echoes, noise, contrasts, contrast_power, rest, bend, curvature, certainty = fit[9:]
             probe2 = unit2 * (look.width * look.width)
             # The surprise: what the plane did not predict.
             apart = query - anchor
@@ -190,46 +189,40 @@ class Plane(OneQuery):
                 run = run * 0.0 + 1.0
             # The rms slope along a probe, of all surprises and of those downwards.
             per_length = error / sqrt(length2)
-            steep2 = per_length * per_length
-            steep2 = minimum(
-                steep2, (WILD * run) * (WILD * run) * square + unlimited * ((learnt <= SETTLED) | (square == 0))
-            )
-            learnt = learnt + 1.0
+            most = (WILD * run) * (WILD * run) * square + unlimited * ((learnt <= SETTLED) | (square == 0))
+            steep2, learnt = minimum(per_length * per_length, most), learnt + 1.0
             square = square + (steep2 - square) * maximum(1.0 / learnt, 1.0 / SLOW)
             steepness = sqrt(maximum(square, TINY))
             if any_(down := error < 0):
                 drops = drops + down
-                drop_square = drop_square + down * (steep2 - drop_square) * maximum(
-                    1.0 / maximum(drops, 1.0), 1.0 / SLOW
-                )
+                newest = maximum(1.0 / maximum(drops, 1.0), 1.0 / SLOW)
+                drop_square = drop_square + down * (steep2 - drop_square) * newest
             # The plane.
             slope = slope * kept
-            slope += xp.times(share * error / length2, apart)
-            level, spread = level + gain * (known + error), spread + gain * (probe2 - spread)
-            apart *= gain
+            slope += xp.times(learning * error / length2, apart)
+            level, spread = level + level_rate * (known + error), spread + level_rate * (probe2 - spread)
+            apart *= level_rate
             apart += anchor
             # The noise, from values of the same query; the curvature, from the centre, a probe and its mirror image.
+            powered = running_mean_square(xp, contrast_power, contrasts, error, OTHER_WINDOW)
             if any_(look.trial == last.trial):
                 same = (look.trial == last.trial) & (asked == 0) & (phase > 1)
-                again, mirrored = same & (look.width == last.width), same & (look.width == -last.width)
-                heard = _mean(xp, noise, echoes, value - state.values[0], ECHO_WINDOW)
-                noise, echoes = where(again, heard, noise), echoes + again
-                power = where(again, power, _mean(xp, power, others, error, OTHER_WINDOW))
-                others = others + (again == 0)
-                doubtful = PROOF * maximum(_loud(xp, noise, echoes), GUARD * power / maximum(echoes, 1.0))
+                repeat, mirrored = same & (look.width == last.width), same & (look.width == -last.width)
+                echoed = running_mean_square(xp, noise, echoes, value - state.values[0], ECHO_WINDOW)
+                noise, echoes = where(repeat, echoed, noise), echoes + repeat
+                contrast_power, contrasts = where(repeat, contrast_power, powered), contrasts + (repeat == 0)
+                doubtful = PROOF * maximum(_loud(xp, noise, echoes), GUARD * contrast_power / maximum(echoes, 1.0))
                 seen = 0.5 * (state.values[0] + value) - rest
                 taken = mirrored & (seen > 0) & ((bend == 0) | (doubtful < ACCEPTED * seen * seen))
-                bend, curvature = (
-                    where(taken, seen, bend),
-                    where(taken, 2.0 * seen / where(taken, probe2, 1.0), curvature),
-                )
+                bend = where(taken, seen, bend)
+                curvature = where(taken, 2.0 * seen / where(taken, probe2, 1.0), curvature)
                 bend2 = bend * bend
                 sure = maximum((bend2 - doubtful) / maximum(bend2, doubtful, TINY), 0.0)
                 certainty = where(same, where((echoes > 0) & (bend > 0), sure, 0.0), certainty)
             else:
-                power, others = _mean(xp, power, others, error, OTHER_WINDOW), others + 1.0
+                contrast_power, contrasts = powered, contrasts + 1.0
             loud = _loud(xp, noise, echoes)
-            signal = maximum(1.0 - loud / maximum(power, 1e-9 * loud, TINY), LEAST)
+            signal = maximum(1.0 - loud / maximum(contrast_power, 1e-9 * loud, TINY), LEAST)
             distance = NOWHERE
             if any_(bent := certainty * curvature):
                 downhill = far * where(drops > 2, minimum(steepness, sqrt(drop_square)), steepness)
@@ -238,7 +231,7 @@ class Plane(OneQuery):
                 Fit,
                 (
                     *(phase + 1.0, learnt, level, apart, slope, spread, square, drops, drop_square),
-                    *(run, doubt, echoes, noise, others, power, rest, bend, curvature, certainty),
+                    *(run, doubt, echoes, noise, contrasts, contrast_power, rest, bend, curvature, certainty),
                 ),
             )
             surprise, size = per_length / steepness, dot(slope, slope)
@@ -253,11 +246,4 @@ class Plane(OneQuery):
 def _loud(xp: Any, noise: Value, echoes: Value) -> Value:
     """What of a surprise's square may be noise, after so many echoes."""
     found: Value = TRUST * (1.0 + DOUBT / xp.sqrt(xp.maximum(echoes, 1.0))) * noise
-    return found
-
-
-def _mean(xp: Any, mean: Value, count: Value, value: Value, window: float) -> Value:
-    """A running mean square with one more value; a wild one counts as five times the rms."""
-    limit = xp.where((count > 3) & (mean > 0), 25.0 * mean, math.inf)
-    found: Value = mean + (xp.minimum(value * value, limit) - mean) * xp.maximum(1.0 / (count + 1.0), 1.0 / window)
     return found

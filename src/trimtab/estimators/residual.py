@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from trimtab.estimators.base import OneQuery, along
+from trimtab.estimators.base import OneQuery, slope_along
 from trimtab.parts import Estimate, Estimation, Frame, fresh_look
 from trimtab.registry import part
 from trimtab.state import Look, State
@@ -22,7 +22,7 @@ class Residual(OneQuery):
 
     def bind(self, frame: Frame) -> Estimation:
         """The difference of two consecutive values is the contrast."""
-        slope = along(frame, recall=1.0)
+        slope = slope_along(frame, recall=1.0)
 
         def learn(state: State, look: Look, query: Array, values: tuple[Value, ...]) -> Estimate:
             contrast = values[0] - state.values[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from trimtab.estimators.base import OneQuery, along
+from trimtab.estimators.base import OneQuery, slope_along
 from trimtab.parts import Estimate, Estimation, Frame, fresh_look
 from trimtab.registry import part
 from trimtab.state import Look, State
@@ -19,7 +19,7 @@ class _TwoQueries(OneQuery):
 
     def bind(self, frame: Frame) -> Estimation:
         """The weighted difference of the two values is the contrast."""
-        slope, weight = along(frame), self.weight
+        slope, weight = slope_along(frame), self.weight
 
         def learn(state: State, look: Look, query: Array, values: tuple[Value, ...]) -> Estimate:
             contrast = weight * (values[0] - values[1])

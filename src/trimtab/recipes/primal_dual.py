@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, Unpack
 
-from trimtab.estimators.base import STEEPEST, OneQuery, along
+from trimtab.estimators.base import STEEPEST, OneQuery, slope_along
 from trimtab.parts import Estimate, Estimation, Frame, fresh_look
 from trimtab.recipes.method import Method, Options, register
 from trimtab.registry import part
@@ -57,7 +57,7 @@ class Lagrangian(OneQuery):
 
     def bind(self, frame: Frame) -> Estimation:
         """The residual of the Lagrangian is the contrast."""
-        slope, xp = along(frame, recall=1.0), frame.xp
+        slope, xp = slope_along(frame, recall=1.0), frame.xp
         dual_step, kept = self.dual_step, 1.0 - self.dual_step * self.decay
 
         def learn(state: State, look: Look, query: Array, values: tuple[Value, ...]) -> Estimate:

@@ -58,13 +58,13 @@ class LeastSquares:
 
     def bind(self, frame: Frame) -> Estimation:
         """The contrast, for a step that wants one, is that of residual feedback."""
-        gain, times = frame.scale / frame.radius, frame.xp.times
+        per_probe, times = frame.scale / frame.radius, frame.xp.times
 
         def learn(state: State, look: Look, query: Array, values: tuple[Value, ...]) -> Estimate:
             history, contrast = state.slope, values[0] - state.values[0]
             y = np.concatenate([history.values[..., 1:], np.asarray(values[0])[..., None]], axis=-1)
             p = np.concatenate([history.queries[..., 1:, :], query[..., None, :]], axis=-2)
-            slope = times(gain / look.width * contrast, frame.direction(look.trial))
+            slope = times(per_probe / look.width * contrast, frame.direction(look.trial))
             full = ~np.isnan(y[..., 0])
             if full.any():
                 rises, steps = y[..., :-1] - y[..., -1:], p[..., :-1, :] - query[..., None, :]

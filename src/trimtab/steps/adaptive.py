@@ -21,7 +21,7 @@ SLOWEST, FASTEST = math.log(0.12), math.log(9.0)  # of log a
 WHITENESS, PER_DIM = 0.1, 0.5  # the rate of log a: min(WHITENESS, PER_DIM/√d), as many rounds as a frame needs
 COURSE = 4.0  # √d: the window of the mean move
 BACK = 0.015  # a round: a goes back to 1, Newton's step, where the curvature is certain
-NEWTON = 0.7 / (4.0 * 0.65)  # of 1/L: the plane's slope holds window·share of what one round tells
+NEWTON = 0.7 / (4.0 * 0.65)  # of 1/L: the plane's slope holds window·learning of what one round tells
 STEADY = 3  # contrasts before the pace changes: fewer have no direction
 RATIO = 3.5  # √d mean moves: how far the optimum is, and so how wide to look
 FOLLOW = 20.0  # rounds: the window of the mean move's length
@@ -46,7 +46,7 @@ class Pace(NamedTuple):
     """M: the running mean of their length."""
     width: Value
     """δ_t/δ of the next query."""
-    share: Value
+    root_signal_share: Value
     """√h of the last contrast."""
     widest: Value
     """What the next width must not exceed."""
@@ -102,7 +102,7 @@ class Adaptive:
             if sense is None:  # nothing was learnt
                 return 0.0, state.pace
             moves, log_pace, course, move, wide, *_ = state.pace
-            surprise, steepness, size, share, curvature, certainty, distance, jumped = sense
+            surprise, steepness, size, signal_share, curvature, certainty, distance, jumped = sense
             # Whiteness: at the right pace, what is learnt does not lean on where we have been going.
             moves = moves + 1.0
             lean = unit * dot(direction(look.trial), course) / sqrt(maximum(dot(course, course), TINY))
@@ -116,7 +116,7 @@ class Adaptive:
             if some(jumped):
                 log_pace = where(jumped, maximum(log_pace, 0.0), log_pace)
             pace = xp.exp(log_pace)
-            quick, root_share = maximum(pace, 1.0), sqrt(share)
+            quick, root_share = maximum(pace, 1.0), sqrt(signal_share)
             # The step: in units of the radius given, or Newton's where the curvature is certain.
             unit_step = 1.0 / ((1.0 - certainty) * steepness / first + certainty * curvature / NEWTON)
             step = unit_step * pace * root_share / delay
