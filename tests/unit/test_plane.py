@@ -1,0 +1,94 @@
+"""Hand-computed values of the default method's two parts, `Plane` and `Adaptive`, by the equations of docs/auto.md."""
+
+import math
+
+import numpy as np
+import pytest
+
+import trimtab as tt
+from trimtab.parts import Sense
+
+CENTRE = np.zeros(2)
+METHOD = tt.Method(estimator=tt.Plane(), radius=1 / math.sqrt(2), step=tt.Adaptive(), directions=tt.Orthogonal())
+
+
+def learnt(*rounds):
+    """What `Plane` makes of (trial, width, query, value) in turn: the contrasts, and the memory at the end."""
+    setup = tt.Setup(METHOD, (2,))  # a probe of width 1 has the length 1
+    state, bound, contrasts = tt.init(setup, CENTRE), METHOD.estimator.bind(setup.frame), []
+    for id, (trial, width, query, value) in enumerate(rounds):
+        look = tt.Look(trial, CENTRE, width)
+        contrast, _, _, memory, _ = bound.learn(state, look, np.array(query), (value,))
+        state = state._replace(slope=memory, values=(value,), told=id, last=look)
+        contrasts.append(contrast)
+    return contrasts, state.slope
+
+
+OPENING = ((0, 0.0, [0.0, 0.0], 1.0), (1, 1.0, [1.0, 0.0], 3.0), (1, -1.0, [-1.0, 0.0], 1.0))
+
+
+def test_the_centre_and_the_first_probe_only_anchor():
+    contrasts, fit = learnt(*OPENING[:2])
+    assert all(math.isnan(c) for c in contrasts)
+    assert (fit.level, fit.rest, fit.spread) == (3.0, 1.0, 1.0)
+    np.testing.assert_array_equal(fit.anchor, [1.0, 0.0])
+
+
+def test_the_mirror_image_gives_slope_and_curvature():
+    """D = (−2, 0), e = 1 − 3: g = 0.65·e·D/4, b = 3 + ½e, r = (1, 0) + ½D; ½(3 + 1) − 1 = ½L·l² with l = 1."""
+    contrasts, fit = learnt(*OPENING)
+    assert contrasts[2] == -2.0
+    np.testing.assert_allclose(fit.slope, [0.65, 0.0])
+    np.testing.assert_allclose(fit.anchor, [0.0, 0.0])
+    assert (fit.level, fit.bend, fit.curvature, fit.certainty) == (2.0, 1.0, 2.0, 0.0)
+
+
+def test_an_echo_tells_the_noise_and_what_of_the_curvature_is_certain():
+    """D = (−1, 0), predicted 2 − 0.65; noise ¼ counts 0.8·(1 + 1.6) times, and 1.9 times that against a bend of 1."""
+    contrasts, fit = learnt(*OPENING, (1, -1.0, [-1.0, 0.0], 1.5))
+    assert contrasts[3] == pytest.approx(1.5 - (2.0 - 0.65))
+    np.testing.assert_allclose(fit.slope, [0.75 * 0.65 - 0.65 * 0.15, 0.0])
+    assert (fit.echoes, fit.noise, fit.contrasts, fit.contrast_power) == (1.0, 0.25, 1.0, 4.0)
+    assert fit.certainty == pytest.approx(1.0 - 1.9 * 0.8 * 2.6 * 0.25)
+
+
+def test_a_change_of_the_width_is_no_surprise_where_the_curvature_is_certain():
+    """At half the width a bowl's level is lower by ½L(1 − ¼): known as far as it is certain."""
+    quiet = (1, -1.0, [-1.0, 0.0], 1.0)  # an echo without noise
+    contrasts, fit = learnt(*OPENING, quiet, (4, 0.5, [0.0, 0.5], 5.0))
+    _, before = learnt(*OPENING, quiet)
+    apart = np.array([0.0, 0.5]) - before.anchor
+    known = before.slope @ apart + 0.5 * before.certainty * 2.0 * (0.25 - before.spread)
+    assert before.certainty > 0.9
+    assert contrasts[4] == pytest.approx(5.0 - before.level - known)
+    assert fit.spread == pytest.approx(before.spread + 0.5 * (0.25 - before.spread))
+
+
+def paced(**told):
+    """The first rate, and the width after a move of some length."""
+    setup = tt.Setup(METHOD, (2,))
+    state, bound = tt.init(setup, CENTRE), METHOD.step.bind(setup.frame)
+    sense = {"surprise": 1.0, "steepness": 2.0, "size": 1e-9, "signal_share": 1.0}
+    sense |= {"curvature": 0.0, "certainty": 0.0, "distance": 1e100, "jumped": False}
+    rate, pace = bound.rate(state, tt.Look(1, CENTRE, 1.0), 1.0, Sense(**{**sense, **told}))
+    return rate, lambda move: bound.width(bound.settle(pace, CENTRE, np.array([move, 0.0])))
+
+
+def test_the_first_move_is_in_units_of_the_radius_given():
+    rate, _ = paced()
+    assert rate == pytest.approx(1.05 / 2**0.35 / 2.0)  # PACE·l/d^POWER/s
+    assert paced(signal_share=0.25)[0] == pytest.approx(0.5 * rate)  # √h
+    assert paced(size=1e4)[0] == pytest.approx(1.0 / 1e2)  # no longer than a probe
+
+
+def test_where_the_curvature_is_certain_it_is_newtons():
+    assert paced(curvature=3.0, certainty=1.0)[0] == pytest.approx(0.7 / (4.0 * 0.65) / 3.0)
+
+
+def test_the_width_follows_the_moves_by_steps():
+    """l = 3.5·√d·M/√h with M ← M + (‖m‖ − M)/3 from a start at which it is 1."""
+    _, width = paced()
+    assert width(0.0) == pytest.approx(2 / 3)
+    assert width(1.0) == pytest.approx(1.2)  # no more than that in one round
+    assert paced(distance=2.0)[1](1.0) == pytest.approx(0.35 * 2.0)  # within reach
+    assert paced(distance=0.1)[1](1.0) == pytest.approx(0.5)  # no less than half in one round
