@@ -48,7 +48,7 @@ def build(setup: Setup) -> Kernel:
     # A factor below this makes no move that is too long: no need to measure it.
     plain = longest / longest_vector if own_longest > longest else math.inf
     measured = plain < math.inf
-    outward = setup.outward if setup.bounds is not None else _copy if estimator.located else None
+    outward = setup.outward if setup.bounds is not None else np.ndarray.copy if estimator.located else None
     latest: tuple[Any, ...] = (None, NEVER)  # state, id, look, query: tell comes after ask
 
     def look_of(state: State, id: int) -> Look:
@@ -103,10 +103,6 @@ def build(setup: Setup) -> Kernel:
         return np.asarray(xp.times(xp.where(contrast != contrast, math.nan, scale), vector))
 
     return Kernel(ask, tell, estimate)
-
-
-def _copy(query: Array) -> Array:
-    return query.copy()
 
 
 def _queries(setup: Setup, frame: Frame) -> Callable[[Look], Array]:

@@ -16,7 +16,8 @@ from trimtab.randomness import DIRECTIONS, Keyed
 from trimtab.registry import part
 from trimtab.types import Array
 
-SOME = 1024  # numbers that make the blocks drawn together for one lane, unless one block needs more
+SOME = 2**13  # numbers that make the blocks drawn together for one lane, if they are at least FEW of them
+FEW = 8
 
 
 @part
@@ -62,7 +63,8 @@ class Frames:
     def __init__(self, law: Orthogonal, shape: tuple[int, ...], seed: int, lane: int) -> None:
         self.law, self.shape, self.lane = law, shape, lane
         self.keyed, self.cosines = Keyed(seed, DIRECTIONS), Cosines(shape[-1])
-        self.blocks = max(1, SOME // (3 * shape[-1]))  # drawn together: in few dimensions one is soon used up
+        blocks = SOME // (3 * shape[-1])
+        self.blocks = blocks if blocks >= FEW else 1  # drawn together: in few dimensions one is soon used up
         # as `Rows` does, but a look-up has more to set up than a draw, so a chunk of few lanes is longer
         numbers = math.prod(shape)
         chunk = min(SOON // shape[-1], max(1, rows.CACHE // numbers))

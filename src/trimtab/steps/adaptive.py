@@ -113,22 +113,21 @@ class Adaptive:
             lean = unit * dot(direction(look.trial), course) / sqrt(dot(course, course) + TINY)
             if some(look.width < 0):
                 lean = where(look.width < 0, -lean, lean)
-            delay = max(len(state.open) / patience, 1.0)  # of what is learnt, in times of what a frame takes anyway
+            # How late what is learnt comes, in times of what a frame takes anyway.
+            delay = max(len(state.open) / patience, 1.0) if state.open else 1.0
             # Half the change c of log a, down and up, needs no exponential: (1 − c/2)/(1 + c/2) = e^(−c) + O(c³).
             change = half / delay * clip(surprise * lean, -3.0, 3.0) + BACK * certainty * (pace - 1.0) / (pace + 1.0)
             if some(moves <= STEADY):
                 change = where(moves <= STEADY, 0.0, change)
             pace = clip(pace * (1.0 - change) / (1.0 + change), SLOWEST, FASTEST)
+            base = minimum(wide, abs(look.width))
             if some(jumped):
-                pace = where(jumped, maximum(pace, 1.0), pace)
+                pace, base = where(jumped, maximum(pace, 1.0), pace), where(jumped, maximum(base, WIDE), base)
             quick, root_share = maximum(pace, 1.0), sqrt(signal_share)
             # The step: in units of the radius given, or Newton's where the curvature is certain.
             unit_step = 1.0 / ((1.0 - certainty) * steepness / first + bent / NEWTON)
             step = minimum(unit_step * pace * root_share / delay, longest * quick / sqrt(size))
             # The width: no wider than noise asks for, than is within reach, or than a little more than before.
-            base = minimum(wide, abs(look.width))
-            if some(jumped):
-                base = where(jumped, maximum(base, WIDE), base)
             top = minimum(TOP * sqrt(quick / root_share), REACH / length * distance)
             return step, make(Pace, (moves, pace, course, fade, move, base, root_share, top))
 
