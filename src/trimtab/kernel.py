@@ -39,10 +39,11 @@ def build(setup: Setup) -> Kernel:
     """Bind every part to the setup."""
     method, frame, project = setup.method, setup.frame, setup.home.project
     xp, estimator = frame.xp, method.estimator
-    axpy, missing, some = xp.axpy, xp.failed, xp.any
+    axpy, times, missing, some = xp.axpy, xp.times, xp.failed, xp.any
+    free = isinstance(setup.domain, Everywhere)
     next_look, learn, longest_vector = estimator.bind(frame)
     width_of, rate_of, settle, own_longest = method.step.bind(frame)
-    query_of, longest = _queries(setup, frame), setup.longest
+    query_of, longest = _queries(setup, frame, free), setup.longest
     single = setup.lanes is None and setup.queries * setup.told == 1
     one_at_a_time, in_lanes = setup.max_pending == 1, setup.lanes is not None
     # A factor below this makes no move that is too long: no need to measure it.
@@ -88,9 +89,12 @@ def build(setup: Setup) -> Kernel:
         if measured and some(abs(factor) > plain):
             most = longest / xp.maximum(xp.norm(vector), SHORTEST)
             factor = xp.clip(factor, -most, most)
-        centre = project(axpy(factor, vector, before))
-        if settle is not None:
-            pace = settle(pace, centre - before)
+        if settle is None:
+            centre = project(axpy(factor, vector, before))
+        else:
+            change = times(factor, vector)
+            centre = project(before + change)
+            pace = settle(pace, change if free else centre - before)
         centre.setflags(write=False)  # it will be in the user's hands; the rest of one system's state when that is
         new = make(State, (round, centre, slope, pace, look, values, id, state.skipped, still_open))
         if some_idle:
@@ -105,7 +109,7 @@ def build(setup: Setup) -> Kernel:
     return Kernel(ask, tell, estimate)
 
 
-def _queries(setup: Setup, frame: Frame) -> Callable[[Look], Array]:
+def _queries(setup: Setup, frame: Frame, free: bool) -> Callable[[Look], Array]:
     """look → its query, or queries: chosen once from how many there are, and whether they are projected back."""
     axpy, direction = frame.xp.axpy, frame.direction
     radius, *more = (offset * setup.method.radius for offset in setup.method.estimator.offsets)
@@ -119,7 +123,7 @@ def _queries(setup: Setup, frame: Frame) -> Callable[[Look], Array]:
         return np.stack([axpy(look.width * r, u, look.centre) for r in (radius, *more)], axis=-2)
 
     query = several if more else one
-    if setup.method.margin != "project" or isinstance(setup.domain, Everywhere):
+    if setup.method.margin != "project" or free:
         return query
     project = setup.home.project
     return lambda look: project(query(look))
