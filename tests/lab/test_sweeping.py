@@ -1,8 +1,10 @@
+import sys
+
 import numpy as np
 import pytest
 
 from trimtab import lab
-from trimtab.lab import comparing, sweeping
+from trimtab.lab import comparing, keeping
 
 OPTIONS = {"rounds": 12, "trials": 4, "tuning_trials": 3, "variances": 2, "seed": 2}
 NAMES = ["residual", "two-point", "still"]
@@ -51,7 +53,7 @@ def test_finished_cells_are_not_computed_again(reference, tmp_path, monkeypatch)
     same(first, lab.compare("lqr-v1", NAMES, folder=tmp_path, **OPTIONS))
     with pytest.raises(AssertionError, match="computed again"):
         lab.compare("lqr-v1", NAMES, folder=tmp_path, **{**OPTIONS, "seed": 3})
-    monkeypatch.setattr(sweeping, "code_version", lambda: "other code")
+    monkeypatch.setattr(keeping, "code_version", lambda: "other code")
     with pytest.raises(AssertionError, match="computed again"):
         lab.compare("lqr-v1", NAMES, folder=tmp_path, **OPTIONS)
 
@@ -100,6 +102,6 @@ def test_bad_requests_are_told_before_the_work():
 
 
 def test_a_missing_backend_names_the_remedy(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "ray.util.joblib", None)
-    with pytest.raises(ImportError, match="backend='ray' needs: pip install 'ray'"):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(ImportError, match=r"backend='ray' needs: pip install \"trimtab\[ray\]\""):
         lab.compare("lqr-v1", ["still"], backend="ray", **OPTIONS)
