@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import math
 import os
+import sys
 from collections.abc import Mapping
+from contextlib import redirect_stdout  # Ray tells of its workers on standard output, where the result belongs
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -102,7 +104,7 @@ def compare_methods(
     place = None if fresh else cells or cache_folder()
     given = [name.strip() for name in methods.split(",") if name.strip()] if methods is not None else None
     if suite is not None:
-        with whole_bar(f"suite {suite}", show=True) as bar:
+        with redirect_stdout(sys.stderr), whole_bar(f"suite {suite}", show=True) as bar:
             standings = judge(
                 suite,
                 given,
@@ -128,7 +130,7 @@ def compare_methods(
     names = given or ["residual", "one-point", "two-point", "auto", "still"]
     assert problem is not None
     target = folder or Path("out") / f"compare-{problem}"
-    with progress_bar(names, show=not as_json or err.is_terminal) as report:
+    with redirect_stdout(sys.stderr), progress_bar(names, show=not as_json or err.is_terminal) as report:
         found = compare(
             problem,
             names,

@@ -6,6 +6,7 @@ worker that dies costs the cell it was at. Workers do not hear Ctrl-C; who leads
 
 from __future__ import annotations
 
+import logging
 import os
 import platform
 import signal
@@ -169,7 +170,9 @@ class Dask:
                 try:
                     self._client, self._own = distributed.get_client(), False
                 except ValueError:
-                    self._client = distributed.Client(n_workers=jobs, threads_per_worker=1, dashboard_address=None)
+                    self._client = distributed.Client(
+                        n_workers=jobs, threads_per_worker=1, dashboard_address=None, silence_logs=logging.ERROR
+                    )
         self._executor = self._client.get_executor(pure=False)
 
     def width(self) -> int:
