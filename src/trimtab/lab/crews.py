@@ -18,6 +18,7 @@ from functools import partial
 from typing import Protocol, TypeVar
 
 from trimtab.lab.keeping import code_version
+from trimtab.problems.kernels.compiling import threads
 
 C = TypeVar("C")
 R = TypeVar("R")
@@ -63,14 +64,11 @@ def hire(backend: str, jobs: int, cluster: str | None, report: Report | None) ->
         raise ImportError(f'backend={backend!r} needs: pip install "trimtab[{BACKENDS[backend]}]"') from error
 
 
-def there(compute: Callable[[C], R], cell: C, version: str, threads: int) -> R:
+def there(compute: Callable[[C], R], cell: C, version: str, share: int) -> R:
     """What a worker does: compute a cell by the same code, on its share of the cores."""
     if code_version() != version:
         raise ImportError(f"a worker on {platform.node()} has another trimtab than this one: install the same there")
-    import numba
-
-    with ALONE:
-        numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))  # type: ignore[attr-defined]
+    with ALONE, threads(share):
         return compute(cell)
 
 
