@@ -7,6 +7,7 @@ import time
 from dataclasses import replace
 
 from trimtab.live import engine
+from trimtab.live.baseline import EVERY, Wanted, read_baseline
 from trimtab.live.diagnostics import Diagnostics
 from trimtab.live.history import Position
 from trimtab.live.knobs import Knob, Knobs, described, encode
@@ -23,12 +24,18 @@ def check_name(name: str) -> None:
 
 
 def create(
-    store: Store, name: str, knobs: Knobs, method: Method | None, maximise: bool | None, seed: int | None
+    store: Store,
+    name: str,
+    knobs: Knobs,
+    method: Method | None,
+    maximise: bool | None,
+    seed: int | None,
+    baseline: Wanted = EVERY,
 ) -> Saved:
     """A new study, where the system is now."""
     setup, state = engine.begin(knobs, method, maximise=bool(maximise), seed=seed)
-    begin = Position(setup, state, Diagnostics())
     knobs = Knobs(knobs.all, setup.method.radius)
+    begin = Position(setup, state, Diagnostics()).planned(*read_baseline(baseline, knobs))
     centre = encode(knobs, knobs.values(engine.centre(state)))
     start = Event(0, 0, "start", None, None, centre, time.time(), None)
     return store.add(name, described(knobs), begin.status(knobs, 0, None), [start], [begin.snapshot(0)])

@@ -33,9 +33,11 @@ TABLES = (
 )
 Setting = dict[str, Any]
 """The value of every knob, by name; whole numbers are ints, switches bools."""
-KINDS = ("tell", "skip", "hold", "leave", "start", "undo", "reset", "setup", "import")
-ROUTINE = ("tell", "skip", "hold", "leave")
+KINDS = ("tell", "skip", "baseline", "hold", "leave", "start", "undo", "reset", "setup", "import")
+ROUTINE = ("tell", "skip", "baseline", "hold", "leave")
 """The kinds of events that follow from values and are thinned when they are old; the others have a snapshot."""
+UNLEARNT = ("baseline", "hold", "leave")
+"""Those of them that teach the tuner nothing, whatever the value."""
 
 
 class Event(NamedTuple):
@@ -45,7 +47,7 @@ class Event(NamedTuple):
     round: int
     """Of the trial; for an undo, a reset and the like, the next round."""
     kind: str
-    """tell, skip, hold, leave, or start, undo, reset, setup, import."""
+    """tell, skip, baseline, hold, leave, or start, undo, reset, setup, import."""
     value: float | None
     query: list[Any] | None
     """What was set, in the units of the knobs; a choice is stored as its number, from 0 on, a switch as 0 or 1."""

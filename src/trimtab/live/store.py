@@ -203,7 +203,7 @@ class Store:
         """The newest event after which `round` was the next one, if it is still kept."""
         rows = self._ready().execute(
             f"SELECT {EVENT_COLUMNS} FROM trimtab_events WHERE study = ? AND ((kind IN ('tell', 'skip') AND round = ?)"
-            " OR (kind NOT IN ('tell', 'skip', 'hold', 'leave') AND round = ?)) ORDER BY seq DESC LIMIT 1",
+            " OR (kind NOT IN ('tell', 'skip', 'baseline', 'hold', 'leave') AND round = ?)) ORDER BY seq DESC LIMIT 1",
             *(study.id, round - 1, round),
         )
         return schema.read_event(rows[0], self.where) if rows else None
