@@ -8,13 +8,13 @@ from trimtab.estimators.plane import Fit
 from trimtab.types import Array, Memory
 
 
-def probing_cost(memory: Memory, offset: Array, square: float) -> float | None:
-    """By how much a query is above its centre, as the plane has it: ⟨g, p − x⟩ + ½·c·L·l².
+def probing_cost(memory: Memory, cut: Array, square: float) -> float | None:
+    """By how much a query is above its centre in the mean over u, as the plane has it: ½·L·l² + ⟨g, p − x − δu⟩.
 
-    offset: p − x. square: l², of the probe's length. None where the curvature L is not known (its certainty c is 0),
-    and for estimators that have no plane.
+    cut: p − x − δu, what the edge of the domain took off. square: l², of the probe's length. ⟨g, δu⟩ has the mean 0.
+    None where the curvature L does not stand out of the noise (its certainty is 0), and for estimators without a plane.
     """
     if not isinstance(memory, Fit):
         return None
-    bend = float(memory.certainty * memory.curvature)
-    return None if bend == 0 else float(np.dot(memory.slope, offset)) + 0.5 * bend * square
+    known = memory.certainty > 0
+    return 0.5 * float(memory.curvature) * square + float(np.dot(memory.slope, cut)) if known else None

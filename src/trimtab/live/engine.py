@@ -78,7 +78,9 @@ def probing_cost(setup: Setup, state: State) -> float | None:
     x, look = core.ask(setup, state)[1:3]
     if look is None:
         return None
-    return probing.probing_cost(state.slope, x - state.centre, (setup.probe_length * float(look.width)) ** 2)
+    width = float(look.width)
+    cut = x - look.centre - width * setup.method.radius * setup.frame.direction(look.trial)
+    return probing.probing_cost(state.slope, cut, (setup.probe_length * width) ** 2)
 
 
 def probes(knobs: Knobs, setup: Setup, state: State) -> dict[str, float]:
