@@ -7,9 +7,11 @@ import time
 from dataclasses import replace
 
 from trimtab.live import engine
+from trimtab.live.baseline import EVERY, Wanted, read_baseline
 from trimtab.live.diagnostics import Diagnostics
 from trimtab.live.history import Position
 from trimtab.live.knobs import Knob, Knobs, described, encode
+from trimtab.live.limits import Limits
 from trimtab.live.schema import Event, Saved
 from trimtab.live.store import Store
 from trimtab.recipes import Method
@@ -23,12 +25,20 @@ def check_name(name: str) -> None:
 
 
 def create(
-    store: Store, name: str, knobs: Knobs, method: Method | None, maximise: bool | None, seed: int | None
+    store: Store,
+    name: str,
+    knobs: Knobs,
+    method: Method | None,
+    maximise: bool | None,
+    seed: int | None,
+    baseline: Wanted | None,
+    limits: Limits | None,
 ) -> Saved:
     """A new study, where the system is now."""
-    setup, state = engine.begin(knobs, method, maximise=bool(maximise), seed=seed)
-    begin = Position(setup, state, Diagnostics())
+    limits, baseline = limits or Limits(), EVERY if baseline is None else baseline
+    setup, state = engine.begin(knobs, method, maximise=bool(maximise), seed=seed, limits=len(limits.all))
     knobs = Knobs(knobs.all, setup.method.radius)
+    begin = Position(setup, state, Diagnostics(), limits=limits).planned(*read_baseline(baseline, knobs))
     centre = encode(knobs, knobs.values(engine.centre(state)))
     start = Event(0, 0, "start", None, None, centre, time.time(), None)
     return store.add(name, described(knobs), begin.status(knobs, 0, None), [start], [begin.snapshot(0)])

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from trimtab import core, storage
+from trimtab.estimators import probing
 from trimtab.live.diagnostics import Diagnostics
 from trimtab.live.knobs import Knob, Knobs
+from trimtab.reading import beside
 from trimtab.recipes import Method
 from trimtab.setup import Setup
 from trimtab.state import State
@@ -18,15 +21,22 @@ from trimtab.tuner import Tuner
 from trimtab.types import Array
 
 
-def begin(knobs: Knobs, method: Method | None, *, maximise: bool, seed: int | None) -> tuple[Setup, State]:
+def begin(
+    knobs: Knobs, method: Method | None, *, maximise: bool, seed: int | None, limits: int = 0
+) -> tuple[Setup, State]:
     """A tuner on the coordinates of the knobs; refused where it could not be saved and read back."""
     if method is not None and method.queries != 1:
         raise ValueError(
             "two-point methods query the same moment twice, which a live system cannot: use another method"
         )
     tuner = Tuner(knobs=knobs.all, method=method, maximise=maximise, seed=seed)
-    if tuner.setup.told != 1:
-        raise ValueError(f"a study tells one number a round, and {method} needs those of limits, too: use tt.Tuner")
+    if tuner.setup.told != 1 + limits:
+        raise ValueError(
+            f"a study with {limits} limits tells {1 + limits} numbers a round, and {method} takes {tuner.setup.told}:"
+            f" give method=tt.primal_dual(radius=..., step=..., limits={limits})"
+            if limits
+            else f"a study tells one number a round, and {method} needs those of limits, too: give limits="
+        )
     unpack(pack(tuner.setup, tuner.state))
     return tuner.setup, tuner.state
 
@@ -46,9 +56,10 @@ def ask(setup: Setup, state: State) -> Array:
     return core.ask(setup, state).x
 
 
-def tell(setup: Setup, state: State, value: Any) -> State:
-    """The state after the value of the query that `ask` gives; None if there is none."""
-    return core.tell(setup, state, value, state.round)
+def tell(setup: Setup, state: State, value: Any, excesses: Sequence[float] | None = None) -> State:
+    """The state after the value of the query that `ask` gives, and g of each limit; None if there is none."""
+    told = value if value is None or not excesses else beside(value, excesses, len(excesses))
+    return core.tell(setup, state, told, state.round)
 
 
 def restart(setup: Setup, state: State, start: Array) -> State:
@@ -70,6 +81,36 @@ def centre(state: State) -> list[float]:
 def probe_length(setup: Setup) -> float:
     """Of a probe, in the coordinates of the knobs."""
     return setup.probe_length
+
+
+def probing_cost(setup: Setup, state: State) -> float | None:
+    """By how much the next query is above the centre, as far as the estimator knows."""
+    x, look = core.ask(setup, state)[1:3]
+    if look is None:
+        return None
+    width = float(look.width)
+    cut = x - look.centre - width * setup.method.radius * setup.frame.direction(look.trial)
+    return probing.probing_cost(state.slope, cut, (setup.probe_length * width) ** 2)
+
+
+def probes(knobs: Knobs, setup: Setup, state: State) -> dict[str, float]:
+    """How far a probe goes now, by knob: the rms, in its units; of a choice, a share of a weight."""
+    width = float(setup.method.step.bind(setup.frame).width(state.pace))
+    size = width * setup.method.radius / math.sqrt(setup.directions.scale(setup.dim))
+    shares = knobs.shares(centre(state))
+    return {
+        knob.name: _reach(knob, size / knobs.side(knob), share) for knob, share in zip(knobs.all, shares, strict=True)
+    }
+
+
+def _reach(knob: Knob, size: float, share: list[float]) -> float:
+    """Half of the way from one side of the centre to the other."""
+    if not share:
+        return 0.0
+    if knob.choices is not None:
+        return size
+    low, high = max(share[0] - size, 0.0), min(share[0] + size, 1.0)
+    return (knob.value(high) - knob.value(low)) / (high - low) * size
 
 
 def measured(

@@ -31,6 +31,10 @@ pause = 0                      # seconds between rounds: how long the system nee
 # keep = 100000                # rounds whose history is kept in full; older ones are thinned
 # on_round = ["cat"]           # after each round, give what happened to this program, as JSON on its standard input
 
+[baseline]
+every = 20                     # one round in 20 measures the start instead, to know what tuning saves; 0: never
+# knobs = {{valve = 40}}         # another reference than the start: the knobs that differ from it
+
 [knobs.valve]
 low = 0
 high = 100
@@ -46,6 +50,9 @@ low = 100
 high = 3000
 start = 250
 unit = "rpm"
+
+# [limits]                     # other numbers to be kept within limits, in the long run; the command then prints JSON,
+# temperature={{max=80}}         # {{"value": 3.2, "temperature": 71}}, and a step is needed: see docs/live.md
 
 [guard]
 # largest_move = 0.02          # of the operating point per round, as a share of the ranges

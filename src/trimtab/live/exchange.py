@@ -14,12 +14,13 @@ from trimtab.live.beginning import check_name
 from trimtab.live.checksums import canonical, checksum
 from trimtab.live.history import Position, follow
 from trimtab.live.knobs import Knobs, described, read_knobs
-from trimtab.live.schema import KINDS, ROUTINE, Event, Saved, Snapshot
+from trimtab.live.schema import KINDS, ROUTINE, UNLEARNT, Event, Saved, Snapshot
 from trimtab.live.store import Store
 from trimtab.live.text import clean
 
 FORMAT = "trimtab.study"
-VERSION = 2
+VERSION = 3
+OLDER = (2,)  # without limits
 
 
 class Exported(NamedTuple):
@@ -75,7 +76,7 @@ def adopt(where: str | os.PathLike[str], text: str, name: str | None = None) -> 
 
 
 def _read(document: dict[str, Any]) -> Exported:
-    if document["format"] != FORMAT or document["version"] != VERSION:
+    if document["format"] != FORMAT or document["version"] not in (VERSION, *OLDER):
         raise ValueError(f"it says {document['format']!r}, version {document['version']!r}")
     if document.pop("checksum") != checksum(document):
         raise ValueError("its checksum does not fit")
@@ -105,7 +106,7 @@ def _event(given: dict[str, Any], knobs: Knobs) -> Event:
             raise ValueError(f"event {event.seq!r}: {name}={number!r} is no number of an event")
     if event.kind not in KINDS:
         raise ValueError(f"event {event.seq}: kind={event.kind!r} is unknown")
-    if event.kind not in ("hold", "leave") and (event.value is None) != (event.kind != "tell"):
+    if event.kind not in UNLEARNT and (event.value is None) != (event.kind != "tell"):
         raise ValueError(f"event {event.seq}: a {event.kind} with value={event.value!r}")
     if event.note is not None and not isinstance(event.note, str):
         raise ValueError(f"event {event.seq}: note={event.note!r} is no text")
@@ -115,6 +116,7 @@ def _event(given: dict[str, Any], knobs: Knobs) -> Event:
         value=None if event.value is None else _finite("value", event.value),
         query=None if event.query is None else _point(event.seq, event.query, knobs),
         centre=_point(event.seq, event.centre, knobs),
+        limits=None if event.limits is None else [_finite("limit", number) for number in event.limits],
         time=_finite("time", event.time),
         note=None if event.note is None else clean(event.note),
     )

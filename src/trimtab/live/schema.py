@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from trimtab.live.checksums import checksum
 from trimtab.live.errors import Damaged
 
-VERSION = 2
-MIGRATIONS: dict[int, tuple[str, ...]] = {}
+VERSION = 3
+MIGRATIONS: dict[int, tuple[str, ...]] = {3: ("ALTER TABLE trimtab_events ADD COLUMN limits {blob}",)}
 """version → the statements that lead to it from the one before."""
 TABLES = (
     "CREATE TABLE trimtab_meta (version INTEGER NOT NULL)",
@@ -26,16 +26,18 @@ TABLES = (
     """CREATE TABLE trimtab_events (
         study INTEGER NOT NULL REFERENCES trimtab_studies (id), seq BIGINT NOT NULL, round BIGINT NOT NULL,
         kind TEXT NOT NULL, value {real}, query {blob}, centre {blob} NOT NULL, time {real} NOT NULL, note TEXT,
-        checksum BIGINT NOT NULL, PRIMARY KEY (study, seq)) {clustered}""",
+        checksum BIGINT NOT NULL, limits {blob}, PRIMARY KEY (study, seq)) {clustered}""",
     """CREATE TABLE trimtab_snapshots (
         study INTEGER NOT NULL REFERENCES trimtab_studies (id), seq BIGINT NOT NULL, state TEXT NOT NULL,
         diagnostics TEXT NOT NULL, checksum BIGINT NOT NULL, PRIMARY KEY (study, seq)) {clustered}""",
 )
 Setting = dict[str, Any]
 """The value of every knob, by name; whole numbers are ints, switches bools."""
-KINDS = ("tell", "skip", "hold", "leave", "start", "undo", "reset", "setup", "import")
-ROUTINE = ("tell", "skip", "hold", "leave")
+KINDS = ("tell", "skip", "baseline", "hold", "leave", "start", "undo", "reset", "setup", "import")
+ROUTINE = ("tell", "skip", "baseline", "hold", "leave")
 """The kinds of events that follow from values and are thinned when they are old; the others have a snapshot."""
+UNLEARNT = ("baseline", "hold", "leave")
+"""Those of them that teach the tuner nothing, whatever the value."""
 
 
 class Event(NamedTuple):
@@ -45,7 +47,7 @@ class Event(NamedTuple):
     round: int
     """Of the trial; for an undo, a reset and the like, the next round."""
     kind: str
-    """tell, skip, hold, leave, or start, undo, reset, setup, import."""
+    """tell, skip, baseline, hold, leave, or start, undo, reset, setup, import."""
     value: float | None
     query: list[Any] | None
     """What was set, in the units of the knobs; a choice is stored as its number, from 0 on, a switch as 0 or 1."""
@@ -53,6 +55,8 @@ class Event(NamedTuple):
     """The operating point afterwards, in the units of the knobs; of a choice, the likeliest."""
     time: float
     note: str | None
+    limits: list[float] | None = None
+    """The numbers that were told beside the value, where the study has limits on some."""
 
 
 class Snapshot(NamedTuple):
@@ -84,7 +88,7 @@ class Saved(NamedTuple):
 
 
 STUDY_COLUMNS = "id, uid, name, created, setup, seq, status, checksum, proposal, decision, holder"
-EVENT_COLUMNS = "seq, round, kind, value, query, centre, time, note, checksum"
+EVENT_COLUMNS = "seq, round, kind, value, query, centre, time, note, checksum, limits"
 
 
 def seal(uid: str, name: str, created: float, setup: str, seq: int, status: str) -> int:
@@ -107,19 +111,25 @@ def event_row(study: int, event: Event) -> tuple[Any, ...]:
     """For trimtab_events."""
     query = None if event.query is None else _pack(event.query)
     parts = (event.seq, event.round, event.kind, event.value, query, _pack(event.centre), event.time, event.note)
-    return (study, *parts, checksum(event))
+    return (study, *parts, _sealed(event), None if event.limits is None else _pack(event.limits))
 
 
 def read_event(row: Sequence[Any], where: str) -> Event:
     """A row of EVENT_COLUMNS, if it is what was written."""
-    seq, round, kind, value, query, centre, time, note, sealed = row
+    seq, round, kind, value, query, centre, time, note, sealed, limits = row
     try:
-        event = Event(seq, round, kind, value, None if query is None else _unpack(query), _unpack(centre), time, note)
-        if checksum(event) != sealed:
+        told = (None if numbers is None else _unpack(numbers) for numbers in (query, limits))
+        event = Event(seq, round, kind, value, next(told), _unpack(centre), time, note, next(told))
+        if _sealed(event) != sealed:
             raise ValueError("its checksum does not fit")
     except (ValueError, TypeError, struct.error) as error:
         raise Damaged(f"event {seq} in {where} is damaged ({error}): restore the store from a copy") from None
     return event
+
+
+def _sealed(event: Event) -> int:
+    """Events without limits have the checksum they had before there were any."""
+    return checksum(event if event.limits is not None else event[:-1])
 
 
 def snapshot_row(study: int, snapshot: Snapshot) -> tuple[Any, ...]:

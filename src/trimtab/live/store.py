@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Protocol
 from trimtab.live import schema
 from trimtab.live.checksums import canonical
 from trimtab.live.errors import Damaged, NoStore, StoreError, Taken
-from trimtab.live.lite import Lite
+from trimtab.live.lite import InMemory, Lite
 from trimtab.live.schema import EVENT_COLUMNS, ROUTINE, STUDY_COLUMNS, Event, Saved, Snapshot
 
 EVERY = 100  # how often, in events, there is a snapshot, and the history is thinned
@@ -241,7 +241,7 @@ class Store:
         """The newest event after which `round` was the next one, if it is still kept."""
         rows = self._ready().execute(
             f"SELECT {EVENT_COLUMNS} FROM trimtab_events WHERE study = ? AND ((kind IN ('tell', 'skip') AND round = ?)"
-            " OR (kind NOT IN ('tell', 'skip', 'hold', 'leave') AND round = ?)) ORDER BY seq DESC LIMIT 1",
+            " OR (kind NOT IN ('tell', 'skip', 'baseline', 'hold', 'leave') AND round = ?)) ORDER BY seq DESC LIMIT 1",
             *(study.id, round - 1, round),
         )
         return schema.read_event(rows[0], self.where) if rows else None
@@ -284,7 +284,7 @@ class Store:
 
     def _insert_event(self, study: int, event: Event) -> None:
         self._db.execute(
-            f"INSERT INTO trimtab_events (study, {EVENT_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            f"INSERT INTO trimtab_events (study, {EVENT_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             *schema.event_row(study, event),
         )
 
@@ -328,7 +328,7 @@ class Store:
                 self._db.execute("INSERT INTO trimtab_meta (version) VALUES (?)", schema.VERSION)
             for number in range(version + 1, schema.VERSION + 1) if version else ():
                 for statement in schema.MIGRATIONS[number]:
-                    self._db.execute(statement)
+                    self._db.execute(statement.format(**self._db.words))
                 self._db.execute("UPDATE trimtab_meta SET version = ?", number)
 
     def _refuse(self, version: Any, mode: str) -> None:
@@ -362,6 +362,8 @@ def person() -> str:
 
 def _open(where: str, mode: str, thorough: bool) -> Database:
     scheme = where.partition("://")[0] if "://" in where else "sqlite"
+    if where == ":memory:":
+        return InMemory()
     if scheme == "sqlite":
         return Lite(where, mode, thorough=thorough)
     if scheme.partition("+")[0] in ("postgresql", "postgres"):

@@ -14,10 +14,14 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from trimtab.live import approval, beginning, engine, exchange
+from trimtab.live import limits as limiting
+from trimtab.live.baseline import Baseline, Wanted, read_baseline
 from trimtab.live.diagnostics import Diagnostics, Finding
 from trimtab.live.errors import Damaged, NoStore, StoreError
 from trimtab.live.history import Position, follow
 from trimtab.live.knobs import Knob, Knobs, decode, encode, read_knobs, rounding
+from trimtab.live.limits import Limits
+from trimtab.live.saving import Saving
 from trimtab.live.schema import ROUTINE, Event, Saved, Setting
 from trimtab.live.store import EVERY, Store
 from trimtab.live.summary import summary
@@ -37,6 +41,8 @@ class Trial(NamedTuple):
     id: int
     knobs: Setting
     round: int
+    kind: str = "probe"
+    """Or "baseline": the reference setting, from which nothing is learnt but what tuning saves."""
 
 
 class Study:
@@ -83,13 +89,19 @@ class Study:
         seed: int | None = None,
         keep: int = KEEP,
         callbacks: Sequence[Callback] = (),
+        baseline: Wanted | None = None,
+        limits: limiting.Wanted | None = None,
     ) -> Study:
         """The study of that name; with knobs, a new one if there is none yet.
 
-        where: a path of a SQLite file, or a URL (`postgresql://user@host/database`).
+        where: a path of a SQLite file, a URL (`postgresql://user@host/database`), or ":memory:".
         method, maximise, seed: as for `Tuner`. For a study that exists they, and knobs, are checked against it: only
         the method's `max_move` may differ, and is taken over.
         keep: how many of the last rounds are kept in full; see docs/live.md for the rule.
+        baseline: every so many rounds the reference setting is measured, by default in a new study every 20th, 0 for
+        never: or {"every": 20, "knobs": {...}}, where the reference is not the start. It may change on the way.
+        limits: {"temperature": {"max": 80}}: numbers told beside the value that are to stay within, in the long run;
+        the method is then `tt.primal_dual(radius=…, step=…, limits=how many)`. Bounds may change on the way.
         callbacks: called with (study, event) after each event is on the disk; what they raise is logged, not raised.
 
         >>> import tempfile
@@ -107,6 +119,7 @@ class Study:
         if isinstance(keep, bool) or not isinstance(keep, int) or keep < 1000:
             raise ValueError(f"keep={keep!r} is too few: give a whole number of rounds, at least 1000")
         wanted = None if knobs is None else Knobs.of(knobs)
+        limited = None if limits is None else Limits.of(limits)
         store = Store(where, "write" if wanted is None else "create", thorough=True)
         try:
             found = None if wanted is None else store.find(name)
@@ -114,11 +127,15 @@ class Study:
                 found = store.load(name)
             if found is None:
                 assert wanted is not None
-                found = beginning.create(store, name, wanted, method, maximise, seed)
+                found = beginning.create(store, name, wanted, method, maximise, seed, baseline, limited)
             study = cls(store, found, keep=keep, callbacks=callbacks)
             beginning.compare(name, study.knobs, study.setup, wanted, method, maximise, seed)
             if method is not None and study.setup.method != method:
                 study._take_over(method)
+            if limited is not None:
+                study._limit(limited)
+            if baseline is not None:
+                study._plan_baseline(*read_baseline(baseline, study.knobs))
             return study
         except BaseException:
             store.close()
@@ -188,26 +205,60 @@ class Study:
         """Where the system was when the study began."""
         return self.knobs.setting(self.knobs.start)
 
+    @property
+    def baseline(self) -> Baseline:
+        """How often the reference is measured, which one it is, and when the next time is."""
+        return self._position.baseline
+
+    @property
+    def saving(self) -> Saving:
+        """What tuning saves against the baseline, with an interval, and a sentence that says it."""
+        return self._position.saving
+
+    @property
+    def limits(self) -> Limits:
+        """The limits of other numbers, and by how much they were exceeded in the mean."""
+        return self._position.limits
+
+    @property
+    def probes(self) -> dict[str, float]:
+        """How far probes go at present, by knob, in its units (the rms); of a choice, a share of a weight."""
+        return engine.probes(self.knobs, self.setup, self.state)
+
     def ask(self) -> Trial:
-        """The next trial; the same one until it is told or skipped."""
+        """The next trial; the same one until it is told or skipped. Its `kind` says if it measures the baseline."""
         with self._lock:
             if self._open is None:
-                query = engine.ask(self.setup, self.state)
-                self._open = Trial(self._turn + 1, self.knobs.probe(query, self._draws, self.round), self.round)
+                self._open = self._next(self._turn + 1, self._position)
             return self._open._replace(knobs=dict(self._open.knobs))
 
-    def tell(self, trial: Trial | int, value: float | None, note: str | None = None) -> None:
-        """The measured value; None or NaN if there is none. On the disk when this returns."""
+    def tell(
+        self,
+        trial: Trial | int,
+        value: float | None,
+        note: str | None = None,
+        limits: Mapping[str, float | None] | None = None,
+    ) -> None:
+        """The measured value; None or NaN if there is none. On the disk when this returns.
+
+        limits: the numbers beside it that the study has limits on, by name; without one of them there is no value.
+        """
         with self._lock:
             asked = self.ask()
             self._check_open(trial)
             if type(value) is float:
                 value += 0.0  # not every database knows −0
-            state = engine.tell(self.setup, self.state, value)
-            number = None if value is None or math.isnan(value) else float(value)
+            beside = [] if value is None else self._position.limits.read(limits)
+            state = engine.tell(
+                self.setup, self.state, value, self._position.limits.excesses(beside) if beside else None
+            )
+            number = None if value is None or any(map(math.isnan, (value, *beside))) else float(value)
+            told = beside if beside and number is not None else None
             kind = "skip" if number is None else "tell"
-            after = self._position.after(self.knobs, kind, number, state)
-            self._record(kind, after, asked.round, number, list(asked.knobs.values()), note)
+            if asked.kind == "baseline":
+                kind, state = "baseline", self.state
+            after = self._position.after(self.knobs, kind, number, state, told)
+            self._record(kind, after, asked.round, number, list(asked.knobs.values()), note, told)
 
     def skip(self, trial: Trial | int, note: str | None = None) -> None:
         """There is no value: the round passes and nothing moves. The note says why."""
@@ -235,7 +286,12 @@ class Study:
                     f"the state before round {round} is not kept: of {self.round} rounds so far the last {self._keep}"
                     f" are, and every 100th, 1000th, … before; trimtab show {self.name} --csv lists them"
                 ) from None
-            there = self._position._replace(state=there.state, diagnostics=replace(there.diagnostics, failures=0))
+            figures = replace(there.diagnostics, failures=0)
+            there = there._replace(
+                setup=self.setup, diagnostics=figures, limits=there.limits.corrected(Limits(self.limits.all))
+            )
+            if there.baseline[:2] != self.baseline[:2]:  # what a person has changed since then stays
+                there = there.planned(*self.baseline[:2])
             self._record("undo", there, round, note=f"from round {self.round}")
 
     def reset(self, failures: int = 0) -> None:
@@ -243,7 +299,7 @@ class Study:
         with self._lock:
             state = engine.restart(self.setup, self.state, self.knobs.start)
             fresh = Diagnostics(failures=failures, skipped=self.diagnostics.skipped)
-            self._record("reset", Position(self.setup, state, fresh), self.round, note="to start")
+            self._record("reset", self._position._replace(state=state, diagnostics=fresh), self.round, note="to start")
 
     def events(self, after: int = -1) -> Iterator[Event]:
         """The history, oldest first; thinned where it is old."""
@@ -257,6 +313,7 @@ class Study:
         names = [knob.name for knob in self.knobs.all]
         query = None if event.query is None else dict(zip(names, event.query, strict=True))
         told = {key: getattr(event, key) for key in ("seq", "time", "round", "kind", "value", "note")}
+        told |= {} if event.limits is None else {"limits": dict(zip(self.limits.names, event.limits, strict=True))}
         return {**told, "query": query, "centre": dict(zip(names, event.centre, strict=True))}
 
     def _in_units(self, event: Event) -> Event:
@@ -266,11 +323,20 @@ class Study:
 
     def ahead(self, rounds: int) -> Iterator[Trial]:
         """The next trials as they would be if every one failed; nothing is kept."""
-        state = self.state
+        there = self._position
         for n in range(rounds):
-            knobs = self.knobs.probe(engine.ask(self.setup, state), self._draws, state.round)
-            yield Trial(self._turn + 1 + n, knobs, state.round)
-            state = engine.tell(self.setup, state, None)
+            trial = self._next(self._turn + 1 + n, there)
+            yield trial
+            learns = trial.kind == "probe"
+            state = engine.tell(self.setup, there.state, None) if learns else there.state
+            there = there.after(self.knobs, "skip" if learns else "baseline", None, state)
+
+    def _next(self, id: int, there: Position) -> Trial:
+        """The trial at some position."""
+        round = there.state.round
+        if there.baseline.is_due:
+            return Trial(id, dict(there.baseline.setting or self.start), round, "baseline")
+        return Trial(id, self.knobs.probe(engine.ask(there.setup, there.state), self._draws, round), round)
 
     def propose(self, setting: Setting) -> None:
         """Say what would be set next, for a person to decide on; once is enough."""
@@ -352,6 +418,7 @@ class Study:
         value: float | None = None,
         query: list[Any] | None = None,
         note: str | None = None,
+        limits: list[float] | None = None,
     ) -> None:
         """Everything that changes goes through here: first the disk, then the memory."""
         if not self._held:
@@ -359,7 +426,7 @@ class Study:
         seq, now = self.seq + 1, time.time()
         centre = encode(self.knobs, self.knobs.values(engine.centre(after.state)))
         asked = None if query is None else encode(self.knobs, query)
-        event = Event(seq, round, kind, value, asked, centre, now, None if note is None else clean(note))
+        event = Event(seq, round, kind, value, asked, centre, now, None if note is None else clean(note), limits)
         turn = self._turn if kind in ("hold", "leave") else seq
         status = after.status(self.knobs, turn, now if kind in ROUTINE else self._saved.status["time"])
         snapshot = None if kind in ROUTINE and seq % EVERY else after.snapshot(seq)
@@ -375,6 +442,19 @@ class Study:
                 call(self, seen)
             except Exception:
                 LOG.exception("a callback failed after round %d; the study goes on", round)
+
+    def _plan_baseline(self, every: int, setting: Setting | None) -> None:
+        """As often as this from now on, if it is not so already."""
+        if (every, setting) != self.baseline[:2]:
+            note = f"baseline every {every} rounds" + ("" if setting is None else f" at {setting}")
+            self._record("setup", self._position.planned(every, setting), self.round, note=note)
+
+    def _limit(self, wanted: Limits) -> None:
+        """Other bounds from now on, if they are others."""
+        after = self._position._replace(limits=self.limits.corrected(Limits(wanted.all)))
+        if after.limits.all != self.limits.all:
+            bounds = ", ".join(f"{limit.name} {limit.side} {limit.bound:g}" for limit in wanted.all)
+            self._record("setup", after, self.round, note=f"limits: {bounds}")
 
     def _take_over(self, method: Method) -> None:
         """The same method with another cap on its moves."""
