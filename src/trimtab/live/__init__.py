@@ -9,9 +9,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from trimtab.live.config import Config, Guard, read_config
+    from trimtab.live.config import Config, read_config
     from trimtab.live.diagnostics import Diagnostics, Finding
     from trimtab.live.errors import Damaged, Moved, NoStore, StoreError, Taken, Unavailable
+    from trimtab.live.guard import Guard
     from trimtab.live.knobs import Knob, Knobs
     from trimtab.live.runner import Report, Runner, Stopped
     from trimtab.live.schema import Event
@@ -19,12 +20,13 @@ if TYPE_CHECKING:
     from trimtab.live.study import Study, Trial
 
 _WHERE = {
-    **dict.fromkeys(("Config", "Guard", "read_config"), "config"),
+    **dict.fromkeys(("Config", "read_config"), "config"),
     **dict.fromkeys(("Diagnostics", "Finding"), "diagnostics"),
     **dict.fromkeys(("Damaged", "Moved", "NoStore", "StoreError", "Taken", "Unavailable"), "errors"),
     **dict.fromkeys(("Knob", "Knobs"), "knobs"),
     **dict.fromkeys(("Report", "Runner", "Stopped"), "runner"),
     "Event": "schema",
+    "Guard": "guard",
     "Store": "store",
     "Study": "study",
     "Trial": "study",

@@ -93,6 +93,14 @@ class Diagnostics:
             at_edge=self.at_edge + bool(sides.any()),
         )
 
+    def rescaled(self, factors: Array, limits: Array) -> Diagnostics:
+        """In coordinates `factors` times as large; a knob whose limits are others now (`limits`) has been at none."""
+        if not self.told:
+            return self
+        heading, edges = np.asarray(self.heading) * factors, np.where(limits, 0.0, self.edges)
+        moved = self.moved / float(np.mean(factors**-2.0))
+        return replace(self, heading=tuple(heading.tolist()), edges=tuple(edges.tolist()), moved=moved)
+
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
         return dict(vars(self))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,10 +11,11 @@ from trimtab import core, storage
 from trimtab.live.diagnostics import Diagnostics
 from trimtab.live.knobs import Knob, Knobs
 from trimtab.recipes import Method
+from trimtab.rescaling import interrupted, rescaled
 from trimtab.setup import Setup
-from trimtab.state import State
+from trimtab.state import State, frozen
 from trimtab.tuner import Tuner
-from trimtab.types import Array
+from trimtab.types import Array, Document
 
 
 def begin(knobs: Knobs, method: Method | None, *, maximise: bool, seed: int | None) -> tuple[Setup, State]:
@@ -31,14 +31,20 @@ def begin(knobs: Knobs, method: Method | None, *, maximise: bool, seed: int | No
     return tuner.setup, tuner.state
 
 
-def pack(setup: Setup, state: State) -> str:
-    """As text, exactly."""
-    return storage.to_json(setup, state)
+def pack(setup: Setup, state: State, beside: Document | None = None) -> str:
+    """As text, exactly; with what else is to be kept."""
+    return storage.to_json(setup, state, beside)
 
 
 def unpack(text: str) -> tuple[Setup, State]:
     """What `pack` gave."""
     return storage.from_json(text)
+
+
+def beside(text: str) -> Document | None:
+    """What was kept beside setup and state; whether it is what was written is seen when those are unpacked."""
+    found: Document | None = storage.parsed(text)[0].get("knobs")
+    return found
 
 
 def ask(setup: Setup, state: State) -> Array:
@@ -56,9 +62,17 @@ def restart(setup: Setup, state: State, start: Array) -> State:
     return core.init(setup, start)._replace(round=state.round)
 
 
-def retune(setup: Setup, method: Method) -> Setup:
-    """The same setup with another method."""
-    return replace(setup, method=method)
+def carried(setup: Setup, state: State, factors: Array) -> State:
+    """The state in a setup whose coordinates are `factors` times those it comes from, and whose probes are others."""
+    state = interrupted(rescaled(state, factors) if np.any(factors != 1.0) else state)
+    centre, last, pace, step = state.centre, state.last, state.pace, setup.method.step
+    if not np.all(setup.home.contains(centre)):
+        centre = setup.home.project(centre)
+    if not np.all(setup.domain.contains(last.centre)):
+        last = last._replace(centre=setup.domain.project(last.centre))
+    if "width" in getattr(pace, "_fields", ()):
+        pace = pace._replace(width=min(max(pace.width, step.narrowest), step.widest))
+    return frozen(state._replace(centre=centre, last=last, pace=pace))
 
 
 def centre(state: State) -> list[float]:
@@ -79,11 +93,11 @@ def measured(
     method = setup.method
     cap = math.inf if method.max_move is None else method.max_move * setup.probe_length
     near = 1e-9 + setup.method.radius * min(setup.directions.reach(setup.dim)[0], 2.0)
-    ends = np.array([_end(knobs, knob) for knob in knobs.all for _ in range(knob.size)])
-    sides = (after.centre >= ends - near).astype(float) - ((after.centre <= near) & np.isfinite(ends))
+    low, high = np.array([_ends(knobs, knob) for knob in knobs.all for _ in range(knob.size)]).T
+    sides = (after.centre >= high - near).astype(float) - (after.centre <= low + near)
     return running.after(value, after.centre - before.centre, cap, sides)
 
 
-def _end(knobs: Knobs, knob: Knob) -> float:
-    """The coordinate of a number's high limit; choices and switches have none, as their best is an end."""
-    return knobs.side(knob) if knob.type in ("float", "integer") else math.inf
+def _ends(knobs: Knobs, knob: Knob) -> tuple[float, float]:
+    """The coordinates of a number's limits; choices and switches have none, as their best is an end."""
+    return knobs.extent(knob) if knob.type in ("float", "integer") else (-math.inf, math.inf)

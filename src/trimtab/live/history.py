@@ -13,6 +13,7 @@ from trimtab.live.diagnostics import Diagnostics
 from trimtab.live.errors import Damaged
 from trimtab.live.knobs import Knob, Knobs, decode, encode, level
 from trimtab.live.schema import Event, Snapshot
+from trimtab.live.terms import Terms
 from trimtab.setup import Setup
 from trimtab.state import State
 
@@ -26,6 +27,8 @@ class Position(NamedTuple):
     setup: Setup
     state: State
     diagnostics: Diagnostics
+    terms: Terms
+    """The knobs, and what else a person may correct."""
 
     def after(self, knobs: Knobs, kind: str, value: float | None, state: State) -> Position:
         """The position after a routine event that led to a state."""
@@ -38,11 +41,12 @@ class Position(NamedTuple):
             now = replace(now, failures=0)
         else:
             now = engine.measured(knobs, self.setup, self.state, state, now, value)
-        return Position(self.setup, state, now)
+        return self._replace(state=state, diagnostics=now)
 
     def snapshot(self, seq: int) -> Snapshot:
         """To be stored beside an event."""
-        return Snapshot(seq, engine.pack(self.setup, self.state), json.loads(json.dumps(self.diagnostics.to_dict())))
+        text = engine.pack(self.setup, self.state, self.terms.to_dict())
+        return Snapshot(seq, text, json.loads(json.dumps(self.diagnostics.to_dict())))
 
     def status(self, knobs: Knobs, turn: int, time: float | None) -> dict[str, Any]:
         """At a glance; `turn` is the last event that the state comes from, `time` that of the last round."""
@@ -63,11 +67,12 @@ class Position(NamedTuple):
 
 
 def follow(knobs: Knobs, snapshot: Snapshot, events: Sequence[Event], who: str) -> Position:
-    """The position after the last event; refused where it is not the one that was recorded."""
-    try:
-        position = Position(*engine.unpack(snapshot.state), Diagnostics.from_dict(snapshot.diagnostics))
-    except (ValueError, TypeError) as error:
-        raise Damaged(f"{who} is damaged ({error})") from None
+    """The position after the last event; refused where it is not the one that was recorded.
+
+    knobs: those of a snapshot that does not say them.
+    """
+    position = read_snapshot(knobs, snapshot, who)
+    knobs = position.terms.knobs
     for event in events:
         state = position.state
         if event.kind in ("tell", "skip"):
@@ -78,6 +83,17 @@ def follow(knobs: Knobs, snapshot: Snapshot, events: Sequence[Event], who: str) 
     if events:
         _compare(knobs, position.state, events[-1], who)
     return position
+
+
+def read_snapshot(knobs: Knobs, snapshot: Snapshot, who: str) -> Position:
+    """The position that a snapshot keeps."""
+    try:
+        setup, state = engine.unpack(snapshot.state)
+        said = engine.beside(snapshot.state)
+        terms = Terms(knobs) if said is None else Terms.from_dict(said)
+        return Position(setup, state, Diagnostics.from_dict(snapshot.diagnostics), terms)
+    except (ValueError, TypeError, KeyError) as error:
+        raise Damaged(f"{who} is damaged ({error})") from None
 
 
 def _compare(knobs: Knobs, state: State, event: Event, who: str) -> None:
