@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from trimtab.estimators.covariance import Window
+from trimtab.estimators.doubts import Doubts
 from trimtab.estimators.high_pass import Mean
 from trimtab.estimators.plane import Fit
 from trimtab.recipes.hlf_szo import Filtered
@@ -21,7 +22,17 @@ from trimtab.steps.normalised import Rms
 from trimtab.types import Array, Memory
 
 POWERS: dict[type, dict[str, int]] = {
-    Fit: {"anchor": 1, "slope": -1, "spread": 2, "square": -2, "drop_square": -2, "curvature": -2},
+    Fit: {
+        "anchor": 1,
+        "slope": -1,
+        "spread": 2,
+        "square": -2,
+        "drop_square": -2,
+        "calm": -2,
+        "size": -2,
+        "bent": -2,
+    },
+    Doubts: {"curvature": -2},
     Pace: {"course": 1, "move": 1},
     Window: {"queries": 1},
     Filtered: {"filtered": -1},
@@ -51,8 +62,9 @@ def interrupted(state: State) -> State:
     never = state.told * 0 + NEVER
     slope = state.slope
     if isinstance(slope, Fit):  # the centre, a probe and its mirror image belong together
-        again = np.asarray(slope.phase) * (np.asarray(slope.phase) > 2)
-        slope = slope._replace(phase=again if again.ndim else float(again))
+        phase = np.asarray(slope.doubts.phase)
+        again = phase * (phase > 2)
+        slope = slope._replace(doubts=slope.doubts._replace(phase=again if again.ndim else float(again)))
     return frozen(state._replace(told=never, slope=slope))
 
 
@@ -71,11 +83,21 @@ def _memory(memory: Memory, factors: Array) -> Memory:
     one = float(np.mean(factors**-2.0)) ** -0.5
     found: list[Any] = []
     for name, value in zip(memory._fields, memory, strict=True):
-        power = powers.get(name, 0)
+        power = float(powers.get(name, 0))
         if isinstance(value, tuple):
             found.append(_memory(value, factors))
-        elif power == 0:
-            found.append(value)
+        elif name in VECTORS:
+            found.append(value * factors**power)
         else:
-            found.append(value * (factors ** float(power) if name in VECTORS else one ** float(power)))
-    return type(memory)(*found)
+            found.append(_where(value < 0, value, value * one**power) if power else value)
+    new = type(memory)(*found)
+    if isinstance(new, Fit):  # ‖g‖² is known for each coordinate
+        before, after = (np.sum(np.square(fit.slope), axis=-1) for fit in (memory, new))
+        size = memory.size * np.where(before > 0, after / np.where(before > 0, before, 1.0), one**-2.0)
+        new = new._replace(size=size if np.ndim(size) else float(size))
+    return new
+
+
+def _where(mark: Any, value: Any, scaled: Any) -> Any:
+    """What is negative is no size but a mark, and stays."""
+    return np.where(mark, value, scaled) if isinstance(value, np.ndarray) else value if mark else scaled

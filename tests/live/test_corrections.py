@@ -52,7 +52,7 @@ def physical(study):
         low, high = study.knobs.ranges.get(knob.name, (knob.low, knob.high))
         assert unit == pytest.approx(math.log(high / low) if knob.scale == "log" else high - low)
     sides = [study.knobs.side(knob) for knob in study.knobs.all]
-    return study.state.slope.slope * sides / units
+    return study.state.slope.fade * study.state.slope.slope * sides / units
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_a_limit_that_moves_changes_nothing_but_itself(changes):
         assert study.set(changes) == {name: (_field(other, name), value) for name, value in changes.items()}
         assert study.knobs.values(study.state.centre) == pytest.approx(before, rel=1e-12)
         assert physical(study) == pytest.approx(slope, rel=1e-12)
-        assert study.state.slope.curvature == other.state.slope.curvature
+        assert study.state.slope.bent == other.state.slope.bent
         for _ in range(3):
             assert list(study.ask().knobs.values()) == pytest.approx(list(other.ask().knobs.values()), rel=1e-12)
             run(study, 1)

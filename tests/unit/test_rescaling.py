@@ -56,7 +56,9 @@ def test_one_factor_for_each_coordinate():
     found = rescaled(state, factors)
     assert np.array_equal(found.centre, factors * state.centre)
     assert np.array_equal(found.slope.slope, state.slope.slope / factors)
-    assert found.slope.curvature == pytest.approx(state.slope.curvature * np.mean(factors**-2))
+    assert found.slope.bent == pytest.approx(state.slope.bent * np.mean(factors**-2))
+    for fit in (state.slope, found.slope):
+        assert fit.size == pytest.approx(np.sum((fit.fade * fit.slope) ** 2))
     assert equal(rescaled(found, 1 / factors)._replace(slope=0, pace=0), state._replace(slope=0, pace=0))
 
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from trimtab.live.corrections import Changes, corrected, differences, fields_of, moved, present, sentence
+from trimtab.live.corrections import Changes, corrected, differences, fields_of, moved, present, sentence, with_parts
 from trimtab.live.diagnostics import Diagnostics
 from trimtab.live.history import Position, read_snapshot
 from trimtab.live.knobs import Knobs
@@ -189,7 +189,7 @@ class Correctable(ABC):
                 running = replace(there.diagnostics, failures=self.diagnostics.failures)
                 after = there._replace(diagnostics=running)
         was = present(self._position)
-        after = after._replace(terms=replace(old, said=terms.said))
+        after = with_parts(after._replace(terms=replace(old, said=terms.said)), present(there))
         note = f"{sentence(differences(was, present(after)))} (the correction of event {seq} is taken back)"
         self._record("undo", after, self.round, note=note)
         self._news.append(f"undo: {note}")

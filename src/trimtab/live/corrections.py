@@ -8,7 +8,7 @@ are what they were. Queries from before are neither repeated nor mirrored, becau
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -33,6 +33,10 @@ FROM_FILE = ("command", "value", "on_round", "store_patience")
 """Fields that are read from the study.toml anew whenever it is run."""
 
 
+PARTS: dict[str, tuple[Callable[[Position], Any], Callable[[Position, Any], Position]]] = {}
+"""Fields that are kept elsewhere in a position: name → how it is read, and how it is changed."""
+
+
 def fields_of(knobs: Knobs, method: Method, settings: Fields) -> dict[str, Any]:
     """Every field that may be corrected, by its dotted name."""
     found: dict[str, Any] = {"radius": method.radius, "max_move": method.max_move}
@@ -46,7 +50,8 @@ def fields_of(knobs: Knobs, method: Method, settings: Fields) -> dict[str, Any]:
 
 def present(position: Position) -> dict[str, Any]:
     """Every field that may be corrected, as it is now."""
-    return fields_of(position.terms.knobs, position.setup.method, {**DEFAULTS, **position.terms.settings})
+    others = {name: read(position) for name, (read, _) in PARTS.items()}
+    return fields_of(position.terms.knobs, position.setup.method, {**DEFAULTS, **position.terms.settings, **others})
 
 
 def corrected(name: str, position: Position, changes: Fields) -> tuple[Position, Changes]:
@@ -67,7 +72,15 @@ def corrected(name: str, position: Position, changes: Fields) -> tuple[Position,
     terms = replace(terms, starts={knob.name: began[knob.name] for knob in knobs.all if knob.start != began[knob.name]})
     method = capped(method, knobs, terms["guard.largest_move"] if _caps(new, terms["guard.largest_move"]) else ...)
     after = moved(position, knobs, method)
-    return after._replace(terms=replace(terms, knobs=knobs)), changed
+    return with_parts(after._replace(terms=replace(terms, knobs=knobs)), new), changed
+
+
+def with_parts(position: Position, new: Fields) -> Position:
+    """The position with other values of the fields that are kept in `PARTS`."""
+    for name, (read, change) in PARTS.items():
+        if name in new and not _same(read(position), new[name]):
+            position = change(position, new[name])
+    return position
 
 
 def moved(position: Position, knobs: Knobs, method: Method) -> Position:
