@@ -9,8 +9,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from trimtab.live.advice import Finding
     from trimtab.live.config import Config, read_config
-    from trimtab.live.diagnostics import Diagnostics, Finding
+    from trimtab.live.diagnostics import Diagnostics
     from trimtab.live.errors import Damaged, Moved, NoStore, StoreError, Taken, Unavailable
     from trimtab.live.guard import Guard
     from trimtab.live.knobs import Knob, Knobs
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 
 _WHERE = {
     **dict.fromkeys(("Config", "read_config"), "config"),
-    **dict.fromkeys(("Diagnostics", "Finding"), "diagnostics"),
+    "Diagnostics": "diagnostics",
+    "Finding": "advice",
     **dict.fromkeys(("Damaged", "Moved", "NoStore", "StoreError", "Taken", "Unavailable"), "errors"),
     **dict.fromkeys(("Knob", "Knobs"), "knobs"),
     **dict.fromkeys(("Report", "Runner", "Stopped"), "runner"),

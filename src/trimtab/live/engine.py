@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from trimtab import core, storage
-from trimtab.live.diagnostics import Diagnostics
+from trimtab.estimators.plane import Fit
+from trimtab.live.diagnostics import Diagnostics, Edge
 from trimtab.live.knobs import Knob, Knobs
 from trimtab.recipes import Method
 from trimtab.rescaling import interrupted, rescaled
@@ -92,12 +93,40 @@ def measured(
     """The figures after a value and the move it led to."""
     method = setup.method
     cap = math.inf if method.max_move is None else method.max_move * setup.probe_length
-    near = 1e-9 + setup.method.radius * min(setup.directions.reach(setup.dim)[0], 2.0)
-    low, high = np.array([_ends(knobs, knob) for knob in knobs.all for _ in range(knob.size)]).T
-    sides = (after.centre >= high - near).astype(float) - (after.centre <= low + near)
-    return running.after(value, after.centre - before.centre, cap, sides)
+    return running.after(value, after.centre - before.centre, cap, edge(knobs, setup, after), setup.probe_length)
 
 
-def _ends(knobs: Knobs, knob: Knob) -> tuple[float, float]:
-    """The coordinates of a number's limits; choices and switches have none, as their best is an end."""
-    return knobs.extent(knob) if knob.type in ("float", "integer") else (-math.inf, math.inf)
+def edge(knobs: Knobs, setup: Setup, state: State) -> Edge:
+    """Which limits the operating point is at, and how steeply the value gets better beyond them.
+
+    Less what the mean curvature makes of it over a probe: near an optimum at the limit, probes that can only go inwards
+    see a slope, too. Where a probe is shorter than from one whole number to the next, that is its length, and nothing
+    is known where no curvature is.
+    """
+    method = setup.method
+    fit, width = cast(Any, state.slope), cast(float, state.last.width)
+    plain = not isinstance(fit, Fit)
+    probe = method.radius * (min(setup.directions.reach(setup.dim)[0], 2.0) if plain else abs(width))
+    ends = [_ends(knobs, knob) for knob in knobs.all for _ in range(knob.size)]
+    low, high, first, last = (np.array(column) for column in zip(*ends, strict=True))
+    near = 1e-9 + (probe if plain else 0.5 * probe)
+    sides = (state.centre >= high - near).astype(float) - (state.centre <= low + near)
+    apart = np.where(sides > 0, last, first)
+    if plain:
+        return Edge(sides, sides * (apart <= probe))
+    outwards = -fit.fade * fit.slope * sides - fit.bent * np.maximum(apart, probe)
+    return Edge(sides, sides * np.where((apart > probe) & (fit.bent == 0), 0.0, outwards))
+
+
+def _ends(knobs: Knobs, knob: Knob) -> tuple[float, float, float, float]:
+    """The coordinates of a number's limits, and how far each is from the next value that can be set.
+
+    Choices and switches have none, as their best is an end.
+    """
+    if knob.type not in ("float", "integer"):
+        return -math.inf, math.inf, 0.0, 0.0
+    low, high = knobs.extent(knob)
+    if knob.levels is None:
+        return low, high, 0.0, 0.0
+    unit, length = (knob.high - knob.low) / knob.levels, high - low
+    return low, high, length * knob.share(knob.low + unit), length * (1.0 - knob.share(knob.high - unit))

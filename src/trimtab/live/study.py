@@ -14,9 +14,10 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from trimtab.live import approval, beginning, engine, exchange
+from trimtab.live.advice import Finding, findings
 from trimtab.live.correctable import Correctable
 from trimtab.live.corrections import moved
-from trimtab.live.diagnostics import Diagnostics, Finding
+from trimtab.live.diagnostics import Diagnostics
 from trimtab.live.errors import Damaged, NoStore, StoreError
 from trimtab.live.history import Position, follow
 from trimtab.live.knobs import Knob, Knobs, decode, encode, read_knobs, rounding
@@ -289,9 +290,7 @@ class Study(Correctable):
 
     def findings(self) -> dict[str, Finding]:
         """The diagnostics, with advice where it is wanted."""
-        names = [knob.name for knob in self.knobs.all for _ in range(knob.size)]
-        length = engine.probe_length(self.setup)
-        return self.diagnostics.findings(length, names, maximise=self.setup.maximise)
+        return findings(self.name, self._position)
 
     def summary(self) -> dict[str, Any]:
         """What `trimtab list --json` says of the study."""
