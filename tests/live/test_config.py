@@ -74,6 +74,17 @@ def test_how_wide_auto_probes(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("typed", "meant"), [("minimize", "minimise"), ("maximize", "maximise"), ("maximise", "maximise")]
+)
+def test_what_people_type_is_understood(tmp_path, typed, meant):
+    config = read(tmp_path, f'goal = "{typed}"\n' + GOOD + 'type = "int"\n[guard]\nleave_at = "center"\n')
+    assert (config.goal, config.guard.leave_at, config.knobs.all[0].type) == (meant, "centre", "integer")
+    with config.open() as study:
+        assert study.setup.maximise == (meant == "maximise")
+        assert study.center == study.centre
+
+
+@pytest.mark.parametrize(
     ("change", "reason"),
     [
         (("name", "nom"), "nom is no field of a study: choose from command, goal, "),

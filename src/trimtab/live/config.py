@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from trimtab.live.corrections import capped
-from trimtab.live.guard import LONGEST, Guard
+from trimtab.live.guard import LONGEST, SPELT, Guard
 from trimtab.live.guard import choice as _choice
 from trimtab.live.guard import number as _number
 from trimtab.live.knobs import Knobs
@@ -56,6 +56,7 @@ class Config:
         for name in ("name", "store"):
             if not isinstance(getattr(self, name), str):
                 raise ValueError(f"{name}={getattr(self, name)!r} is no text: write it in quotes")
+        object.__setattr__(self, "goal", SPELT.get(self.goal, self.goal))
         _choice("goal", self.goal, "minimise", "maximise")
         _choice("method", self.method, *(name for name in methods if name not in UNFIT))
         if self.value is not None and not (isinstance(self.value, str) and self.value):

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 LONGEST = 10**9  # seconds
+SPELT: dict[Any, str] = {"minimize": "minimise", "maximize": "maximise", "center": "centre"}
+"""What people type, too."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +34,7 @@ class Guard:
                 f"guard.failures={self.failures!r} is no number of rounds: give a whole number, at least 1"
             )
         choice("guard.on_failures", self.on_failures, "hold", "start")
+        object.__setattr__(self, "leave_at", SPELT.get(self.leave_at, self.leave_at))
         choice("guard.leave_at", self.leave_at, "query", "centre", "start")
         for name in ("stop_above", "stop_below"):
             if getattr(self, name) is not None:
