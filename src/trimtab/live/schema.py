@@ -1,7 +1,8 @@
 """The tables of a store, for SQLite and PostgreSQL alike, and how their rows are read and sealed.
 
 A study is a sealed row that says where it is; an event is value, query, centre and note, numbers as 8-byte floats; a
-snapshot is the state of the tuner after an event, at every hundredth and wherever the state did not follow from values.
+snapshot is the state of the tuner after an event, at every hundredth and wherever the state did not follow from values;
+a request is a correction that somebody asks the holder of a study for.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from typing import Any, NamedTuple
 from trimtab.live.checksums import checksum
 from trimtab.live.errors import Damaged
 
+REQUESTS = "CREATE TABLE trimtab_requests (id {id}, study INTEGER NOT NULL, request TEXT NOT NULL)"
 VERSION = 3
-MIGRATIONS: dict[int, tuple[str, ...]] = {3: ("ALTER TABLE trimtab_events ADD COLUMN limits {blob}",)}
+MIGRATIONS: dict[int, tuple[str, ...]] = {3: ("ALTER TABLE trimtab_events ADD COLUMN limits {blob}", REQUESTS)}
 """version → the statements that lead to it from the one before."""
 TABLES = (
     "CREATE TABLE trimtab_meta (version INTEGER NOT NULL)",
@@ -30,10 +32,11 @@ TABLES = (
     """CREATE TABLE trimtab_snapshots (
         study INTEGER NOT NULL REFERENCES trimtab_studies (id), seq BIGINT NOT NULL, state TEXT NOT NULL,
         diagnostics TEXT NOT NULL, checksum BIGINT NOT NULL, PRIMARY KEY (study, seq)) {clustered}""",
+    REQUESTS,
 )
 Setting = dict[str, Any]
 """The value of every knob, by name; whole numbers are ints, switches bools."""
-KINDS = ("tell", "skip", "baseline", "hold", "leave", "start", "undo", "reset", "setup", "import")
+KINDS = ("tell", "skip", "baseline", "hold", "leave", "start", "undo", "reset", "set", "setup", "import")
 ROUTINE = ("tell", "skip", "baseline", "hold", "leave")
 """The kinds of events that follow from values and are thinned when they are old; the others have a snapshot."""
 UNLEARNT = ("baseline", "hold", "leave")
@@ -47,7 +50,7 @@ class Event(NamedTuple):
     round: int
     """Of the trial; for an undo, a reset and the like, the next round."""
     kind: str
-    """tell, skip, baseline, hold, leave, or start, undo, reset, setup, import."""
+    """tell, skip, baseline, hold, leave, or start, undo, reset, set (once setup), import."""
     value: float | None
     query: list[Any] | None
     """What was set, in the units of the knobs; a choice is stored as its number, from 0 on, a switch as 0 or 1."""
