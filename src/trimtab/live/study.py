@@ -180,7 +180,7 @@ class Study(Correctable):
         with self._lock:
             if self._open is None:
                 if self._held:
-                    self.refresh()
+                    self._overhear()
                 query = engine.ask(self.setup, self.state)
                 self._open = Trial(self._turn + 1, self.knobs.probe(query, self._draws, self.round), self.round)
             return self._open._replace(knobs=dict(self._open.knobs))
