@@ -187,7 +187,8 @@ def test_a_limit_is_named_by_its_knob(tmp_path):
             trial = study.ask()
             study.tell(trial, -trial.knobs["x"] + (trial.knobs["y"] - 0.5) ** 2)
         assert study.findings()["edge"].advice == (
-            "x stays at its high limit: widen its range if the system allows it."
+            "x is at its high limit, and the value gets better beyond it: if the system allows it,"
+            " trimtab set b knobs.x.high=15.0."
         )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from trimtab.live.corrections import Changes, corrected, differences, fields_of, moved, present, sentence, with_parts
 from trimtab.live.diagnostics import Diagnostics
+from trimtab.live.errors import Unavailable
 from trimtab.live.history import Position, read_snapshot
 from trimtab.live.knobs import Knobs
 from trimtab.live.requests import read_request, requested
@@ -125,6 +126,13 @@ class Correctable(ABC):
                 if not answered:
                     self._store.answer(self._saved, text)
                 self._asked = self._asked[1:]
+
+    def _overhear(self) -> None:
+        """The same, but a store that is away is no reason not to go on: it is looked at again next time."""
+        with suppress(Unavailable):
+            self._asked = self._asked or self._store.requests(self._saved)
+        if self._asked:
+            self.refresh()
 
     def asked(self) -> bool:
         """Whether corrections are asked of the holder that are not taken yet."""

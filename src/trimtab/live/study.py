@@ -219,7 +219,7 @@ class Study(Correctable):
         with self._lock:
             if self._open is None:
                 if self._held:
-                    self.refresh()
+                    self._overhear()
                 self._open = self._next(self._turn + 1, self._position)
             return self._open._replace(knobs=dict(self._open.knobs))
 
