@@ -2,10 +2,13 @@
 
 import re
 from importlib.metadata import version
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import optuna
 import pytest
+
+import trimtab as tt
 
 DOCS = Path(__file__).parents[2] / "docs" / "adapters"
 LIGHT = {
@@ -38,3 +41,13 @@ def test_the_table_names_the_version_that_is_tested(host):
     told = row[0].split("|")[3].strip()
     assert f"{host.lower()}=={told}" in pinned
     assert told == version(host)
+
+
+def test_the_pendulum_of_the_example_is_held_at_less_cost_than_by_standing_still(monkeypatch):
+    spec = spec_from_file_location("drifting_pendulum", DOCS.parents[1] / "examples" / "drifting_pendulum.py")
+    example = module_from_spec(spec)
+    spec.loader.exec_module(example)
+    monkeypatch.setattr(example, "EPISODES", 250)
+    (tuned, gains), (still, _) = example.run(), example.run(tt.still(radius=0.02))
+    assert gains.shape == (250, 4)
+    assert tuned[150:].mean() < 0.2 * still[150:].mean()
