@@ -242,10 +242,12 @@ def test_all_kinds_of_parameters():
 
     start = {"n": 2, "k": 0, "q": 0.1, "c": None}
     study = optuna.create_study(sampler=Sampler(start={**start, "c": True}, seed=2))
-    study.optimize(objective, n_trials=500)
-    setting = study.sampler.setting(study)
-    assert setting == {"n": setting["n"], "k": 9, "q": 1.35, "c": "a"}
-    assert 13 <= setting["n"] <= 19
+    study.optimize(objective, n_trials=400)
+    values = [trial.value for trial in study.trials]
+    assert np.mean(values[-100:]) < 0.5 * np.mean(values[:20])  # 0.08 to 0.37 over twelve runs: choices take longer
+    assert {p["k"] for p in played(study)} <= {0, 3, 6, 9, 12}
+    assert {p["c"] for p in played(study)} == {None, True, "a", 2.5}
+    assert study.sampler.setting(study)["k"] in (6, 9, 12)
     assert {type(value) for p in played(study) for name, value in p.items() if name in "nk"} == {int}
 
 

@@ -205,6 +205,7 @@ def test_what_it_has_no_use_for_is_said():
         ({"bounds": [(0, 1)]}, "bounds for 1 coordinates, but x0 has 2"),
         ({"bounds": [(0, 1), (3, 2)]}, r"bounds\[1\]=\(3.0, 2.0\)"),
         ({"options": {"maxfev": 0}}, "maxfev=0"),
+        ({"options": {"tuner": tt.Tuner([0.5], bounds=[(0, 1)])}}, "does not fit 2 free coordinates"),
         ({"options": {"radius": -1}}, "radius=-1"),
     ],
 )

@@ -88,6 +88,8 @@ def auto(
     if tuner is None and free.any():
         box = Box((low - start)[free] / scale, (high - start)[free] / scale)
         tuner = Tuner(np.zeros(scale.size), recipes.auto(radius=radius), domain=box, seed=seed)
+    if tuner is not None and tuner.setup.shape != scale.shape:
+        raise ValueError(f"tuner={tuner} does not fit {scale.size} free coordinates: give that of the same call")
     centre = start if tuner is None else at(tuner.centre)
     told = _told(callback)
     nfev = 0
