@@ -8,7 +8,16 @@
 41.2
 """
 
-from trimtab.theory.evidence import Constants, Diagnosis, Estimate, Finding, diagnose, estimate, measure
+from trimtab.theory.evidence import (
+    Constants,
+    Diagnosis,
+    Estimate,
+    Finding,
+    diagnose,
+    estimate,
+    measure,
+    second_moments,
+)
 from trimtab.theory.guarantees import Bound, Plan
 from trimtab.theory.moments import (
     contraction,
@@ -48,6 +57,7 @@ __all__ = [
     "one_point_order",
     "perturbation",
     "second_moment",
+    "second_moments",
     "smoothing_gap",
     "theorems",
     "variation_to_beat",

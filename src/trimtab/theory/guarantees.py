@@ -90,6 +90,7 @@ class Plan:
         squared: float | None = None,
         first_moment: float | None = None,
         tight: bool = False,
+        played: bool = False,
     ) -> Bound:
         """The guarantee over the horizon, by term.
 
@@ -98,6 +99,8 @@ class Plan:
         With noise these are V_{f,ξ} and W̃_{T,ξ} (Section 5).
 
         first_moment: E‖ĝ_0‖², if there was a measurement before the first. tight: see `trimtab.theory.plans`.
+        played: of what is played, x_t + δu_t, instead of the centres: E f_t(x_t + δu_t) = f_δ,t(x_t), so that the gap
+        between f_δ and f comes once more, T·L₀δ√d for Lipschitz f. For convex theorems.
         """
         if not self.holds:
             raise ValueError(
@@ -108,15 +111,17 @@ class Plan:
             real("variation", variation, 0)
         if first_moment is not None:
             real("first_moment", first_moment, 0)
+        if played and not self.convex:
+            raise ValueError(f"{self.theorem} bounds slopes, and nothing is paid for those: leave played= out")
         terms = (
-            self._convex(variation, distance, first_moment, tight)
+            self._convex(variation, distance, first_moment, tight, played)
             if self.convex
             else self._nonconvex(variation, gap, accumulated, squared, first_moment, tight)
         )
         return Bound(terms, self.regret, self.order, self.horizon)
 
     def _convex(
-        self, variation: float | None, distance: float | None, first: float | None, tight: bool
+        self, variation: float | None, distance: float | None, first: float | None, tight: bool, played: bool
     ) -> dict[str, float]:
         d, horizon, l0, step, radius = self.dim, self.horizon, self.lipschitz, self.step, self.radius
         if variation is None:
@@ -143,6 +148,8 @@ class Plan:
             "smoothing": 2.0 * gap * horizon,
             "drift": run * 2.0 * lift * variation**2 / radius**2 * horizon,
         }
+        if played:
+            terms["playing"] = (radius * l0 if self.feasible else gap) * horizon
         if self.outer_radius is not None:
             terms["shrinking"] = self.outer_radius * l0 * self.shrinkage * horizon
         return terms
