@@ -30,6 +30,7 @@ from trimtab.theory.moments import (
 )
 from trimtab.theory.plans import (
     convex_lipschitz,
+    convex_lipschitz_ball,
     convex_lipschitz_feasible,
     convex_smooth,
     nonconvex_lipschitz,
@@ -46,6 +47,7 @@ __all__ = [
     "Plan",
     "contraction",
     "convex_lipschitz",
+    "convex_lipschitz_ball",
     "convex_lipschitz_feasible",
     "convex_smooth",
     "diagnose",

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 from trimtab.lab import Record, run
 from trimtab.problems import Problem, make
 from trimtab.recipes import Method, auto
-from trimtab.theory.moments import Law, contraction, perturbation
+from trimtab.theory.moments import Law, coefficients, contraction, perturbation
 from trimtab.types import Array
 
 Verdict = Literal["holds", "doubtful", "fails", "not seen"]
@@ -265,7 +265,7 @@ def second_moments(record: Record) -> tuple[Array, Array]:
         variation=0.0,
         law=law,
     )
-    lift = 2.0 * record.about["dim"] ** (1 if law == "gaussian" else 2) / record.about["radius"] ** 2
+    lift = coefficients(record.about["dim"], law)[2] / record.about["radius"] ** 2
     allowed = constants.contraction.value * mean[:-1] + floor + lift * square
     known = np.isfinite(allowed)
     return mean[1:][known], allowed[known]
