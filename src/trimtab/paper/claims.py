@@ -16,7 +16,7 @@ from trimtab.paper.document import Claim, Comparison, Results
 from trimtab.paper.experiments import LITERAL
 from trimtab.paper.proven import proven
 from trimtab.paper.results import NETWORKS
-from trimtab.paper.statistics import value
+from trimtab.paper.statistics import value, written
 
 MUCH, COMPARABLE, CLOSE = 0.5, 1.5, 3.0
 EXACT = ("lqr-r1", "lqr-r1-t40", "lqr-r2")
@@ -86,7 +86,7 @@ def compared(results: Results, id: str, a: str, b: str, what: str = "regret", co
 
 def said(found: Comparison) -> str:
     """A ratio with its interval."""
-    return f"{value(found['ratio']):.3g} ({value(found['low']):.3g} to {value(found['high']):.3g})"
+    return f"{written(found['ratio'])} ({written(found['low'])} to {written(found['high'])})"
 
 
 def _median(results: Results, id: str, name: str, what: Literal["regret", "incurred"] = "regret") -> float:

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 Records = dict[str, Record]
 
 
-def draw(folder: Path, experiments: dict[str, Experiment], runs: AllRuns, results: Results) -> dict[str, list[Path]]:
+def draw(
+    folder: Path, experiments: dict[str, Experiment], runs: AllRuns, results: Results, jobs: int = 1
+) -> dict[str, list[Path]]:
     """All figures: name → files."""
     own, shared = (
         {id: {name: getattr(both, kind) for name, both in found.items()} for id, found in runs.items()}
@@ -59,7 +61,12 @@ def draw(folder: Path, experiments: dict[str, Experiment], runs: AllRuns, result
         "toy": [_toy(results["checks"]["toy"])],
     }
     folder.mkdir(parents=True, exist_ok=True)
-    return {name: keep(some, folder / name) for name, some in figures.items()}
+    if jobs < 2:
+        return {name: keep(some, folder / name) for name, some in figures.items()}
+    from joblib import Parallel, delayed
+
+    files = Parallel(n_jobs=jobs)(delayed(keep)(some, folder / name) for name, some in figures.items())
+    return dict(zip(figures, files, strict=True))
 
 
 def _allocation(records: Records, e: Experiment, seed: int) -> list[Figure]:

@@ -9,9 +9,10 @@ from pathlib import Path
 from trimtab.files import write_atomically
 from trimtab.lab.drawing import colour_of
 from trimtab.paper.claims import compared, said
-from trimtab.paper.document import MethodResult, Number, Results, Setting, Spread
+from trimtab.paper.document import MethodResult, Results, Setting, Spread
 from trimtab.paper.experiments import LITERAL, MODES
 from trimtab.paper.results import NETWORKS
+from trimtab.paper.statistics import written
 from trimtab.paper.words import CAPTIONS, OPEN, SLIPS
 
 HEADLINE = (("lqr-r1", "R1, exact values"), ("lqr-r2", "R2, zero-mean drift"), (LITERAL, "R3, noisy rollouts"))
@@ -25,7 +26,7 @@ def write_report(folder: Path, results: Results, figures: dict[str, list[Path]])
     except ImportError as error:
         raise ImportError('the report needs jinja2: pip install "trimtab[lab]"') from error
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"number": _number, "spread": _spread, "brief": _brief}
+    environment.filters |= {"number": written, "spread": _spread, "brief": _brief}
     template = environment.from_string((files("trimtab.paper") / "report.html").read_text(encoding="utf-8"))
     mode = MODES[results["mode"]]
     verdicts = [claim["verdict"] for claim in results["claims"]]
@@ -64,26 +65,11 @@ def _embedded(file: Path) -> str:
     return "data:image/svg+xml;base64," + base64.b64encode(file.read_bytes()).decode()
 
 
-def _number(value: Number) -> str:
-    if value is None:
-        return "–"
-    if isinstance(value, str):
-        return value.replace("inf", "∞")
-    return f"{value:.3g}" if 1e-3 <= abs(value) < 1e5 or not value else _power(value)
-
-
-def _power(value: float) -> str:
-    """3.2·10⁻⁵ rather than 3.2e-05."""
-    digits, power = f"{value:.1e}".split("e")
-    raised = str(int(power)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-    return f"10{raised}" if digits == "1.0" else f"{digits.removesuffix('.0')}·10{raised}"
-
-
 def _spread(values: Spread) -> str:
-    return f"{_number(values['median'])} ({_number(values['low'])} – {_number(values['high'])})"
+    return f"{written(values['median'])} ({written(values['low'])} – {written(values['high'])})"
 
 
 def _brief(found: MethodResult | Setting) -> str:
     """δ and η."""
-    step = f", η {_number(found['step'])}" if found["step"] is not None else ""
-    return f"δ {_number(found['radius'])}{step}"
+    step = f", η {written(found['step'])}" if found["step"] is not None else ""
+    return f"δ {written(found['radius'])}{step}"

@@ -77,7 +77,7 @@ def reproduce(
     results["claims"] = claims(results)
     if report:
         report("drawing", 1.0)
-    figures = draw(folder, planned, runs, results)
+    figures = draw(folder, planned, runs, results, jobs)
     results["figures"] = {name: [file.name for file in files] for name, files in figures.items()}
     text = json.dumps(results, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     write_atomically(folder / "results.json", text.encode())

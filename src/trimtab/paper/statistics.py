@@ -62,6 +62,24 @@ def value(number: Number) -> float:
     return math.inf if number == "inf" else math.nan if number is None else float(number)
 
 
+def written(number: Number) -> str:
+    """Three digits, as one would write them by hand: 0.0264, 18.7, 1580, 3.2·10⁻⁵.
+
+    >>> [written(v) for v in (0.02642, 18.66, 1582.2, 3.16e-5, 1e-7, "inf", None)]
+    ['0.0264', '18.7', '1580', '3.2·10⁻⁵', '10⁻⁷', '∞', '–']
+    """
+    if number is None:
+        return "–"
+    if isinstance(number, str):
+        return number.replace("inf", "∞")
+    if number and not 1e-3 <= abs(number) < 1e6:
+        digits, power = f"{number:.1e}".split("e")
+        raised = str(int(power)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+        return f"10{raised}" if digits == "1.0" else f"{digits.removesuffix('.0')}·10{raised}"
+    rounded = float(f"{number:.3g}")
+    return f"{rounded:.0f}" if abs(rounded) >= 1000 else f"{rounded:.3g}"
+
+
 def _picks(trials: int, salt: int) -> Integers:
     """Trials to resample with, `(1, RESAMPLES, trials)`; the same for the same number of trials."""
     return np.random.default_rng([trials, salt]).integers(trials, size=(1, RESAMPLES, trials))
