@@ -104,6 +104,7 @@ def test_a_server_that_goes_away_and_comes_back(server):
     url, control = server
     with Study.open(url, "restart", KNOBS, seed=1) as study:
         run(study, 5)
+        study.ask()
         control("-m", "immediate", "restart")  # as after a crash
         state = study.state
         with pytest.raises(Unavailable, match="nothing that was acknowledged is lost"):
@@ -121,10 +122,10 @@ def test_a_newer_store_is_refused(url):
     store = Store(url)
     store._db.execute("UPDATE trimtab_meta SET version = 99")
     try:
-        with pytest.raises(StoreError, match="has version 99 and this trimtab knows 2"):
+        with pytest.raises(StoreError, match="has version 99 and this trimtab knows 3"):
             Study.open(url, "newer", KNOBS)
     finally:
-        store._db.execute("UPDATE trimtab_meta SET version = 2")
+        store._db.execute("UPDATE trimtab_meta SET version = 3")
         store.close()
 
 
