@@ -36,7 +36,7 @@ def run(study, rounds):
 
 
 def learnt(rounds=60, **options):
-    study = Study.open(":memory:", "a", KNOBS, seed=1, **options)
+    study = Study.open(":memory:", "a", KNOBS, seed=1, baseline=0, **options)
     run(study, rounds)
     return study
 
@@ -408,6 +408,7 @@ def test_a_store_of_before_is_brought_up_to_date(tmp_path):
         study._snapshot_at = 5
     with sqlite3.connect(where) as db:
         db.execute("DROP TABLE trimtab_requests")
+        db.execute("ALTER TABLE trimtab_events DROP COLUMN limits")
         db.execute("UPDATE trimtab_meta SET version = 2")
     db.close()
     with Study.open(where, "a", KNOBS) as study:
