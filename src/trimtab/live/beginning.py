@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from dataclasses import replace
+from typing import Any
 
 from trimtab.live import engine
 from trimtab.live.diagnostics import Diagnostics
@@ -23,15 +24,23 @@ def check_name(name: str) -> None:
 
 
 def create(
-    store: Store, name: str, knobs: Knobs, method: Method | None, maximise: bool | None, seed: int | None
+    store: Store,
+    name: str,
+    knobs: Knobs,
+    method: Method | None,
+    maximise: bool | None,
+    seed: int | None,
+    more: dict[str, Any] | None = None,
 ) -> Saved:
-    """A new study, where the system is now."""
+    """A new study, where the system is now; `more` is kept beside its knobs."""
     setup, state = engine.begin(knobs, method, maximise=bool(maximise), seed=seed)
     begin = Position(setup, state, Diagnostics())
     knobs = Knobs(knobs.all, setup.method.radius)
     centre = encode(knobs, knobs.values(engine.centre(state)))
     start = Event(0, 0, "start", None, None, centre, time.time(), None)
-    return store.add(name, described(knobs), begin.status(knobs, 0, None), [start], [begin.snapshot(0)])
+    return store.add(
+        name, {**described(knobs), **(more or {})}, begin.status(knobs, 0, None), [start], [begin.snapshot(0)]
+    )
 
 
 def compare(

@@ -10,7 +10,8 @@ import numpy as np
 
 from trimtab import core, storage
 from trimtab.live.diagnostics import Diagnostics
-from trimtab.live.knobs import Knob, Knobs
+from trimtab.live.knobs import Knob, Knobs, Setting
+from trimtab.randomness import Keyed
 from trimtab.recipes import Method
 from trimtab.setup import Setup
 from trimtab.state import State
@@ -49,6 +50,26 @@ def ask(setup: Setup, state: State) -> Array:
 def tell(setup: Setup, state: State, value: Any) -> State:
     """The state after the value of the query that `ask` gives; None if there is none."""
     return core.tell(setup, state, value, state.round)
+
+
+def tell_at(knobs: Knobs, setup: Setup, state: State, value: float, draws: Keyed, applied: Setting) -> State:
+    """The state after a value of other knobs than those of the query p = c + wδu that was asked for.
+
+    The displacement d of what was set is one along the probe, which was so much longer, w′ = w·(1 + d·p̂/|p − c|)
+    within half to twice its length, and the rest, by which it looked from elsewhere, c′: c′ + w′δu is what was set.
+    """
+    trial = core.ask(setup, state)
+    look, query = trial.look, setup.inward(trial.x)
+    assert look is not None
+    off = setup.inward(knobs.coordinates(applied)) - setup.inward(
+        knobs.coordinates(knobs.probe(trial.x, draws, state.round))
+    )
+    probe = query - look.centre
+    square = float(probe @ probe)
+    factor = min(max(1 + float(off @ probe) / square, 0.5), 2.0) if square else 1.0
+    centre = setup.domain.project(look.centre + off - (factor - 1) * probe)
+    moved = look._replace(centre=centre, width=look.width * factor)
+    return core.tell(setup, state._replace(open=((state.round, moved),)), value, state.round)
 
 
 def restart(setup: Setup, state: State, start: Array) -> State:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from trimtab.live import engine
 from trimtab.live.diagnostics import Diagnostics
 from trimtab.live.errors import Damaged
-from trimtab.live.knobs import Knob, Knobs, decode, encode, level
+from trimtab.live.knobs import Knob, Knobs, decode, encode, level, rounding
 from trimtab.live.schema import Event, Snapshot
 from trimtab.setup import Setup
 from trimtab.state import State
@@ -68,12 +68,21 @@ def follow(knobs: Knobs, snapshot: Snapshot, events: Sequence[Event], who: str) 
         position = Position(*engine.unpack(snapshot.state), Diagnostics.from_dict(snapshot.diagnostics))
     except (ValueError, TypeError) as error:
         raise Damaged(f"{who} is damaged ({error})") from None
+    return advance(knobs, position, events, who)
+
+
+def advance(knobs: Knobs, position: Position, events: Sequence[Event], who: str) -> Position:
+    """The position after routine events that follow on another; refused where it is not the one that was recorded."""
     for event in events:
         state = position.state
         if event.kind in ("tell", "skip"):
             if event.round != state.round:
                 raise Damaged(f"{who} is damaged: event {event.seq} is of round {event.round}, not {state.round}")
             state = engine.tell(position.setup, state, event.value)
+        elif event.kind == "applied":
+            query, draws = decode(knobs, event.query or [], whole=True), rounding(position.setup.seed)
+            applied = {knob.name: level for knob, level in zip(knobs.all, query, strict=True)}
+            state = engine.tell_at(knobs, position.setup, state, event.value or 0.0, draws, applied)
         position = position.after(knobs, event.kind, event.value, state)
     if events:
         _compare(knobs, position.state, events[-1], who)

@@ -14,15 +14,24 @@ from typing import Any, NamedTuple
 from trimtab.live.checksums import checksum
 from trimtab.live.errors import Damaged
 
-VERSION = 2
-MIGRATIONS: dict[int, tuple[str, ...]] = {}
+VERSION = 3
+TOKENS = """CREATE TABLE trimtab_tokens (
+        id TEXT PRIMARY KEY, hash TEXT NOT NULL, scope TEXT NOT NULL, study TEXT, label TEXT, created {real} NOT NULL,
+        expires {real}, revoked {real}, parent TEXT)"""
+MIGRATIONS: dict[int, tuple[str, ...]] = {
+    3: (
+        "ALTER TABLE trimtab_studies ADD COLUMN paused TEXT",
+        "ALTER TABLE trimtab_studies ADD COLUMN archived {real}",
+        TOKENS,
+    ),
+}
 """version → the statements that lead to it from the one before."""
 TABLES = (
     "CREATE TABLE trimtab_meta (version INTEGER NOT NULL)",
     """CREATE TABLE trimtab_studies (
         id {id}, uid TEXT NOT NULL, name TEXT NOT NULL UNIQUE, created {real} NOT NULL, setup TEXT NOT NULL,
         seq BIGINT NOT NULL, status TEXT NOT NULL, checksum BIGINT NOT NULL,
-        proposal TEXT, decision TEXT, holder TEXT)""",
+        proposal TEXT, decision TEXT, holder TEXT, paused TEXT, archived {real})""",
     """CREATE TABLE trimtab_events (
         study INTEGER NOT NULL REFERENCES trimtab_studies (id), seq BIGINT NOT NULL, round BIGINT NOT NULL,
         kind TEXT NOT NULL, value {real}, query {blob}, centre {blob} NOT NULL, time {real} NOT NULL, note TEXT,
@@ -30,12 +39,18 @@ TABLES = (
     """CREATE TABLE trimtab_snapshots (
         study INTEGER NOT NULL REFERENCES trimtab_studies (id), seq BIGINT NOT NULL, state TEXT NOT NULL,
         diagnostics TEXT NOT NULL, checksum BIGINT NOT NULL, PRIMARY KEY (study, seq)) {clustered}""",
+    TOKENS,
 )
 Setting = dict[str, Any]
 """The value of every knob, by name; whole numbers are ints, switches bools."""
-KINDS = ("tell", "skip", "hold", "leave", "start", "undo", "reset", "setup", "import")
-ROUTINE = ("tell", "skip", "hold", "leave")
+KINDS = (
+    *("tell", "skip", "hold", "leave", "start", "undo", "reset", "setup", "import"),
+    *("applied", "pause", "resume", "archive", "restore"),
+)
+ROUTINE = ("tell", "applied", "skip", "hold", "leave")
 """The kinds of events that follow from values and are thinned when they are old; the others have a snapshot."""
+STILL = ("leave", "pause", "resume", "archive", "restore")
+"""The kinds after which the open trial is the same as before."""
 
 
 class Event(NamedTuple):
@@ -45,7 +60,7 @@ class Event(NamedTuple):
     round: int
     """Of the trial; for an undo, a reset and the like, the next round."""
     kind: str
-    """tell, skip, hold, leave, or start, undo, reset, setup, import."""
+    """One of KINDS."""
     value: float | None
     query: list[Any] | None
     """What was set, in the units of the knobs; a choice is stored as its number, from 0 on, a switch as 0 or 1."""
@@ -81,10 +96,30 @@ class Saved(NamedTuple):
     decision: str | None
     """The person's word on it."""
     holder: str | None
+    """The process that tunes it, if one does."""
+    paused: str | None = None
+    """Who asked that nothing new is set, when and why, as JSON."""
+    archived: float | None = None
 
 
-STUDY_COLUMNS = "id, uid, name, created, setup, seq, status, checksum, proposal, decision, holder"
+class Move(NamedTuple):
+    """One step of a study, to be stored: the event, where the study is then, and the state, if it is kept."""
+
+    study: Saved
+    event: Event
+    status: dict[str, Any]
+    snapshot: Snapshot | None
+    keep: int
+
+    @property
+    def saved(self) -> Saved:
+        """The study afterwards."""
+        return self.study._replace(seq=self.event.seq, status=self.status)
+
+
+STUDY_COLUMNS = "id, uid, name, created, setup, seq, status, checksum, proposal, decision, holder, paused, archived"
 EVENT_COLUMNS = "seq, round, kind, value, query, centre, time, note, checksum"
+INSERT_EVENT = f"INSERT INTO trimtab_events (study, {EVENT_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
 def seal(uid: str, name: str, created: float, setup: str, seq: int, status: str) -> int:

@@ -14,7 +14,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, Self
 
 from trimtab.live import schema
 from trimtab.live.checksums import canonical
@@ -41,6 +41,8 @@ class Database(Protocol):
     def settle(self) -> None: ...
     def verify(self) -> None: ...
     def backup(self, path: Path) -> None: ...
+    def move(self, rows: Sequence[tuple[Any, ...]]) -> set[int]: ...
+    def taken(self, study: int, name: str) -> bool: ...
     def check(self) -> list[str]: ...
     def lock(self, study: int, name: str) -> bool: ...
     def reconnect(self) -> None: ...
@@ -65,7 +67,7 @@ class Store:
             self._db.close()
             raise
 
-    def __enter__(self) -> Store:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -202,8 +204,9 @@ class Store:
     def before_round(self, study: Saved, round: int) -> Event | None:
         """The newest event after which `round` was the next one, if it is still kept."""
         rows = self._ready().execute(
-            f"SELECT {EVENT_COLUMNS} FROM trimtab_events WHERE study = ? AND ((kind IN ('tell', 'skip') AND round = ?)"
-            " OR (kind NOT IN ('tell', 'skip', 'hold', 'leave') AND round = ?)) ORDER BY seq DESC LIMIT 1",
+            f"SELECT {EVENT_COLUMNS} FROM trimtab_events WHERE study = ? AND ((kind IN ('tell', 'applied', 'skip')"
+            " AND round = ?) OR (kind NOT IN ('tell', 'applied', 'skip', 'hold', 'leave') AND round = ?))"
+            " ORDER BY seq DESC LIMIT 1",
             *(study.id, round - 1, round),
         )
         return schema.read_event(rows[0], self.where) if rows else None
@@ -245,10 +248,7 @@ class Store:
         return len(there) == 1 and there[0]._replace(time=event.time) == event
 
     def _insert_event(self, study: int, event: Event) -> None:
-        self._db.execute(
-            f"INSERT INTO trimtab_events (study, {EVENT_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            *schema.event_row(study, event),
-        )
+        self._db.execute(schema.INSERT_EVENT, *schema.event_row(study, event))
 
     def _insert_snapshot(self, study: int, snapshot: Snapshot) -> None:
         self._db.execute(
@@ -290,7 +290,7 @@ class Store:
                 self._db.execute("INSERT INTO trimtab_meta (version) VALUES (?)", schema.VERSION)
             for number in range(version + 1, schema.VERSION + 1) if version else ():
                 for statement in schema.MIGRATIONS[number]:
-                    self._db.execute(statement)
+                    self._db.execute(statement.format(**self._db.words))
                 self._db.execute("UPDATE trimtab_meta SET version = ?", number)
 
     def _refuse(self, version: Any, mode: str) -> None:

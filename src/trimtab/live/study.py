@@ -18,7 +18,7 @@ from trimtab.live.diagnostics import Diagnostics, Finding
 from trimtab.live.errors import Damaged, NoStore, StoreError
 from trimtab.live.history import Position, follow
 from trimtab.live.knobs import Knob, Knobs, decode, encode, read_knobs, rounding
-from trimtab.live.schema import ROUTINE, Event, Saved, Setting
+from trimtab.live.schema import ROUTINE, STILL, Event, Move, Saved, Setting
 from trimtab.live.store import EVERY, Store
 from trimtab.live.summary import summary
 from trimtab.live.text import clean
@@ -354,16 +354,14 @@ class Study:
         note: str | None = None,
     ) -> None:
         """Everything that changes goes through here: first the disk, then the memory."""
-        if not self._held:
-            raise ValueError(f"study {self.name!r} was opened to look at: use Study.open to change it")
         seq, now = self.seq + 1, time.time()
         centre = encode(self.knobs, self.knobs.values(engine.centre(after.state)))
         asked = None if query is None else encode(self.knobs, query)
         event = Event(seq, round, kind, value, asked, centre, now, None if note is None else clean(note))
-        turn = self._turn if kind in ("hold", "leave") else seq
+        turn = self._turn if kind in STILL else seq
         status = after.status(self.knobs, turn, now if kind in ROUTINE else self._saved.status["time"])
         snapshot = None if kind in ROUTINE and seq % EVERY else after.snapshot(seq)
-        self._store.record(self._saved, event, status, snapshot, self._keep)
+        self._write(Move(self._saved, event, status, snapshot, self._keep))
         self._position, self.seq, self._turn = after, seq, turn
         self._saved = self._saved._replace(seq=seq, status=status)
         self._snapshot_at = self._snapshot_at if snapshot is None else seq
@@ -375,6 +373,12 @@ class Study:
                 call(self, seen)
             except Exception:
                 LOG.exception("a callback failed after round %d; the study goes on", round)
+
+    def _write(self, move: Move) -> None:
+        """To the disk."""
+        if not self._held:
+            raise ValueError(f"study {self.name!r} was opened to look at: use Study.open to change it")
+        self._store.record(*move)
 
     def _take_over(self, method: Method) -> None:
         """The same method with another cap on its moves."""

@@ -1,0 +1,159 @@
+"""Studies: make, read, list, archive."""
+
+from __future__ import annotations
+
+import base64
+import time
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request, Response
+from starlette.concurrency import run_in_threadpool
+
+from trimtab.live import beginning
+from trimtab.live.checksums import canonical
+from trimtab.live.config import Config, Guard
+from trimtab.live.errors import Taken
+from trimtab.live.knobs import Knobs
+from trimtab.live.row import RowStudy
+from trimtab.live.shared import SharedStore
+from trimtab.serve.fleet import Fleet
+from trimtab.serve.models import StudyIn, StudyList, StudyOut, StudyWhole
+from trimtab.serve.problems import Problem
+from trimtab.serve.showing import ATTENTION, at_a_glance, whole
+from trimtab.serve.wiring import ANSWERS, Administers, Operates, Reads, StudyName, etag, fleet, look
+
+router = APIRouter(prefix="/v1", tags=["studies"], responses=ANSWERS)
+
+
+@router.put("/studies/{name}", response_model=StudyWhole, status_code=201, responses={200: {"model": StudyWhole}})
+async def make(name: StudyName, body: StudyIn, response: Response, request: Request, _: Operates) -> Any:
+    """Make a study. The same body again: 200; another body: 409."""
+    made, document = await run_in_threadpool(_make, fleet(request), name, body)
+    response.status_code = 201 if made else 200
+    response.headers["ETag"] = etag(document["seq"])
+    return document
+
+
+@router.get("/studies/{name}", response_model=StudyWhole)
+async def read(name: StudyName, response: Response, request: Request, _: Reads) -> Any:
+    """A study as it is now; its ETag is the number of the last event."""
+    document = await look(request, name, whole)
+    response.headers["ETag"] = etag(document["seq"])
+    return document
+
+
+@router.get("/studies", response_model=StudyList)
+async def listed(
+    request: Request,
+    caller: Reads,
+    attention: Annotated[
+        str | None, Query(description=f"Only those that need it: any of {ATTENTION}, by commas.", max_length=100)
+    ] = None,
+    search: Annotated[str | None, Query(description="Part of the name.", max_length=64)] = None,
+    archived: bool = False,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    after: Annotated[str | None, Query(description="`next` of the page before.", max_length=200)] = None,
+) -> Any:
+    """Studies by name, a page at a time."""
+    wanted = set() if attention is None else set(filter(None, attention.split(",")))
+    if not wanted <= set(ATTENTION):
+        raise Problem(422, "invalid", f"attention={attention} is unknown: choose from {', '.join(ATTENTION)}")
+    found = await run_in_threadpool(_page, fleet(request), caller.study, wanted, search, archived, limit, _name(after))
+    more = len(found) > limit
+    page = found[:limit]
+    return {"studies": page, "next": _cursor(page[-1]["name"]) if more else None}
+
+
+@router.delete("/studies/{name}", response_model=StudyOut | None)
+async def archive(
+    name: StudyName,
+    request: Request,
+    caller: Administers,
+    forever: Annotated[bool, Query(description="Erase it with its whole history.")] = False,
+    why: Annotated[str, Query(max_length=400)] = "",
+) -> Any:
+    """Put a study aside: it can be looked at, and taken out again with `:restore`. With `forever`, erase it."""
+    return await run_in_threadpool(_archive, fleet(request), name, caller.who, why, forever)
+
+
+def _make(studies: Fleet, name: str, body: StudyIn) -> tuple[bool, dict[str, Any]]:
+    asked, made = body.model_dump(exclude_none=True), False
+    with studies.pool.store() as store:
+        if store.glance(name) is None:
+            made = _create(store, name, body, asked)
+    document: dict[str, Any] = studies.look(name, lambda study: _compared(study, asked))
+    return made, document
+
+
+def _create(store: SharedStore, name: str, body: StudyIn, asked: dict[str, Any]) -> bool:
+    """The study of a body; what is wrong with it is said as for a study.toml."""
+    guard = {key: value for key, value in body.guard.model_dump().items() if value is not None}
+    options = {
+        key: asked[key]
+        for key in ("goal", "method", "radius", "narrowest", "widest", "step", "seed", "keep")
+        if key in asked
+    }
+    knobs = Knobs.of(knob.model_dump(exclude_none=True) for knob in body.knobs)
+    config = Config(name=name, command=["over HTTP"], knobs=knobs, guard=Guard(**guard), **options)
+    more = {"asked": asked, "guard": guard, "keep": config.keep}
+    try:
+        beginning.create(store, name, knobs, config.build_method(), config.goal == "maximise", config.seed, more)
+    except Taken:
+        return False  # somebody else made one of that name just now
+    return True
+
+
+def _compared(study: RowStudy, asked: dict[str, Any]) -> dict[str, Any]:
+    there = study.saved.setup.get("asked")
+    if there is None or canonical(there) != canonical(asked):
+        raise Problem(409, "another", f"study {study.name!r} is there already, and was made of something else")
+    return whole(study)
+
+
+def _page(
+    studies: Fleet, only: str | None, wanted: set[str], search: str | None, archived: bool, limit: int, after: str
+) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    with studies.pool.store() as store:
+        while len(found) <= limit:
+            rows = store.page(after, limit + 1, search=search, archived=archived, only=only)
+            if not rows:
+                break
+            after = rows[-1].name
+            for saved in rows:
+                document = at_a_glance(saved)
+                if not wanted or wanted & set(document["attention"]):
+                    found.append(document)
+            if len(rows) <= limit:
+                break
+    return found
+
+
+def _archive(studies: Fleet, name: str, who: str, why: str, forever: bool) -> dict[str, Any] | None:
+    def put_aside(study: RowStudy) -> None:
+        if study.saved.holder is not None and not study.released():
+            raise Problem(409, "held", f"study {name!r} is held by {study.saved.holder}: end that first")
+        if study.saved.archived is None and not forever:
+            study.note("archive", who, why)
+
+    studies.change(name, put_aside)
+    with studies.pool.store() as store:
+        saved = studies.known(store, name).saved
+        if forever:
+            store.erase(saved)
+            studies.forget(name)
+            return None
+        if saved.archived is None:
+            store.archive(saved, time.time())
+        return at_a_glance(studies.known(store, name).saved)
+
+
+def _cursor(name: str) -> str:
+    return base64.urlsafe_b64encode(name.encode()).decode()
+
+
+def _name(cursor: str | None) -> str:
+    try:
+        return "" if cursor is None else base64.urlsafe_b64decode(cursor.encode()).decode()
+    except ValueError:
+        raise Problem(422, "invalid", "after is no place in the list: send `next` of the page before") from None

@@ -1,0 +1,81 @@
+"""Trials: ask what to set, and tell what came of it; one study at a time, or many."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import time
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query, Request, Response
+from starlette.concurrency import run_in_threadpool
+
+from trimtab.live.row import RowStudy
+from trimtab.live.study import Trial
+from trimtab.serve import rounds
+from trimtab.serve.batch import tell_many
+from trimtab.serve.models import BlockedOut, ResultIn, ResultOut, TellsIn, TellsOut, TrialOut
+from trimtab.serve.problems import Problem
+from trimtab.serve.rounds import Blocked, Result
+from trimtab.serve.wiring import ANSWERS, StudyName, Tells, etag, fleet
+
+router = APIRouter(prefix="/v1", tags=["trials"], responses=ANSWERS)
+POLL = 0.25  # seconds between two looks at what blocks a trial
+
+
+@router.post("/studies/{name}/trials:ask", response_model=TrialOut, responses={202: {"model": BlockedOut}})
+async def ask(
+    name: StudyName,
+    request: Request,
+    response: Response,
+    _: Tells,
+    wait: Annotated[float, Query(ge=0, le=60, description="Seconds to wait where something blocks.")] = 0.0,
+) -> Any:
+    """The open trial, the same one until it is told. 202 where approval, a hold or quiet hours block it that long."""
+    end = time.monotonic() + wait
+    with request.app.state.limits.waiting():
+        while True:
+            found = await run_in_threadpool(fleet(request).change, name, _ask)
+            if isinstance(found, tuple) and not isinstance(found, Blocked):
+                rest, trial = found
+                return {"id": trial.id, "round": trial.round, "knobs": trial.knobs, "rest": rest}
+            if found is None:
+                continue
+            if time.monotonic() >= end or await request.is_disconnected():
+                response.status_code = 202
+                response.headers["Retry-After"] = "1"
+                return {"blocked": found.by, "detail": found.detail, "setting": found.setting}
+            await asyncio.sleep(min(POLL, max(end - time.monotonic(), 0.0)))
+
+
+@router.put("/studies/{name}/trials/{id}/result", response_model=ResultOut)
+async def tell(
+    name: StudyName,
+    id: Annotated[int, Path(ge=0, lt=2**62)],
+    body: ResultIn,
+    request: Request,
+    response: Response,
+    _: Tells,
+) -> Any:
+    """The value of a trial, or null. Idempotent: the same again is 200, another is 409, one from before an undo 410."""
+    result = Result(rounds.number(body.value), body.note, body.applied)
+
+    def act(study: RowStudy) -> tuple[rounds.Told, int]:
+        return rounds.tell(study, id, result), study.open_id
+
+    told, open = await run_in_threadpool(lambda: fleet(request).change(name, act, hasty=True))
+    if told.refused is not None:
+        raise Problem(409, "outside", f"{told.refused}; the study is held until somebody resumes it", open=open)
+    response.headers["ETag"] = etag(told.event.seq)
+    return {"seq": told.event.seq, "again": told.again, "open": open}
+
+
+@router.post("/tells", response_model=TellsOut)
+async def tells(body: TellsIn, request: Request, caller: Tells) -> Any:
+    """Results of many studies in one transaction; each is answered as it would be alone."""
+    results = await run_in_threadpool(tell_many, fleet(request), caller, body.results)
+    return {"results": results}
+
+
+def _ask(study: RowStudy) -> tuple[bool, Trial] | Blocked | None:
+    return rounds.ask(study, datetime.datetime.now().time())
