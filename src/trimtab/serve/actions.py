@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
@@ -16,6 +15,7 @@ from trimtab.serve.models import ActionIn, DecisionIn, StudyOut, UndoIn
 from trimtab.serve.problems import Problem
 from trimtab.serve.showing import at_a_glance
 from trimtab.serve.wiring import ANSWERS, Administers, IfMatch, Operates, StudyName, etag, expected, fleet
+from trimtab.types import Document, Json
 
 router = APIRouter(prefix="/v1", tags=["actions"], responses=ANSWERS)
 
@@ -23,7 +23,7 @@ router = APIRouter(prefix="/v1", tags=["actions"], responses=ANSWERS)
 @router.post("/studies/{name}:approve", response_model=StudyOut)
 async def approve(
     name: StudyName, body: DecisionIn, request: Request, response: Response, caller: Operates, if_match: IfMatch = None
-) -> Any:
+) -> Json:
     """Let what is proposed be set; the first word counts."""
     return await _decide(request, response, name, True, body, caller.who, if_match)
 
@@ -31,7 +31,7 @@ async def approve(
 @router.post("/studies/{name}:reject", response_model=StudyOut)
 async def reject(
     name: StudyName, body: DecisionIn, request: Request, response: Response, caller: Operates, if_match: IfMatch = None
-) -> Any:
+) -> Json:
     """Skip what is proposed."""
     return await _decide(request, response, name, False, body, caller.who, if_match)
 
@@ -39,7 +39,7 @@ async def reject(
 @router.post("/studies/{name}:hold", response_model=StudyOut)
 async def hold(
     name: StudyName, body: ActionIn, request: Request, response: Response, caller: Operates, if_match: IfMatch = None
-) -> Any:
+) -> Json:
     """Set nothing new until it is resumed; the value of what is set already is still taken."""
     return await run_in_threadpool(_pause, fleet(request), response, name, caller.who, body.why, expected(if_match))
 
@@ -47,7 +47,7 @@ async def hold(
 @router.post("/studies/{name}:resume", response_model=StudyOut)
 async def resume(
     name: StudyName, body: ActionIn, request: Request, response: Response, caller: Operates, if_match: IfMatch = None
-) -> Any:
+) -> Json:
     """Go on."""
     return await run_in_threadpool(_resume, fleet(request), response, name, caller.who, body.why, expected(if_match))
 
@@ -55,7 +55,7 @@ async def resume(
 @router.post("/studies/{name}:undo", response_model=StudyOut)
 async def undo(
     name: StudyName, body: UndoIn, request: Request, response: Response, caller: Operates, if_match: IfMatch = None
-) -> Any:
+) -> Json:
     """Back to the state in which a round was the next one; itself to be undone."""
 
     def act(study: RowStudy) -> None:
@@ -68,7 +68,7 @@ async def undo(
 @router.post("/studies/{name}:reset", response_model=StudyOut)
 async def reset(
     name: StudyName, body: ActionIn, request: Request, response: Response, caller: Operates, if_match: IfMatch = None
-) -> Any:
+) -> Json:
     """Back to where the system was at first, with nothing learnt."""
 
     def act(study: RowStudy) -> None:
@@ -81,14 +81,14 @@ async def reset(
 @router.post("/studies/{name}:restore", response_model=StudyOut)
 async def restore(
     name: StudyName, body: ActionIn, request: Request, response: Response, caller: Administers, if_match: IfMatch = None
-) -> Any:
+) -> Json:
     """Take an archived study out again."""
     return await run_in_threadpool(_restore, fleet(request), response, name, caller.who, body.why, expected(if_match))
 
 
 async def _change(
     request: Request, response: Response, name: str, act: Callable[[RowStudy], None], if_match: str | None
-) -> Any:
+) -> Json:
     """Something that a process which holds the study would have to do itself."""
 
     def free(study: RowStudy) -> RowStudy:
@@ -105,7 +105,7 @@ async def _change(
 
 async def _decide(
     request: Request, response: Response, name: str, yes: bool, body: DecisionIn, who: str, if_match: str | None
-) -> Any:
+) -> Json:
     def decide() -> RowStudy:
         with fleet(request).pool.store() as store:
             study = RowStudy(store, fleet(request).known(store, name))
@@ -121,7 +121,7 @@ async def _decide(
     return _shown(await run_in_threadpool(decide), response)
 
 
-def _pause(studies: Fleet, response: Response, name: str, who: str, why: str, seq: int | None) -> Any:
+def _pause(studies: Fleet, response: Response, name: str, who: str, why: str, seq: int | None) -> Json:
     def act(study: RowStudy) -> RowStudy:
         if study.saved.holder is not None and not study.released():
             study.pause_row(paused(who, why))  # the process that holds it sees that, and records it
@@ -132,7 +132,7 @@ def _pause(studies: Fleet, response: Response, name: str, who: str, why: str, se
     return _shown(studies.change(name, act, expected=seq), response)
 
 
-def _resume(studies: Fleet, response: Response, name: str, who: str, why: str, seq: int | None) -> Any:
+def _resume(studies: Fleet, response: Response, name: str, who: str, why: str, seq: int | None) -> Json:
     def act(study: RowStudy) -> RowStudy:
         if study.saved.paused is None:
             raise Problem(409, "not-held", f"study {name!r} is not held: nothing to resume")
@@ -144,7 +144,7 @@ def _resume(studies: Fleet, response: Response, name: str, who: str, why: str, s
     return _shown(studies.change(name, act, expected=seq), response)
 
 
-def _restore(studies: Fleet, response: Response, name: str, who: str, why: str, seq: int | None) -> Any:
+def _restore(studies: Fleet, response: Response, name: str, who: str, why: str, seq: int | None) -> Json:
     def act(study: RowStudy) -> RowStudy:
         if study.saved.archived is None:
             raise Problem(409, "not-archived", f"study {name!r} is not archived")
@@ -155,6 +155,6 @@ def _restore(studies: Fleet, response: Response, name: str, who: str, why: str, 
     return _shown(studies.change(name, act, expected=seq), response)
 
 
-def _shown(study: RowStudy, response: Response) -> dict[str, Any]:
+def _shown(study: RowStudy, response: Response) -> Document:
     response.headers["ETag"] = etag(study.seq)
     return at_a_glance(study.saved)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
 
 import anyio.to_thread
 from fastapi import FastAPI
@@ -20,6 +19,7 @@ from trimtab.serve.limits import Bounded, Limits
 from trimtab.serve.observing import Figures, Observed
 from trimtab.serve.settings import Settings
 from trimtab.serve.watching import Watch
+from trimtab.types import Document
 
 ABOUT = "Tune running systems over HTTP: ask what to set, tell what came of it. Every value is on the disk before 200."
 
@@ -50,6 +50,6 @@ def create(settings: Settings | None = None) -> FastAPI:
     return app
 
 
-def openapi() -> dict[str, Any]:
+def openapi() -> Document:
     """The description of the API, as docs/openapi.json has it."""
     return create(Settings()).openapi()

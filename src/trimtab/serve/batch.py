@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from trimtab.live.row import RowStudy
 from trimtab.live.shared import SharedStore
@@ -13,8 +12,9 @@ from trimtab.serve.fleet import TRIES, Fleet
 from trimtab.serve.models import TellIn
 from trimtab.serve.problems import Problem, as_problem
 from trimtab.serve.rounds import Result
+from trimtab.types import Document
 
-Answer = dict[str, Any]
+Answer = Document
 
 
 def tell_many(studies: Fleet, caller: Caller, given: Sequence[TellIn]) -> list[Answer]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import AsyncIterator
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import StreamingResponse
@@ -23,6 +23,7 @@ from trimtab.serve.problems import Problem
 from trimtab.serve.showing import at_a_glance, described
 from trimtab.serve.watching import Watch
 from trimtab.serve.wiring import ANSWERS, Reads, fleet
+from trimtab.types import Document, Json
 
 router = APIRouter(prefix="/v1", tags=["events"], responses=ANSWERS)
 MOST = 200  # studies of one stream
@@ -50,7 +51,7 @@ async def events(
     after: After = None,
     limit: Annotated[int, Query(ge=1, le=PAGE)] = PAGE,
     last_event_id: Annotated[str | None, Header(max_length=10_000)] = None,
-) -> Any:
+) -> Json:
     """What happened, the oldest first; with `Accept: text/event-stream`, also what happens from now on."""
     studies = fleet(request)
     names = await run_in_threadpool(_chosen, studies, caller, study)
@@ -103,11 +104,9 @@ def _chosen(studies: Fleet, caller: Caller, names: list[str]) -> dict[int, tuple
     return {id: (name, seq) for id, name, seq in rows}
 
 
-def _since(
-    studies: Fleet, names: dict[int, tuple[str, int]], place: Place, limit: int
-) -> list[tuple[str, dict[str, Any]]]:
+def _since(studies: Fleet, names: dict[int, tuple[str, int]], place: Place, limit: int) -> list[tuple[str, Document]]:
     """Events after a place, which moves on; each with the place after it."""
-    found: list[tuple[str, dict[str, Any]]] = []
+    found: list[tuple[str, Document]] = []
     with studies.pool.store() as store:
         for id, (name, _) in names.items():
             if len(found) >= limit:
@@ -122,7 +121,7 @@ def _since(
     return found
 
 
-def _statuses(studies: Fleet, names: list[str]) -> list[dict[str, Any]]:
+def _statuses(studies: Fleet, names: list[str]) -> list[Document]:
     with studies.pool.store() as store:
         return [at_a_glance(known.saved) for known in studies.known_many(store, names, hasty=False).values()]
 

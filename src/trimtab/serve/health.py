@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request, Response
 from prometheus_client import exposition
@@ -14,6 +14,7 @@ from trimtab.serve.fleet import Fleet
 from trimtab.serve.models import PROBLEMS
 from trimtab.serve.observing import Figures
 from trimtab.serve.problems import Problem
+from trimtab.types import Json
 
 router = APIRouter(tags=["health"])
 
@@ -35,7 +36,7 @@ async def readyz(request: Request) -> dict[str, str]:
 
 
 @router.get("/metrics", response_class=Response, responses={401: PROBLEMS[401], 403: PROBLEMS[403]})
-async def metrics(request: Request, _: Annotated[Caller, Depends(scope("read"))]) -> Any:
+async def metrics(request: Request, _: Annotated[Caller, Depends(scope("read"))]) -> Json:
     """For Prometheus, in its text format or as OpenMetrics."""
     state = request.app.state
     figures: Figures = state.figures

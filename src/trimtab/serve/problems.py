@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 
 from trimtab.live.errors import StoreError, Taken, Unavailable
 from trimtab.live.text import clean
+from trimtab.types import Document
 
 LOG = logging.getLogger("trimtab.serve")
 
@@ -24,7 +25,7 @@ class Problem(Exception):
         super().__init__(detail)
         self.status, self.kind, self.detail, self.headers, self.more = status, kind, detail, headers, more
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> Document:
         """As RFC 9457 has it."""
         return {
             "type": f"urn:trimtab:problem:{self.kind}",

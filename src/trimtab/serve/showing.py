@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 import math
 import time
-from typing import Any
 
 from trimtab.live.approval import waiting
 from trimtab.live.row import RowStudy
 from trimtab.live.schema import Event, Saved
+from trimtab.types import Document
 
 ATTENTION = ("waiting", "failing", "paused", "stale")
 STALE = 86_400.0  # seconds without a round
 FAILING = 2  # failed rounds in a row
 
 
-def at_a_glance(saved: Saved) -> dict[str, Any]:
+def at_a_glance(saved: Saved) -> Document:
     """What the list says of a study."""
     status, proposal = saved.status, waiting(saved)
     about = {key: finite(status[key]) for key in ("value", "mean", "trend")}
@@ -48,7 +48,7 @@ def attention(saved: Saved) -> list[str]:
     return [word for word in ATTENTION if found[word]]
 
 
-def whole(study: RowStudy) -> dict[str, Any]:
+def whole(study: RowStudy) -> Document:
     """All that is known of a study but its history."""
     findings = {key: {"value": finite(f.value), "advice": f.advice} for key, f in study.findings().items()}
     return {
@@ -61,7 +61,7 @@ def whole(study: RowStudy) -> dict[str, Any]:
     }
 
 
-def described(study: RowStudy, event: Event) -> dict[str, Any]:
+def described(study: RowStudy, event: Event) -> Document:
     """An event, with its knobs by name."""
     return {"study": study.name, **study.describe(study._in_units(event))}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import time
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
@@ -21,12 +21,13 @@ from trimtab.serve.models import StudyIn, StudyList, StudyOut, StudyWhole
 from trimtab.serve.problems import Problem
 from trimtab.serve.showing import ATTENTION, at_a_glance, whole
 from trimtab.serve.wiring import ANSWERS, Administers, Operates, Reads, StudyName, etag, fleet, look
+from trimtab.types import Document, Json
 
 router = APIRouter(prefix="/v1", tags=["studies"], responses=ANSWERS)
 
 
 @router.put("/studies/{name}", response_model=StudyWhole, status_code=201, responses={200: {"model": StudyWhole}})
-async def make(name: StudyName, body: StudyIn, response: Response, request: Request, _: Operates) -> Any:
+async def make(name: StudyName, body: StudyIn, response: Response, request: Request, _: Operates) -> Json:
     """Make a study. The same body again: 200; another body: 409."""
     made, document = await run_in_threadpool(_make, fleet(request), name, body)
     response.status_code = 201 if made else 200
@@ -35,7 +36,7 @@ async def make(name: StudyName, body: StudyIn, response: Response, request: Requ
 
 
 @router.get("/studies/{name}", response_model=StudyWhole)
-async def read(name: StudyName, response: Response, request: Request, _: Reads) -> Any:
+async def read(name: StudyName, response: Response, request: Request, _: Reads) -> Json:
     """A study as it is now; its ETag is the number of the last event."""
     document = await look(request, name, whole)
     response.headers["ETag"] = etag(document["seq"])
@@ -53,7 +54,7 @@ async def listed(
     archived: bool = False,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     after: Annotated[str | None, Query(description="`next` of the page before.", max_length=200)] = None,
-) -> Any:
+) -> Json:
     """Studies by name, a page at a time."""
     wanted = set() if attention is None else set(filter(None, attention.split(",")))
     if not wanted <= set(ATTENTION):
@@ -71,21 +72,21 @@ async def archive(
     caller: Administers,
     forever: Annotated[bool, Query(description="Erase it with its whole history.")] = False,
     why: Annotated[str, Query(max_length=400)] = "",
-) -> Any:
+) -> Json:
     """Put a study aside: it can be looked at, and taken out again with `:restore`. With `forever`, erase it."""
     return await run_in_threadpool(_archive, fleet(request), name, caller.who, why, forever)
 
 
-def _make(studies: Fleet, name: str, body: StudyIn) -> tuple[bool, dict[str, Any]]:
+def _make(studies: Fleet, name: str, body: StudyIn) -> tuple[bool, Document]:
     asked, made = body.model_dump(exclude_none=True), False
     with studies.pool.store() as store:
         if store.glance(name) is None:
             made = _create(store, name, body, asked)
-    document: dict[str, Any] = studies.look(name, lambda study: _compared(study, asked))
+    document: Document = studies.look(name, lambda study: _compared(study, asked))
     return made, document
 
 
-def _create(store: SharedStore, name: str, body: StudyIn, asked: dict[str, Any]) -> bool:
+def _create(store: SharedStore, name: str, body: StudyIn, asked: Document) -> bool:
     """The study of a body; what is wrong with it is said as for a study.toml."""
     guard = {key: value for key, value in body.guard.model_dump().items() if value is not None}
     options = {
@@ -103,7 +104,7 @@ def _create(store: SharedStore, name: str, body: StudyIn, asked: dict[str, Any])
     return True
 
 
-def _compared(study: RowStudy, asked: dict[str, Any]) -> dict[str, Any]:
+def _compared(study: RowStudy, asked: Document) -> Document:
     there = study.saved.setup.get("asked")
     if there is None or canonical(there) != canonical(asked):
         raise Problem(409, "another", f"study {study.name!r} is there already, and was made of something else")
@@ -112,8 +113,8 @@ def _compared(study: RowStudy, asked: dict[str, Any]) -> dict[str, Any]:
 
 def _page(
     studies: Fleet, only: str | None, wanted: set[str], search: str | None, archived: bool, limit: int, after: str
-) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
+) -> list[Document]:
+    found: list[Document] = []
     with studies.pool.store() as store:
         while len(found) <= limit:
             rows = store.page(after, limit + 1, search=search, archived=archived, only=only)
@@ -129,7 +130,7 @@ def _page(
     return found
 
 
-def _archive(studies: Fleet, name: str, who: str, why: str, forever: bool) -> dict[str, Any] | None:
+def _archive(studies: Fleet, name: str, who: str, why: str, forever: bool) -> Document | None:
     def put_aside(study: RowStudy) -> None:
         if study.saved.holder is not None and not study.released():
             raise Problem(409, "held", f"study {name!r} is held by {study.saved.holder}: end that first")

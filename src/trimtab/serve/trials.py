@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import datetime
 import time
-from typing import Annotated, Any
+from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import APIRouter, Path, Query, Request
+from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 
 from trimtab.live.row import RowStudy
@@ -18,6 +19,7 @@ from trimtab.serve.models import BlockedOut, ResultIn, ResultOut, TellsIn, Tells
 from trimtab.serve.problems import Problem
 from trimtab.serve.rounds import Blocked, Result
 from trimtab.serve.wiring import ANSWERS, StudyName, Tells, etag, fleet
+from trimtab.types import Json
 
 router = APIRouter(prefix="/v1", tags=["trials"], responses=ANSWERS)
 POLL = 0.25  # seconds between two looks at what blocks a trial
@@ -27,10 +29,9 @@ POLL = 0.25  # seconds between two looks at what blocks a trial
 async def ask(
     name: StudyName,
     request: Request,
-    response: Response,
     _: Tells,
     wait: Annotated[float, Query(ge=0, le=60, description="Seconds to wait where something blocks.")] = 0.0,
-) -> Any:
+) -> Json:
     """The open trial, the same one until it is told. 202 where approval, a hold or quiet hours block it that long."""
     end = time.monotonic() + wait
     with request.app.state.limits.waiting():
@@ -38,13 +39,12 @@ async def ask(
             found = await run_in_threadpool(fleet(request).change, name, _ask)
             if isinstance(found, tuple) and not isinstance(found, Blocked):
                 rest, trial = found
-                return {"id": trial.id, "round": trial.round, "knobs": trial.knobs, "rest": rest}
+                return JSONResponse({"id": trial.id, "round": trial.round, "knobs": trial.knobs, "rest": rest})
             if found is None:
                 continue
             if time.monotonic() >= end or await request.is_disconnected():
-                response.status_code = 202
-                response.headers["Retry-After"] = "1"
-                return {"blocked": found.by, "detail": found.detail, "setting": found.setting}
+                blocked = {"blocked": found.by, "detail": found.detail, "setting": found.setting}
+                return JSONResponse(blocked, 202, {"Retry-After": "1"})
             await asyncio.sleep(min(POLL, max(end - time.monotonic(), 0.0)))
 
 
@@ -54,9 +54,8 @@ async def tell(
     id: Annotated[int, Path(ge=0, lt=2**62)],
     body: ResultIn,
     request: Request,
-    response: Response,
     _: Tells,
-) -> Any:
+) -> Json:
     """The value of a trial, or null. Idempotent: the same again is 200, another is 409, one from before an undo 410."""
     result = Result(rounds.number(body.value), body.note, body.applied)
 
@@ -66,15 +65,14 @@ async def tell(
     told, open = await run_in_threadpool(lambda: fleet(request).change(name, act, hasty=True))
     if told.refused is not None:
         raise Problem(409, "outside", f"{told.refused}; the study is held until somebody resumes it", open=open)
-    response.headers["ETag"] = etag(told.event.seq)
-    return {"seq": told.event.seq, "again": told.again, "open": open}
+    answer = {"seq": told.event.seq, "again": told.again, "open": open}
+    return JSONResponse(answer, headers={"ETag": etag(told.event.seq)})
 
 
 @router.post("/tells", response_model=TellsOut)
-async def tells(body: TellsIn, request: Request, caller: Tells) -> Any:
+async def tells(body: TellsIn, request: Request, caller: Tells) -> Json:
     """Results of many studies in one transaction; each is answered as it would be alone."""
-    results = await run_in_threadpool(tell_many, fleet(request), caller, body.results)
-    return {"results": results}
+    return JSONResponse({"results": await run_in_threadpool(tell_many, fleet(request), caller, body.results)})
 
 
 def _ask(study: RowStudy) -> tuple[bool, Trial] | Blocked | None:
