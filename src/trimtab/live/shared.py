@@ -78,7 +78,7 @@ class SharedStore(Store):
         """Studies by name, from the first after a name on."""
         where, values = "name > ? AND archived IS NOT NULL" if archived else "name > ? AND archived IS NULL", [after]
         if search:
-            where, values = f"{where} AND name LIKE ? ESCAPE '!'", [*values, f"%{_literally(search)}%"]
+            where, values = f"{where} AND LOWER(name) LIKE ? ESCAPE '!'", [*values, f"%{_literally(search.lower())}%"]
         if only is not None:
             where, values = f"{where} AND name = ?", [*values, only]
         rows = self._ready().execute(

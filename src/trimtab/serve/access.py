@@ -55,7 +55,7 @@ class Door:
         cookie = request.cookies.get(COOKIE)
         if scheme:
             token = await self.token(text.strip()) if scheme.lower() == "bearer" else None
-            if token is None:
+            if token is None or token.parent is not None:
                 raise _refused("this is no token, or no longer one: trimtab token create makes another")
             return Caller(_name(token), token.scope, token.study)
         if cookie:
@@ -76,7 +76,8 @@ class Door:
             if len(self._known) > MOST:
                 self._known.popitem(last=False)
         token = found[1]
-        return None if token is None or (token.expires or time.time()) < time.time() else token
+        over = token is not None and token.expires is not None and token.expires < time.time()
+        return None if over else token
 
     async def is_open(self) -> bool:
         """Whether there are no tokens at all, so that whoever is on this machine may do everything."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import time
 from typing import Annotated
 
@@ -20,7 +19,7 @@ from trimtab.serve.fleet import Fleet
 from trimtab.serve.models import StudyIn, StudyList, StudyOut, StudyWhole
 from trimtab.serve.problems import Problem
 from trimtab.serve.showing import ATTENTION, at_a_glance, whole
-from trimtab.serve.wiring import ANSWERS, Administers, Operates, Reads, StudyName, etag, fleet, look
+from trimtab.serve.wiring import ANSWERS, NAME, Administers, Operates, Reads, StudyName, etag, fleet, look
 from trimtab.types import Document, Json
 
 router = APIRouter(prefix="/v1", tags=["studies"], responses=ANSWERS)
@@ -53,16 +52,16 @@ async def listed(
     search: Annotated[str | None, Query(description="Part of the name.", max_length=64)] = None,
     archived: bool = False,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
-    after: Annotated[str | None, Query(description="`next` of the page before.", max_length=200)] = None,
+    after: Annotated[str | None, Query(description="`next` of the page before.", pattern=NAME)] = None,
 ) -> Json:
     """Studies by name, a page at a time."""
     wanted = set() if attention is None else set(filter(None, attention.split(",")))
     if not wanted <= set(ATTENTION):
         raise Problem(422, "invalid", f"attention={attention} is unknown: choose from {', '.join(ATTENTION)}")
-    found = await run_in_threadpool(_page, fleet(request), caller.study, wanted, search, archived, limit, _name(after))
+    found = await run_in_threadpool(_page, fleet(request), caller.study, wanted, search, archived, limit, after or "")
     more = len(found) > limit
     page = found[:limit]
-    return {"studies": page, "next": _cursor(page[-1]["name"]) if more else None}
+    return {"studies": page, "next": page[-1]["name"] if more else None}
 
 
 @router.delete("/studies/{name}", response_model=StudyOut | None)
@@ -147,14 +146,3 @@ def _archive(studies: Fleet, name: str, who: str, why: str, forever: bool) -> Do
         if saved.archived is None:
             store.archive(saved, time.time())
         return at_a_glance(studies.known(store, name).saved)
-
-
-def _cursor(name: str) -> str:
-    return base64.urlsafe_b64encode(name.encode()).decode()
-
-
-def _name(cursor: str | None) -> str:
-    try:
-        return "" if cursor is None else base64.urlsafe_b64decode(cursor.encode()).decode()
-    except ValueError:
-        raise Problem(422, "invalid", "after is no place in the list: send `next` of the page before") from None
