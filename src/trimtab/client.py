@@ -127,7 +127,7 @@ class RemoteStudy:
             left = WAIT if end is None else min(WAIT, max(end - time.monotonic(), 0.0))
             status, found = self.client.request("POST", f"{self._path}/trials:ask", {}, wait=left)
             if status == 200:
-                return Trial(found["id"], found["knobs"], found["round"])
+                return Trial(found["id"], found["knobs"], found["round"], found["kind"])
             if end is not None and time.monotonic() >= end:
                 raise TimeoutError(f"study {self.name!r}: {found['detail']}")
 

@@ -42,10 +42,10 @@ def live(folder: Path, say: int, until: int | None) -> None:
     Runner.measure = telling(b"c", Runner.measure)
     config = read_config(folder / "study.toml")
     with config.open() as study, open(folder / "acks.txt", "a") as acks:
-        rounds = None if until is None else until - study.round
+        rounds = None if until is None else until - study.baseline.slot
         for report in Runner(config, study).rounds(rounds):
-            if report.kind == "tell":
-                acks.write(json.dumps([report.round, report.value]) + "\n")
+            if report.kind in ("tell", "baseline"):
+                acks.write(json.dumps([report.kind, report.round, report.value]) + "\n")
                 acks.flush()
 
 
@@ -85,7 +85,7 @@ def main(folder: Path, kills: int, seed: int) -> None:
         counted[chr(phase)] += 1
     config = read_config(folder / "study.toml")
     with Study.look(config.where, config.name) as study:
-        until = study.round + 5
+        until = study.baseline.slot + 5
     child, hear = start(folder, until)
     while os.read(hear, 4096):
         pass

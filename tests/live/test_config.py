@@ -38,10 +38,14 @@ def test_the_example_is_right_and_names_every_field(tmp_path):
     assert simulator.exists()
     text = file.read_text()
     documented = (Path(__file__).parents[2] / "docs" / "live.md").read_text()
-    names = {*Config.__dataclass_fields__} - {"folder", "knobs", "guard", "step"} | {*Guard.__dataclass_fields__}
+    names = {*Config.__dataclass_fields__} - {"baseline", "folder", "knobs", "guard", "step"} | {
+        *Guard.__dataclass_fields__
+    }
     for name in names:
         assert f"{name} = " in text or name == "stop_below"
         assert f"`{name}`" in documented
+    assert "[baseline]\nevery = 20" in text
+    assert "`[baseline]`" in documented
     uncommented = "\n".join(line.removeprefix("# ") if " = " in line else line for line in text.splitlines())
     assert read(tmp_path, uncommented).guard.approval  # the commented-out fields are right, too
     with pytest.raises(ValueError, match="is there already"):
@@ -67,7 +71,11 @@ def test_how_wide_auto_probes(tmp_path):
         for n in range(60):  # then 5% of 10 away, no less and no more; some are of a centre before, asked again
             trial = study.ask()
             centres.append(study.centre["x"])
-            assert n == 0 or any(abs(trial.knobs["x"] - centre) == pytest.approx(0.5) for centre in centres)
+            assert (
+                n == 0
+                or trial.kind == "baseline"
+                or any(abs(trial.knobs["x"] - centre) == pytest.approx(0.5) for centre in centres)
+            )
             study.tell(trial, float(n % 7))
     with pytest.raises(ValueError, match=r"its method .* cannot change on the way"):
         read(tmp_path, "widest = 2\nnarrowest = 1\nseed = 1\n" + GOOD).open()
@@ -76,7 +84,7 @@ def test_how_wide_auto_probes(tmp_path):
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (("name", "nom"), "nom is no field of a study: choose from command, goal, "),
+        (("name", "nom"), "nom is no field of a study: choose from baseline, command, goal, "),
         (('name = "a"', ""), "name is missing"),
         (('"a"', "3"), "name=3 is no text"),
         (('["echo", "{x}"]', '"echo {x}"'), "is no list of words"),

@@ -19,6 +19,8 @@ STUDY = """
 name = "killed"
 command = ["sh", "-c", "echo $((KNOB_N * KNOB_N / 9 + TRIMTAB_ROUND % 7)).{share}"]
 seed = 5
+[baseline]
+every = 6
 [knobs.n]
 type = "integer"
 low = 1
@@ -35,6 +37,16 @@ start = 80
 def history(folder, store="trimtab.db"):
     with Study.look(folder / store, "killed") as study:
         return [event._replace(time=0.0) for event in study.events() if event.kind != "leave"]
+
+
+def round_count(events):
+    return sum(event.kind in ("tell", "skip", "baseline") for event in events)
+
+
+def saving(folder, store):
+    """With the books it comes from: what a snapshot and the values since lead to."""
+    with Study.look(folder / store, "killed") as study:
+        return study._position.ledger, study.baseline, study.saving
 
 
 def undisturbed(folder, rounds):
@@ -59,10 +71,14 @@ def test_a_hundred_kills_leave_no_trace(tmp_path, seed):
     assert min(found["kills"].values()) > 15  # in each of: asking, the command, the commit
     killed = history(tmp_path)
     assert killed == undisturbed(tmp_path, found["rounds"])
-    stored = {event.round: event.value for event in killed if event.kind == "tell"}
+    stored = {(event.kind, event.round): event.value for event in killed}
+    assert sum(event.kind == "baseline" for event in killed) - round_count(killed) // 6 in (0, 1)
     acknowledged = [json.loads(line) for line in (tmp_path / "acks.txt").read_text().splitlines()]
     assert len(acknowledged) > 50
-    assert all(stored[round] == value for round, value in acknowledged)
+    assert {kind for kind, _, _ in acknowledged} == {"tell", "baseline"}
+    assert all(stored[kind, round] == value for kind, round, value in acknowledged)
+    assert saving(tmp_path, "trimtab.db") == saving(tmp_path, "other.db")
+    assert saving(tmp_path, "trimtab.db")[-1].saved is not None
 
 
 def test_the_program_is_killed_and_goes_on(tmp_path):
@@ -77,8 +93,8 @@ def test_the_program_is_killed_and_goes_on(tmp_path):
             os.kill(running.pid, signal.SIGKILL)
             printed += running.stdout.readlines()
     killed = history(tmp_path)
-    assert killed == undisturbed(tmp_path, killed[-1].round + 1)
-    stored = {event.round: f"{event.value:.6g}" for event in killed if event.kind == "tell"}
+    assert killed == undisturbed(tmp_path, round_count(killed))
+    stored = {(event.kind, event.round): "-" if event.value is None else f"{event.value:.6g}" for event in killed}
     whole = [line.split() for line in printed if line.endswith("\n") and "note" not in line]
     assert whole
-    assert all(stored[int(words[2])] == words[4] for words in whole)
+    assert all(stored[words[3], int(words[2])] == words[4] for words in whole)

@@ -132,7 +132,7 @@ def test_failures_hold_at_the_centre_until_one_succeeds(config):
 
 
 def test_failures_return_to_the_start(config):
-    more = '[guard]\nfailures = 2\non_failures = "start"\n'
+    more = '[guard]\nfailures = 2\non_failures = "start"\n[baseline]\nevery = 0\n'
     study = config("sh", "-c", 'test $TRIMTAB_ROUND -lt 30 && echo "{x}"', more=more)
     reports, kinds = run(study, 34)
     assert reports[29].setting["x"] < 4
@@ -155,7 +155,7 @@ def test_leave_at_sets_the_system_at_the_end(config, tmp_path):
     run(study, 30)
     with Study.look(study.where, "a") as opened:
         assert (tmp_path / "set").read_text().split()[-1] == str(opened.centre["n"])
-        assert opened.round == 30
+        assert opened.baseline.slot == 30
         *_, last = opened.events()
         assert last.kind == "leave"
         assert last.query == list(opened.centre.values())

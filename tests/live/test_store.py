@@ -158,12 +158,12 @@ def test_a_full_database_loses_nothing(file):
         db.execute(f"PRAGMA max_page_count={db.execute('PRAGMA page_count')[0][0]}")
         told, why = fill(study)
         assert "is full: free some space, nothing that was acknowledged is lost" in why
-        assert study.round == 5 + told
+        assert study.baseline.slot == 5 + told
         trial = study.ask()
         db.execute("PRAGMA max_page_count=100000")
         study.tell(trial, 2.0)  # there is space again
     with Study.open(file, "a") as study:
-        assert study.round == 6 + told
+        assert study.baseline.slot == 6 + told
         assert len(list(study.events())) == 7 + told
 
 

@@ -42,14 +42,16 @@ def test_what_is_no_study_is_refused(service, body):
 
 
 def test_the_same_path_as_a_study(service, tmp_path):
-    service.make()
+    service.make(baseline={"every": 7})
     service.run(30)
-    with Study.open(tmp_path / "other.db", "a", service.get()["knobs"], seed=1) as study:
+    with Study.open(tmp_path / "other.db", "a", service.get()["knobs"], seed=1, baseline=7) as study:
         for _ in range(30):
             trial = study.ask()
             study.tell(trial, (trial.knobs["gain"] - 6) ** 2)
         told = [study.describe(event) for event in study.events()]
     there = service.events()
+    assert {event["kind"] for event in there} == {"start", "tell", "baseline"}
+    assert service.get()["saving"]
     for one, other in zip(there, told, strict=True):
         assert {**one, "time": 0} == {"study": "a", **other, "time": 0}
 
@@ -144,13 +146,13 @@ def test_after_failures_it_rests_until_a_value_comes(service):
     for _ in range(2):
         service.tell(service.ask().json()["id"], None)
     rest = service.ask().json()
-    assert rest["rest"]
+    assert rest["kind"] == "rest"
     assert rest["knobs"] == centre
     assert service.tell(rest["id"], None).status_code == 200
     assert service.ask().json()["id"] == rest["id"] + 1
     assert service.tell(rest["id"] + 1, 3.0).status_code == 200
     assert service.tell(rest["id"] + 1, 3.0).json()["again"]
-    assert not service.ask().json()["rest"]
+    assert service.ask().json()["kind"] == "probe"
     assert service.get()["centre"] == centre
     assert [event["kind"] for event in service.events()][-3:] == ["skip", "hold", "hold"]
 

@@ -38,7 +38,7 @@ class Display:
 
     def show(self, report: Report) -> None:
         """One round."""
-        self._seen.extend([] if report.value is None or report.kind == "leave" else [report.value])
+        self._seen.extend([] if report.value is None or report.kind in ("baseline", "leave") else [report.value])
         if self._logs:
             if report.kind in ("note", "leave"):  # rounds are logged by the runner
                 log(logging.INFO, f"{report.kind}: {report.note or ''}", round=report.round, setting=report.setting)
@@ -60,10 +60,11 @@ class Display:
     def sum_up(self, began: int) -> None:
         """At the end: where it is, and what to do better."""
         study = self._study
-        text = f"{study.round - began} rounds run, {study.round} in all; centre: {settings(study, study.centre)}"
+        rounds = study.baseline.slot
+        text = f"{rounds - began} rounds run, {rounds} in all; centre: {settings(study, study.centre)}"
         advice = [f"advice: {finding.advice}" for finding in study.findings().values() if finding.advice]
         with self._read_by_somebody():
-            for words in (text, *advice):
+            for words in (study.saving.sentence, text, *advice):
                 if self._logs:
                     log(logging.INFO, words)
                 else:
@@ -115,6 +116,11 @@ def _value(knob: Knob, value: Any) -> str:
     return short(value) + (f" {knob.unit}" if knob.unit else "")
 
 
+def _size(knob: Knob, probes: dict[str, float]) -> str:
+    """How far a probe goes, of a number with its unit."""
+    return f"±{short(probes[knob.name], 3)}" + (f" {knob.unit}" if knob.unit and knob.choices is None else "")
+
+
 def picture(study: Study, report: Report, seen: deque[float]) -> Any:
     """The display: value, trend, knobs in their ranges, figures, advice."""
     running = study.diagnostics
@@ -133,10 +139,12 @@ def picture(study: Study, report: Report, seen: deque[float]) -> Any:
     found = study.findings()
     figures = "  ".join(f"{name} {finding.value:.3g}" for name, finding in found.items())
     moves = f"moves {100 * running.moved**0.5:.2g} % of the ranges"
+    probes = ", ".join(f"{knob.name} {_size(knob, study.probes)}" for knob in study.knobs.all)
     counts = f"skipped {running.skipped}  failures in a row {running.failures}  rounds at a limit {running.at_edge}"
     advice = [Text(finding.advice, "yellow") for finding in found.values() if finding.advice]
     note = [Text(clean(f"{report.kind}: {report.note}"), "red")] if report.note else []
-    return Group(head, table, Text(figures, "dim"), Text(f"{moves}  {counts}", "dim"), *advice, *note)
+    told = [Text(words, "dim") for words in (figures, f"{moves}  {counts}", clean(f"probes: {probes}", 2000))]
+    return Group(Text(study.saving.sentence, "bold green"), head, table, *told, *advice, *note)
 
 
 def spark(values: Any) -> str:

@@ -30,17 +30,26 @@ def list_studies(
         listed = [{"name": n, "error": str(s)} if isinstance(s, Damaged) else summary(s) for n, s in found.items()]
         print(json.dumps(listed, indent=1))
         return
-    rows = [["study", "rounds", "last", "value", "mean", "trend", "skipped", "goal", "centre", "waits for"]]
+    rows = [["study", "saving", "rounds", "last", "value", "mean", "trend", "skipped", "goal", "centre", "waits for"]]
     for name, study in found.items():
         if isinstance(study, Damaged):
-            rows.append([clean(name), "damaged", *["-"] * 7, "trimtab check"])
+            rows.append([clean(name), "damaged", *["-"] * 8, "trimtab check"])
             continue
         about = summary(study)
         numbers = (short(about[key]) for key in ("value", "mean", "trend"))
         waits = about["waits"]
         what = "" if waits is None else f"approve round {waits['round']}: {_settings(waits['setting'])}"
         words = (str(about["skipped"]), about["goal"], _settings(about["centre"]), what)
-        rows.append([name, str(about["rounds"]), _age(about["age"]), *numbers, *words])
+        rows.append(
+            [
+                name,
+                clean((about["saving"] or {}).get("sentence") or "-"),
+                str(about["rounds"]),
+                _age(about["age"]),
+                *numbers,
+                *words,
+            ]
+        )
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:  # a thousand of them: no table that measures each cell again
         print("  ".join(word.ljust(width) for word, width in zip(row, widths, strict=True)).rstrip())

@@ -47,7 +47,8 @@ def show(
         if as_json:
             findings = {key: finding._asdict() for key, finding in study.findings().items()}
             history = [study.describe(event) for event in events]
-            print(json.dumps({**study.summary(), "diagnostics": findings, "events": history}, indent=1))
+            about = {**study.summary(), "probes": study.probes, "baseline": study.baseline._asdict()}
+            print(json.dumps({**about, "diagnostics": findings, "events": history}, indent=1))
         elif as_csv:
             _write_csv(study, events)
         else:
@@ -154,13 +155,15 @@ def _write_csv(study: Study, events: list[Event]) -> None:
 
 
 def _print_study(study: Study, events: list[Event]) -> None:
-    about = study.summary()
+    about, probes = study.summary(), study.probes
+    out.print(f"{study.name} {study.saving.sentence}", highlight=False)
     table = new_table(
-        "knob", "centre", "low", "high", "unit", title=f"{study.name}: {study.round} rounds, {about['goal']}"
+        "knob", "centre", "probe", "low", "high", "unit", title=f"{study.name}: {study.round} rounds, {about['goal']}"
     )
     for knob in study.knobs.all:
         low, high = map(cell, ends(knob))
-        table.add_row(knob.name, cell(short(about["centre"][knob.name])), low, high, cell(knob.unit))
+        probe = f"±{short(probes[knob.name], 3)}"
+        table.add_row(knob.name, cell(short(about["centre"][knob.name])), probe, low, high, cell(knob.unit))
     out.print(table)
     counts = ", ".join(f"{key} {short(about[key])}" for key in ("value", "mean", "trend", "skipped", "failures"))
     out.print(counts, highlight=False)

@@ -96,7 +96,7 @@ def _run(runner: Runner, rounds: int | None, shown: Display) -> int:
     from trimtab.live.runner import Stopped, stops_on_signals
     from trimtab.live.service import notify
 
-    study, began, status = runner.study, runner.study.round, 0
+    study, began, status = runner.study, runner.study.baseline.slot, 0
     with stops_on_signals(runner, _say_in_handler):
         notify(READY=1, STATUS=f"tuning {study.name} from round {began}")
         try:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from trimtab.live import engine
+from trimtab.live.baseline import EVERY, Wanted, read_baseline
 from trimtab.live.diagnostics import Diagnostics
 from trimtab.live.history import Position
 from trimtab.live.knobs import Knob, Knobs, described, encode
@@ -30,12 +31,13 @@ def create(
     method: Method | None,
     maximise: bool | None,
     seed: int | None,
+    baseline: Wanted = EVERY,
     more: dict[str, Any] | None = None,
 ) -> Saved:
     """A new study, where the system is now; `more` is kept beside its knobs."""
     setup, state = engine.begin(knobs, method, maximise=bool(maximise), seed=seed)
-    begin = Position(setup, state, Diagnostics())
     knobs = Knobs(knobs.all, setup.method.radius)
+    begin = Position(setup, state, Diagnostics()).planned(*read_baseline(baseline, knobs))
     centre = encode(knobs, knobs.values(engine.centre(state)))
     start = Event(0, 0, "start", None, None, centre, time.time(), None)
     return store.add(

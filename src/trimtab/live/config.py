@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from trimtab.live.baseline import read_baseline
 from trimtab.live.knobs import Knobs
 from trimtab.live.schema import Setting
 from trimtab.live.study import KEEP, Callback, Study
@@ -101,6 +102,7 @@ class Config:
     keep: int = KEEP
     on_round: list[str] = field(default_factory=list)
     guard: Guard = field(default_factory=Guard)
+    baseline: dict[str, Any] | None = None
     folder: Path = Path()
 
     def __post_init__(self) -> None:
@@ -129,6 +131,8 @@ class Config:
             _number("store_patience", self.store_patience, 0, LONGEST, "seconds", equal=True)
         if not (isinstance(self.on_round, list) and all(isinstance(word, str) for word in self.on_round)):
             raise ValueError(f'on_round={self.on_round!r} is no list of words: write ["./alert", "--study=a"]')
+        if self.baseline is not None:
+            read_baseline(self.baseline, self.knobs)
         self._check_command()
 
     def _check_command(self) -> None:
@@ -178,6 +182,7 @@ class Config:
             seed=self.seed,
             keep=self.keep,
             callbacks=callbacks,
+            baseline=self.baseline,
         )
 
     def words(self, setting: Setting) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from trimtab import core, storage
+from trimtab.estimators import probing
 from trimtab.live.diagnostics import Diagnostics
 from trimtab.live.knobs import Knob, Knobs, Setting
 from trimtab.randomness import Keyed
@@ -91,6 +92,36 @@ def centre(state: State) -> list[float]:
 def probe_length(setup: Setup) -> float:
     """Of a probe, in the coordinates of the knobs."""
     return setup.probe_length
+
+
+def probing_cost(setup: Setup, state: State) -> float | None:
+    """By how much the next query is above the centre, as far as the estimator knows."""
+    x, look = core.ask(setup, state)[1:3]
+    if look is None:
+        return None
+    width = float(look.width)
+    cut = x - look.centre - width * setup.method.radius * setup.frame.direction(look.trial)
+    return probing.probing_cost(state.slope, cut, (setup.probe_length * width) ** 2)
+
+
+def probes(knobs: Knobs, setup: Setup, state: State) -> dict[str, float]:
+    """How far a probe goes now, by knob: the rms, in its units; of a choice, a share of a weight."""
+    width = float(setup.method.step.bind(setup.frame).width(state.pace))
+    size = width * setup.method.radius / math.sqrt(setup.directions.scale(setup.dim))
+    shares = knobs.shares(centre(state))
+    return {
+        knob.name: _reach(knob, size / knobs.side(knob), share) for knob, share in zip(knobs.all, shares, strict=True)
+    }
+
+
+def _reach(knob: Knob, size: float, share: list[float]) -> float:
+    """Half of the way from one side of the centre to the other."""
+    if not share:
+        return 0.0
+    if knob.choices is not None:
+        return size
+    low, high = max(share[0] - size, 0.0), min(share[0] + size, 1.0)
+    return (knob.value(high) - knob.value(low)) / (high - low) * size
 
 
 def measured(

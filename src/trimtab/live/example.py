@@ -31,6 +31,10 @@ pause = 0                      # seconds between rounds: how long the system nee
 # keep = 100000                # rounds whose history is kept in full; older ones are thinned
 # on_round = ["cat"]           # after each round, give what happened to this program, as JSON on its standard input
 
+[baseline]
+every = 20                     # one round in 20 measures the start instead, to know what tuning saves; 0: never
+# knobs = {{valve = 40}}         # another reference than the start: the knobs that differ from it
+
 [knobs.valve]
 low = 0
 high = 100

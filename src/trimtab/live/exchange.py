@@ -14,7 +14,7 @@ from trimtab.live.beginning import check_name
 from trimtab.live.checksums import canonical, checksum
 from trimtab.live.history import Position, follow
 from trimtab.live.knobs import Knobs, described, read_knobs
-from trimtab.live.schema import KINDS, ROUTINE, Event, Saved, Snapshot
+from trimtab.live.schema import KINDS, ROUTINE, UNLEARNT, Event, Saved, Snapshot
 from trimtab.live.store import Store
 from trimtab.live.text import clean
 
@@ -105,7 +105,7 @@ def _event(given: dict[str, Any], knobs: Knobs) -> Event:
             raise ValueError(f"event {event.seq!r}: {name}={number!r} is no number of an event")
     if event.kind not in KINDS:
         raise ValueError(f"event {event.seq}: kind={event.kind!r} is unknown")
-    if event.kind not in ("hold", "leave") and (event.value is None) != (event.kind not in ("tell", "applied")):
+    if event.kind not in UNLEARNT and (event.value is None) != (event.kind not in ("tell", "applied")):
         raise ValueError(f"event {event.seq}: a {event.kind} with value={event.value!r}")
     if event.note is not None and not isinstance(event.note, str):
         raise ValueError(f"event {event.seq}: note={event.note!r} is no text")

@@ -9,14 +9,17 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from trimtab.live import engine
+from trimtab.live.baseline import Baseline
 from trimtab.live.diagnostics import Diagnostics
 from trimtab.live.errors import Damaged
 from trimtab.live.knobs import Knob, Knobs, decode, encode, level, rounding
-from trimtab.live.schema import Event, Snapshot
+from trimtab.live.saving import Ledger, Saving
+from trimtab.live.schema import UNLEARNT, Event, Setting, Snapshot
 from trimtab.setup import Setup
 from trimtab.state import State
 
 LOG = logging.getLogger("trimtab.live")
+BASELINE, LEDGER = "baseline", "ledger"  # beside the figures, in a snapshot
 NEAR = 1e-6  # of the range: how far another version of NumPy may lead from the recorded path by rounding
 
 
@@ -26,6 +29,8 @@ class Position(NamedTuple):
     setup: Setup
     state: State
     diagnostics: Diagnostics
+    baseline: Baseline = Baseline()
+    ledger: Ledger = Ledger()
 
     def after(self, knobs: Knobs, kind: str, value: float | None, state: State) -> Position:
         """The position after a routine event that led to a state."""
@@ -34,15 +39,47 @@ class Position(NamedTuple):
             return self
         if value is None:
             now = now.missed()
-        elif kind == "hold":
+        elif kind in UNLEARNT:
             now = replace(now, failures=0)
         else:
             now = engine.measured(knobs, self.setup, self.state, state, now, value)
-        return Position(self.setup, state, now)
+        found = self._replace(state=state, diagnostics=now)
+        return found if kind == "hold" else found._replace(**self._entered(kind, value))
+
+    def _entered(self, kind: str, value: float | None) -> dict[str, Any]:
+        """The round in the books: when the baseline is due next, and what was paid."""
+        ledger, slot = self.ledger, self.baseline.slot
+        if value is not None and kind == "baseline":
+            ledger = ledger.reference(slot, value)
+        elif value is not None:
+            ledger = ledger.tuned(slot, value, engine.probing_cost(self.setup, self.state))
+        return {"baseline": self.baseline.after(kind, value is None, self.setup.seed), "ledger": ledger}
+
+    @property
+    def saving(self) -> Saving:
+        """What tuning saves, so far."""
+        against = "the start" if self.baseline.setting is None else "the reference"
+        return self.ledger.saving(maximise=self.setup.maximise, every=self.baseline.every, against=against)
+
+    def planned(self, every: int, setting: Setting | None) -> Position:
+        """With baseline rounds as often as this, of this setting; the books begin anew if it is another one."""
+        same = setting == self.baseline.setting
+        baseline = self.baseline.planned(every, setting, self.setup.seed)
+        return self._replace(baseline=baseline, ledger=self.ledger if same else Ledger())
 
     def snapshot(self, seq: int) -> Snapshot:
         """To be stored beside an event."""
-        return Snapshot(seq, engine.pack(self.setup, self.state), json.loads(json.dumps(self.diagnostics.to_dict())))
+        figures = {**self.diagnostics.to_dict(), BASELINE: self.baseline.to_dict(), LEDGER: self.ledger.to_dict()}
+        return Snapshot(seq, engine.pack(self.setup, self.state), json.loads(json.dumps(figures)))
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> Position:
+        """What was stored."""
+        setup, state = engine.unpack(snapshot.state)
+        figures = dict(snapshot.diagnostics)
+        baseline = Baseline.from_dict(figures.pop(BASELINE, None), state.round)
+        ledger = Ledger.from_dict(figures.pop(LEDGER, None))
+        return cls(setup, state, Diagnostics.from_dict(figures), baseline, ledger)
 
     def status(self, knobs: Knobs, turn: int, time: float | None) -> dict[str, Any]:
         """At a glance; `turn` is the last event that the state comes from, `time` that of the last round."""
@@ -59,13 +96,14 @@ class Position(NamedTuple):
             "failures": running.failures,
             "goal": "maximise" if self.setup.maximise else "minimise",
             "time": time,
+            "saving": self.saving._asdict(),
         }
 
 
 def follow(knobs: Knobs, snapshot: Snapshot, events: Sequence[Event], who: str) -> Position:
     """The position after the last event; refused where it is not the one that was recorded."""
     try:
-        position = Position(*engine.unpack(snapshot.state), Diagnostics.from_dict(snapshot.diagnostics))
+        position = Position.of(snapshot)
     except (ValueError, TypeError) as error:
         raise Damaged(f"{who} is damaged ({error})") from None
     return advance(knobs, position, events, who)

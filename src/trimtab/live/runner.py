@@ -153,13 +153,13 @@ class Runner:
         value, note = self.measure(setting, self.hurry) if approved is None else (None, approved)
         measured = time.monotonic()
         if held:
-            _, retries = self._store(lambda: study.held(setting, value, note))
+            kind, (_, retries) = "hold", self._store(lambda: study.held(setting, value, note))
         else:
             trial = study.ask()
+            kind = trial.kind if trial.kind == "baseline" else "skip" if value is None else "tell"
             _, retries = self._store(lambda: study.tell(trial, value, note))
         commit = time.monotonic() - measured
         self.told, self.failed = self.told + (value is not None), self.failed + (value is None)
-        kind = "hold" if held else "skip" if value is None else "tell"
         report = Report(kind, round, setting, value, note, measured - began, commit, retries)
         words = {key: getattr(report, key) for key in ("round", "kind", "value", "setting", "note", "retries")}
         times = {"seconds": round_to(report.seconds), "commit": round_to(commit)}

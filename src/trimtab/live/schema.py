@@ -44,11 +44,13 @@ TABLES = (
 Setting = dict[str, Any]
 """The value of every knob, by name; whole numbers are ints, switches bools."""
 KINDS = (
-    *("tell", "skip", "hold", "leave", "start", "undo", "reset", "setup", "import"),
-    *("applied", "pause", "resume", "archive", "restore"),
+    *("tell", "applied", "skip", "baseline", "hold", "leave", "start", "undo", "reset", "setup", "import"),
+    *("pause", "resume", "archive", "restore"),
 )
-ROUTINE = ("tell", "applied", "skip", "hold", "leave")
+ROUTINE = ("tell", "applied", "skip", "baseline", "hold", "leave")
 """The kinds of events that follow from values and are thinned when they are old; the others have a snapshot."""
+UNLEARNT = ("baseline", "hold", "leave")
+"""Those of them that teach the tuner nothing, whatever the value."""
 STILL = ("leave", "pause", "resume", "archive", "restore")
 """The kinds after which the open trial is the same as before."""
 

@@ -205,7 +205,7 @@ class Store:
         """The newest event after which `round` was the next one, if it is still kept."""
         rows = self._ready().execute(
             f"SELECT {EVENT_COLUMNS} FROM trimtab_events WHERE study = ? AND ((kind IN ('tell', 'applied', 'skip')"
-            " AND round = ?) OR (kind NOT IN ('tell', 'applied', 'skip', 'hold', 'leave') AND round = ?))"
+            " AND round = ?) OR (kind NOT IN ('tell', 'applied', 'skip', 'baseline', 'hold', 'leave') AND round = ?))"
             " ORDER BY seq DESC LIMIT 1",
             *(study.id, round - 1, round),
         )

@@ -14,10 +14,13 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from trimtab.live import approval, beginning, engine, exchange
+from trimtab.live.baseline import EVERY as EVERY_BASELINE
+from trimtab.live.baseline import Baseline, Wanted, read_baseline
 from trimtab.live.diagnostics import Diagnostics, Finding
 from trimtab.live.errors import Damaged, NoStore, StoreError
 from trimtab.live.history import Position, follow
 from trimtab.live.knobs import Knob, Knobs, decode, encode, read_knobs, rounding
+from trimtab.live.saving import Saving
 from trimtab.live.schema import ROUTINE, STILL, Event, Move, Saved, Setting
 from trimtab.live.store import EVERY, Store
 from trimtab.live.summary import summary
@@ -37,6 +40,8 @@ class Trial(NamedTuple):
     id: int
     knobs: Setting
     round: int
+    kind: str = "probe"
+    """Or "baseline": the reference setting, from which nothing is learnt but what tuning saves."""
 
 
 class Study:
@@ -83,6 +88,7 @@ class Study:
         seed: int | None = None,
         keep: int = KEEP,
         callbacks: Sequence[Callback] = (),
+        baseline: Wanted | None = None,
     ) -> Study:
         """The study of that name; with knobs, a new one if there is none yet.
 
@@ -90,6 +96,8 @@ class Study:
         method, maximise, seed: as for `Tuner`. For a study that exists they, and knobs, are checked against it: only
         the method's `max_move` may differ, and is taken over.
         keep: how many of the last rounds are kept in full; see docs/live.md for the rule.
+        baseline: every so many rounds the reference setting is measured, by default in a new study every 20th, 0 for
+        never: or {"every": 20, "knobs": {...}}, where the reference is not the start. It may change on the way.
         callbacks: called with (study, event) after each event is on the disk; what they raise is logged, not raised.
 
         >>> import tempfile
@@ -114,11 +122,14 @@ class Study:
                 found = store.load(name)
             if found is None:
                 assert wanted is not None
-                found = beginning.create(store, name, wanted, method, maximise, seed)
+                given = EVERY_BASELINE if baseline is None else baseline
+                found = beginning.create(store, name, wanted, method, maximise, seed, given)
             study = cls(store, found, keep=keep, callbacks=callbacks)
             beginning.compare(name, study.knobs, study.setup, wanted, method, maximise, seed)
             if method is not None and study.setup.method != method:
                 study._take_over(method)
+            if baseline is not None:
+                study._plan_baseline(*read_baseline(baseline, study.knobs))
             return study
         except BaseException:
             store.close()
@@ -188,12 +199,26 @@ class Study:
         """Where the system was when the study began."""
         return self.knobs.setting(self.knobs.start)
 
+    @property
+    def baseline(self) -> Baseline:
+        """How often the reference is measured, which one it is, and when the next time is."""
+        return self._position.baseline
+
+    @property
+    def saving(self) -> Saving:
+        """What tuning saves against the baseline, with an interval, and a sentence that says it."""
+        return self._position.saving
+
+    @property
+    def probes(self) -> dict[str, float]:
+        """How far probes go at present, by knob, in its units (the rms); of a choice, a share of a weight."""
+        return engine.probes(self.knobs, self.setup, self.state)
+
     def ask(self) -> Trial:
-        """The next trial; the same one until it is told or skipped."""
+        """The next trial; the same one until it is told or skipped. Its `kind` says if it measures the baseline."""
         with self._lock:
             if self._open is None:
-                query = engine.ask(self.setup, self.state)
-                self._open = Trial(self._turn + 1, self.knobs.probe(query, self._draws, self.round), self.round)
+                self._open = self._next(self._turn + 1, self._position)
             return self._open._replace(knobs=dict(self._open.knobs))
 
     def tell(self, trial: Trial | int, value: float | None, note: str | None = None) -> None:
@@ -206,6 +231,8 @@ class Study:
             state = engine.tell(self.setup, self.state, value)
             number = None if value is None or math.isnan(value) else float(value)
             kind = "skip" if number is None else "tell"
+            if asked.kind == "baseline":
+                kind, state = "baseline", self.state
             after = self._position.after(self.knobs, kind, number, state)
             self._record(kind, after, asked.round, number, list(asked.knobs.values()), note)
 
@@ -235,7 +262,10 @@ class Study:
                     f"the state before round {round} is not kept: of {self.round} rounds so far the last {self._keep}"
                     f" are, and every 100th, 1000th, … before; trimtab show {self.name} --csv lists them"
                 ) from None
-            there = self._position._replace(state=there.state, diagnostics=replace(there.diagnostics, failures=0))
+            figures = replace(there.diagnostics, failures=0)
+            there = there._replace(setup=self.setup, diagnostics=figures)
+            if there.baseline[:2] != self.baseline[:2]:  # what a person has changed since then stays
+                there = there.planned(*self.baseline[:2])
             self._record("undo", there, round, note=f"from round {self.round}")
 
     def reset(self, failures: int = 0) -> None:
@@ -243,7 +273,7 @@ class Study:
         with self._lock:
             state = engine.restart(self.setup, self.state, self.knobs.start)
             fresh = Diagnostics(failures=failures, skipped=self.diagnostics.skipped)
-            self._record("reset", Position(self.setup, state, fresh), self.round, note="to start")
+            self._record("reset", self._position._replace(state=state, diagnostics=fresh), self.round, note="to start")
 
     def events(self, after: int = -1) -> Iterator[Event]:
         """The history, oldest first; thinned where it is old."""
@@ -266,11 +296,20 @@ class Study:
 
     def ahead(self, rounds: int) -> Iterator[Trial]:
         """The next trials as they would be if every one failed; nothing is kept."""
-        state = self.state
+        there = self._position
         for n in range(rounds):
-            knobs = self.knobs.probe(engine.ask(self.setup, state), self._draws, state.round)
-            yield Trial(self._turn + 1 + n, knobs, state.round)
-            state = engine.tell(self.setup, state, None)
+            trial = self._next(self._turn + 1 + n, there)
+            yield trial
+            learns = trial.kind == "probe"
+            state = engine.tell(self.setup, there.state, None) if learns else there.state
+            there = there.after(self.knobs, "skip" if learns else "baseline", None, state)
+
+    def _next(self, id: int, there: Position) -> Trial:
+        """The trial at some position."""
+        round = there.state.round
+        if there.baseline.is_due:
+            return Trial(id, dict(there.baseline.setting or self.start), round, "baseline")
+        return Trial(id, self.knobs.probe(engine.ask(there.setup, there.state), self._draws, round), round)
 
     def propose(self, setting: Setting) -> None:
         """Say what would be set next, for a person to decide on; once is enough."""
@@ -379,6 +418,12 @@ class Study:
         if not self._held:
             raise ValueError(f"study {self.name!r} was opened to look at: use Study.open to change it")
         self._store.record(*move)
+
+    def _plan_baseline(self, every: int, setting: Setting | None) -> None:
+        """As often as this from now on, if it is not so already."""
+        if (every, setting) != self.baseline[:2]:
+            note = f"baseline every {every} rounds" + ("" if setting is None else f" at {setting}")
+            self._record("setup", self._position.planned(every, setting), self.round, note=note)
 
     def _take_over(self, method: Method) -> None:
         """The same method with another cap on its moves."""

@@ -15,6 +15,7 @@ def summary(saved: Saved) -> dict[str, Any]:
     proposal = waiting(saved)
     return {
         "name": saved.name,
+        "saving": status.get("saving"),
         "rounds": status["round"],
         **{key: status[key] for key in ("centre", "value", "mean", "trend", "skipped", "failures", "goal")},
         "age": None if status["time"] is None else max(time.time() - status["time"], 0.0),

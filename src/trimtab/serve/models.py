@@ -49,6 +49,13 @@ class GuardIn(Given):
     approval: StrictBool = False
 
 
+class BaselineIn(Given):
+    """Rounds that measure a reference instead of a probe: one in `every`, at the start, or at `knobs`; 0 for none."""
+
+    every: Annotated[int, Field(ge=0, le=10**9)] = 20
+    knobs: Setting | None = None
+
+
 class StudyIn(Given):
     """A study to be made."""
 
@@ -62,6 +69,7 @@ class StudyIn(Given):
     seed: Annotated[int, Field(ge=0, lt=2**63)] | None = None
     keep: Annotated[int, Field(ge=1000, le=10**9)] | None = None
     guard: GuardIn = GuardIn()
+    baseline: BaselineIn = BaselineIn()
 
 
 class Waits(BaseModel):
@@ -100,6 +108,7 @@ class StudyOut(BaseModel):
     holder: str | None
     archived: float | None
     attention: list[str]
+    saving: dict[str, Any] | None
 
 
 class FindingOut(BaseModel):
@@ -128,12 +137,12 @@ class StudyList(BaseModel):
 
 
 class TrialOut(BaseModel):
-    """What to set. `rest`: at the operating point, because too many rounds failed."""
+    """What to set: a probe, the reference ("baseline"), or, because too many rounds failed, nothing new ("rest")."""
 
     id: int
     round: int
     knobs: Setting
-    rest: bool = False
+    kind: Literal["probe", "baseline", "rest"]
 
 
 class BlockedOut(BaseModel):

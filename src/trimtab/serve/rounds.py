@@ -49,15 +49,15 @@ def guard_of(study: RowStudy) -> Guard:
     return Guard(**study.saved.setup.get("guard", {}))
 
 
-def plan(study: RowStudy, guard: Guard) -> tuple[bool, Trial]:
-    """Whether to rest, and what to set: after too many failures in a row there are no probes until a value comes."""
+def plan(study: RowStudy, guard: Guard) -> Trial:
+    """What to set: after too many failures in a row nothing new (kind "rest"), until a value comes."""
     failures, trial = study.diagnostics.failures, study.ask()
     if guard.failures is None or failures < guard.failures:
-        return False, trial
-    return True, trial._replace(knobs=study.start if guard.on_failures == "start" else study.centre)
+        return trial
+    return trial._replace(kind="rest", knobs=study.start if guard.on_failures == "start" else study.centre)
 
 
-def ask(study: RowStudy, now: datetime.time) -> tuple[bool, Trial] | Blocked | None:
+def ask(study: RowStudy, now: datetime.time) -> Trial | Blocked | None:
     """The open trial; or what blocks it; or None, where something else had to be stored first."""
     saved, guard = study.saved, guard_of(study)
     if saved.archived is not None:
@@ -68,18 +68,18 @@ def ask(study: RowStudy, now: datetime.time) -> tuple[bool, Trial] | Blocked | N
         return Blocked("pause", f"held by {pause_of(saved.paused)}")
     if guard.quiet(now):
         return Blocked("quiet hours", f"quiet hours: {', '.join(guard.quiet_hours)}")
-    rest, trial = plan(study, guard)
-    if rest and guard.on_failures == "start" and study.diagnostics.told:
+    trial = plan(study, guard)
+    if trial.kind == "rest" and guard.on_failures == "start" and study.diagnostics.told:
         study.reset(failures=study.diagnostics.failures)
         return None
     if not guard.approval:
-        return rest, trial
+        return trial
     word = study.proposed(trial)
     if word is None:
         return Blocked("approval", f"proposed: waiting for approval of round {trial.round}", trial.knobs)
     if word.approved:
-        return rest, trial
-    _record(study, rest, trial, Result(None, _said("rejected", word)))
+        return trial
+    _record(study, trial, Result(None, _said("rejected", word)))
     return None
 
 
@@ -88,7 +88,7 @@ def tell(study: RowStudy, id: int, result: Result) -> Told:
     if id != study.open_id:
         return _told_before(study, id, result)
     guard = guard_of(study)
-    rest, trial = plan(study, guard)
+    trial = plan(study, guard)
     if guard.approval:
         word = study.word_on(trial)
         if word is None or not word.approved:
@@ -103,7 +103,7 @@ def tell(study: RowStudy, id: int, result: Result) -> Told:
     if result.value is not None and (beyond := guard.beyond(result.value)):
         study.pause_row(paused(SERVICE, beyond))
         result = result._replace(note="; ".join(filter(None, [result.note, f"held: {beyond}"])))
-    _record(study, rest, trial._replace(knobs=applied), result, asked=trial.knobs)
+    _record(study, trial._replace(knobs=applied), result, asked=trial.knobs)
     return Told(study.event, False)
 
 
@@ -119,11 +119,13 @@ def pause_of(text: str) -> str:
     return clean(f"{found['by']}: {found['why']}" if found["why"] else found["by"])
 
 
-def _record(study: RowStudy, rest: bool, trial: Trial, result: Result, asked: Setting | None = None) -> None:
-    if rest:
+def _record(study: RowStudy, trial: Trial, result: Result, asked: Setting | None = None) -> None:
+    if trial.kind == "rest":
         study.held(trial.knobs, result.value, result.note)
     elif asked is None or asked == trial.knobs:
         study.tell(trial, result.value, result.note)
+    elif trial.kind == "baseline":
+        study.skip(trial, "; ".join(filter(None, [result.note, f"not the reference, but {trial.knobs}"])))
     else:
         study.tell_at(trial, result.value, result.note)
 

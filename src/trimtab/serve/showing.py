@@ -31,6 +31,7 @@ def at_a_glance(saved: Saved) -> Document:
         "paused": None if saved.paused is None else json.loads(saved.paused),
         "holder": saved.holder,
         "archived": saved.archived,
+        "saving": status.get("saving"),
         "attention": attention(saved),
     }
 

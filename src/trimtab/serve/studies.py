@@ -95,9 +95,12 @@ def _create(store: SharedStore, name: str, body: StudyIn, asked: Document) -> bo
     }
     knobs = Knobs.of(knob.model_dump(exclude_none=True) for knob in body.knobs)
     config = Config(name=name, command=["over HTTP"], knobs=knobs, guard=Guard(**guard), **options)
+    baseline = body.baseline.model_dump(exclude_none=True)
     more = {"asked": asked, "guard": guard, "keep": config.keep}
     try:
-        beginning.create(store, name, knobs, config.build_method(), config.goal == "maximise", config.seed, more)
+        beginning.create(
+            store, name, knobs, config.build_method(), config.goal == "maximise", config.seed, baseline, more
+        )
     except Taken:
         return False  # somebody else made one of that name just now
     return True

@@ -37,9 +37,8 @@ async def ask(
     with request.app.state.limits.waiting():
         while True:
             found = await run_in_threadpool(fleet(request).change, name, _ask)
-            if isinstance(found, tuple) and not isinstance(found, Blocked):
-                rest, trial = found
-                return JSONResponse({"id": trial.id, "round": trial.round, "knobs": trial.knobs, "rest": rest})
+            if isinstance(found, Trial):
+                return JSONResponse(found._asdict())
             if found is None:
                 continue
             if time.monotonic() >= end or await request.is_disconnected():
@@ -75,5 +74,5 @@ async def tells(body: TellsIn, request: Request, caller: Tells) -> Json:
     return JSONResponse({"results": await run_in_threadpool(tell_many, fleet(request), caller, body.results)})
 
 
-def _ask(study: RowStudy) -> tuple[bool, Trial] | Blocked | None:
+def _ask(study: RowStudy) -> Trial | Blocked | None:
     return rounds.ask(study, datetime.datetime.now().time())

@@ -1,0 +1,20 @@
+"""What an estimator's memory says of the price of probing."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from trimtab.estimators.plane import Fit
+from trimtab.types import Array, Memory
+
+
+def probing_cost(memory: Memory, cut: Array, square: float) -> float | None:
+    """By how much a query is above its centre in the mean over u, as the plane has it: ½·L·l² + ⟨g, p − x − δu⟩.
+
+    cut: p − x − δu, what the edge of the domain took off. square: l², of the probe's length. ⟨g, δu⟩ has the mean 0.
+    None where the curvature L does not stand out of the noise (its certainty is 0), and for estimators without a plane.
+    """
+    if not isinstance(memory, Fit):
+        return None
+    known = memory.certainty > 0
+    return 0.5 * float(memory.curvature) * square + float(np.dot(memory.slope, cut)) if known else None

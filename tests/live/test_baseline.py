@@ -1,0 +1,285 @@
+"""Baseline rounds: when they come, that the tuner does not notice them, and what survives what."""
+
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import trimtab as tt
+from trimtab.live import Runner, Study, engine, read_config
+from trimtab.live.baseline import Baseline, read_baseline
+from trimtab.live.checking import check_study
+from trimtab.live.knobs import Knobs
+
+PROGRAM = Path(sys.executable).with_name("trimtab")
+KNOBS = [
+    {"name": "gain", "low": 0.0, "high": 10.0, "start": 2.0},
+    {"name": "size", "low": 1, "high": 256, "start": 8, "type": "integer", "scale": "log"},
+]
+
+
+def cost(knobs):
+    return 5 + (knobs["gain"] - 6) ** 2 + math.log(knobs["size"] / 64) ** 2
+
+
+def run(study, rounds, value=cost):
+    kinds = []
+    for _ in range(rounds):
+        trial = study.ask()
+        kinds.append(trial.kind)
+        study.tell(trial, value(trial.knobs))
+    return kinds
+
+
+def test_one_in_every_block_at_a_place_of_its_own():
+    seeds = []
+    for seed in range(50):
+        baseline, found = Baseline().planned(20, None, seed), []
+        for slot in range(2000):
+            if baseline.is_due:
+                found.append(slot)
+            baseline = baseline.after("baseline" if baseline.is_due else "tell", False, seed)
+        assert [slot // 20 for slot in found] == list(range(100))
+        seeds.append([slot % 20 for slot in found])
+    counts = np.bincount(np.ravel(seeds), minlength=20)  # 5000 draws: 250 ± 15.4 of each place
+    assert np.abs(counts - 250).max() < 5.5 * 15.4
+    assert len({tuple(places) for places in seeds}) == 50
+
+
+def test_after_a_failure_it_waits():
+    baseline = Baseline().planned(4, None, 1)
+    for _ in range(30):
+        baseline = baseline.after("skip", True, 1)
+        assert not baseline.is_due
+    baseline = baseline.after("tell", False, 1)
+    assert baseline.is_due
+    block = baseline.slot // 4
+    assert baseline.after("baseline", True, 1).due // 4 == block + 1  # also one that failed is done
+
+
+def test_the_tuner_does_not_notice(tmp_path):
+    with (
+        Study.open(tmp_path / "a.db", "a", KNOBS, seed=3, baseline=7) as study,
+        Study.open(tmp_path / "b.db", "a", KNOBS, seed=3, baseline=0) as other,
+    ):
+        kinds = run(study, 140)
+        assert kinds.count("baseline") == 20
+        run(other, 120)
+        assert engine.pack(study.setup, study.state) == engine.pack(other.setup, other.state)
+        events = list(study.events())
+        settings = [event.query for event in events if event.kind == "baseline"]
+        assert settings == [list(study.start.values())] * 20
+        probed = [(event.round, event.value, event.centre) for event in events if event.kind == "tell"]
+        assert probed == [(event.round, event.value, event.centre) for event in other.events() if event.kind == "tell"]
+        assert study.saving.baseline == pytest.approx(cost(study.start))
+        assert study.saving.saved == pytest.approx(study.saving.baseline - study.saving.paid)
+        assert study.saving.low > 0
+        assert other.saving.saved is None
+
+
+def test_what_is_asked_again_undone_and_moved(tmp_path):
+    with Study.open(tmp_path / "a.db", "a", KNOBS, seed=3, baseline=5) as study:
+        while (trial := study.ask()).kind != "baseline":
+            study.tell(trial, 1.0)
+        before = study.seq
+    with Study.open(tmp_path / "a.db", "a") as study:
+        assert study.ask() == trial
+        for wrong, error in ((math.inf, ValueError), ("x", TypeError)):
+            with pytest.raises(error):
+                study.tell(trial, wrong)
+        assert study.seq == before
+        study.tell(trial, 2.5)
+        with pytest.raises(ValueError, match="is not open: it was told, skipped or undone before"):
+            study.tell(trial, 2.5)
+        run(study, 200)
+        there = study._position
+        round = study.round
+        run(study, 30)
+        study.undo(round)
+        assert study._position.ledger == there.ledger
+        assert study.baseline == there.baseline
+        run(study, 30)
+        study.undo(trial.round)
+        again = study.ask()
+        assert again[1:] == trial[1:]  # the same but for its number
+        run(study, 60)
+        text, saving, position = study.export(), study.saving, study._position
+    Study.adopt(tmp_path / "b.db", text)
+    with Study.open(tmp_path / "b.db", "a") as moved:
+        assert moved.saving == saving
+        assert (moved.baseline, moved._position.ledger) == (position.baseline, position.ledger)
+        assert check_study(moved._store, moved._saved) == []
+        assert {event.kind for event in moved.events()} >= {"tell", "baseline", "undo", "import"}
+    with Study.open(tmp_path / "a.db", "a") as study:  # by the snapshot and what was told since
+        assert study.saving == saving
+        study.reset()
+        assert study.saving == saving  # what was paid was paid
+
+
+def test_a_skipped_one_is_no_round_of_the_tuner(tmp_path):
+    with Study.open(tmp_path / "a.db", "a", KNOBS, seed=3, baseline=5) as study:
+        while (trial := study.ask()).kind != "baseline":
+            study.tell(trial, 1.0)
+        state, told = study.state, study.saving.baseline_rounds
+        study.skip(trial, "no answer")
+        assert study.state is state
+        assert study.saving.baseline_rounds == told
+        assert study.diagnostics.failures == 1
+        assert study.ask().kind == "probe"
+        *_, last = study.events()
+        assert (last.kind, last.value, last.note) == ("baseline", None, "no answer")
+
+
+def test_another_reference_and_how_often_may_change(tmp_path):
+    with Study.open(tmp_path / "a.db", "a", KNOBS, seed=3, baseline={"every": 5, "knobs": {"gain": 4}}) as study:
+        run(study, 60)
+        assert {tuple(event.query) for event in study.events() if event.kind == "baseline"} == {(4.0, 8)}
+        assert "against the reference" in study.saving.sentence
+        told = study.saving.baseline_rounds
+    with Study.open(tmp_path / "a.db", "a", KNOBS, baseline={"every": 10, "knobs": {"gain": 4.0}}) as study:
+        assert study.saving.baseline_rounds == told
+        assert run(study, 60).count("baseline") in (5, 6, 7)
+        seq = study.seq
+    with Study.open(tmp_path / "a.db", "a", KNOBS) as study:  # as it was
+        assert study.seq == seq
+        assert study.baseline.every == 10
+    with Study.open(tmp_path / "a.db", "a", baseline=0) as study:
+        assert study.saving.baseline_rounds == 0  # of the start
+        assert run(study, 60) == ["probe"] * 60
+        study.undo(20)
+        assert study.baseline.every == 0
+    with Study.look(tmp_path / "a.db", "a") as study:
+        notes = [event.note for event in study.events() if event.kind == "setup"]
+    assert notes[0].startswith("baseline every 10 rounds at {'gain': 4")
+    assert notes[1] == "baseline every 0 rounds"
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        (1, "baseline.every=1 leaves no round to tune"),
+        (-1, "baseline.every=-1 must be a whole number"),
+        ({"often": 3}, "baseline.often is unknown: write every = 20"),
+        ({"knobs": {"size": 999}}, "'size': 999 is not in 1 to 256"),
+        ({"knobs": {"width": 1}}, "baseline.knobs.width is no knob: choose from gain, size"),
+        ({"knobs": 3}, "baseline.knobs=3 is no table"),
+    ],
+)
+def test_what_cannot_be_a_baseline(given, why):
+    with pytest.raises(ValueError) as error:  # noqa: PT011
+        read_baseline(given, Knobs.of(KNOBS))
+    assert why in str(error.value)
+
+
+def test_a_store_from_before_goes_on_without(tmp_path):
+    with Study.open(tmp_path / "a.db", "a", KNOBS, seed=3, baseline=0) as study:
+        run(study, 10)
+        snapshot = study._position.snapshot(study.seq)
+        old = {name: value for name, value in snapshot.diagnostics.items() if name not in ("baseline", "ledger")}
+        study._store.snapshot(study._saved, snapshot._replace(diagnostics=old))
+        study._snapshot_at = study.seq
+    with Study.open(tmp_path / "a.db", "a") as study:
+        assert (study.baseline.every, study.baseline.slot) == (0, 10)
+        assert run(study, 40) == ["probe"] * 40
+    with Study.open(tmp_path / "a.db", "a", baseline=20) as study:
+        assert run(study, 200).count("baseline") in (9, 10, 11)
+
+
+def test_what_probing_costs_and_how_far_it_goes(tmp_path):
+    """f = |x|²·50 in shares, probed at a known width: the plane finds ½·100·l², l² = 2·(0.05·width)²."""
+    knobs = [{"name": n, "low": 0.0, "high": 10.0, "start": 5.0} for n in "ab"]
+    method = tt.auto(radius=0.05, narrowest=0.999, widest=1.0)
+    with Study.open(tmp_path / "a.db", "a", knobs, method, seed=0, baseline=0) as study:
+        for _ in range(400):
+            trial = study.ask()
+            study.tell(trial, sum((value / 10 - 0.4) ** 2 for value in trial.knobs.values()) * 50)
+        assert study.probes == pytest.approx({"a": 0.5, "b": 0.5}, rel=0.01)
+        assert study.saving.probing == pytest.approx(50 * 2 * 0.05**2, rel=0.1)
+    with Study.open(tmp_path / "b.db", "a", knobs, tt.residual(radius=0.05, step=1e-3), seed=0, baseline=0) as study:
+        for _ in range(50):
+            study.tell(study.ask(), 1.0)
+        assert study.saving.probing is None
+        assert study.probes == pytest.approx({"a": 0.5, "b": 0.5})
+
+
+STUDY = """
+name = "a"
+command = ["sh", "-c", {script}]
+seed = 1
+[knobs.x]
+type = "integer"
+low = 0
+high = 100
+start = 10
+[knobs.y]
+type = "integer"
+low = 0
+high = 100
+start = 20
+"""
+BOWL = "echo $(( 2000 + (KNOB_X - 60) * (KNOB_X - 60) + (KNOB_Y - 50) * (KNOB_Y - 50) + TRIMTAB_ROUND % 5 ))"
+
+
+def program(folder, *words):
+    done = subprocess.run([PROGRAM, *words], cwd=folder, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def test_the_program_ends_with_what_it_saves(tmp_path):
+    more = "[baseline]\nevery = 10\n"
+    (tmp_path / "study.toml").write_text(STUDY.format(script=json.dumps(BOWL)) + more)
+    done = program(tmp_path, "tune", "study.toml", "--rounds", "120")
+    assert done.stdout.count(" baseline 5400") + done.stdout.count(" baseline 5401") > 2
+    first, second = done.stderr.splitlines()[:2]
+    assert first.startswith("saves ")
+    assert " % against the start" in first
+    assert second.startswith("120 rounds run, 120 in all; centre: ")
+    shown = program(tmp_path, "show").stdout
+    assert shown.startswith(f"a {first}\n")
+    assert "probe" in shown.splitlines()[3]
+    assert first in program(tmp_path, "list").stdout
+    about = json.loads(program(tmp_path, "show", "--json").stdout)
+    listed = json.loads(program(tmp_path, "list", "--json").stdout)
+    assert about["saving"]["sentence"] == listed[0]["saving"]["sentence"] == first
+    assert about["saving"]["low"] > 0
+    assert about["saving"]["baseline"] == pytest.approx(5402, abs=3)
+    assert set(about["probes"]) == {"x", "y"}
+    assert about["baseline"]["every"] == 10
+    assert list(about)[:2] == ["name", "saving"]
+    rows = program(tmp_path, "show", "--csv").stdout.splitlines()
+    assert sum(row.split(",")[3] == "baseline" for row in rows) == 12
+
+
+def test_never_while_failures_hold_nor_unapproved(tmp_path):
+    script = "test $TRIMTAB_SEQ -lt 9 || test $TRIMTAB_SEQ -gt 30 && echo 1"
+    more = "[guard]\nfailures = 2\n[baseline]\nevery = 3\n"
+    (tmp_path / "study.toml").write_text(STUDY.format(script=json.dumps(script)) + more)
+    config = read_config(tmp_path / "study.toml")
+    with config.open() as study:
+        runner = Runner(config, study)
+        runner._pause = lambda: 0.0
+        kinds = [(report.kind, report.value) for report in runner.rounds(45)]
+    failed = [kind for kind, value in kinds if value is None]
+    assert failed[2:] == ["hold"] * (len(failed) - 2)
+    assert failed.count("baseline") <= 1
+    recovered = kinds.index(("hold", 1.0))
+    assert [kind for kind, _ in kinds[recovered + 1 :]].count("baseline") >= 4
+    (tmp_path / "study.toml").write_text(
+        STUDY.format(script=json.dumps("echo 1")).replace('"a"', '"b"')
+        + "[guard]\napproval = true\n[baseline]\nevery = 2\n"
+    )
+    config = read_config(tmp_path / "study.toml")
+    with config.open() as study:
+        while study.ask().kind != "baseline":
+            study.tell(study.ask(), 1.0)
+        runner, seq = Runner(config, study), study.seq
+        for report in runner.rounds(1):
+            assert report.kind == "note"
+            assert report.setting == study.start
+            runner.stop.set()  # nobody decides: nothing runs
+        assert study.seq == seq

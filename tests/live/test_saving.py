@@ -1,0 +1,177 @@
+"""What a study says it saves: by hand, and how often its interval holds on made-up values."""
+
+import functools
+import json
+import math
+
+import numpy as np
+import pytest
+
+from trimtab.live.baseline import Baseline
+from trimtab.live.saving import FEWEST, MOST, Ledger, quantile
+
+
+def fed(values, is_baseline, probing=None):
+    ledger = Ledger()
+    for slot, (value, base) in enumerate(zip(values, is_baseline, strict=True)):
+        ledger = ledger.reference(slot, value) if base else ledger.tuned(slot, value, probing)
+    return ledger
+
+
+def saving(ledger, maximise=False):
+    return ledger.saving(maximise=maximise, every=20, against="the start")
+
+
+def places(rounds, every=20, seed=0):
+    """Where a study puts its baseline rounds."""
+    baseline, found = Baseline().planned(every, None, seed), np.zeros(rounds, dtype=bool)
+    for slot in range(rounds):
+        found[slot] = baseline.is_due
+        baseline = baseline.after("baseline" if found[slot] else "tell", False, seed)
+    return found
+
+
+@functools.cache
+def all_places(runs, rounds):
+    return np.stack([places(rounds, seed=run) for run in range(runs)])
+
+
+def test_by_hand():
+    kinds = [False, True, False, False, False, True]
+    ledger = fed([7.0, 10.0, 9.0, 8.0, 9.0, 16.0], kinds)
+    # before the first baseline round its value stands for it; in slots 2, 3, 4 it is 11.5, 13, 14.5
+    assert ledger.batches == ((1.0, 7.0, 10.0), (3.0, 26.0, 39.0))
+    for _ in range(2):
+        last = ledger.reference_slot
+        ledger = ledger.tuned(last + 1, 9.0, 0.5).reference(last + 2, 16.0)
+    assert saving(ledger).saved is None
+    assert saving(ledger).sentence == "what it saves is not known yet: 4 baseline rounds, at least 8 are needed"
+
+
+def test_drift_that_both_feel_is_no_saving():
+    base, level = places(400), 100.0 + 0.7 * np.arange(400)
+    found = saving(fed(np.where(base, level, level - 3.0), base))
+    assert found.saved == pytest.approx(3.0, abs=0.05)  # but for the stretch before the first baseline round
+    assert found.low < 3.0 < found.high
+    assert found.baseline - found.paid == pytest.approx(found.saved)
+    assert found.rounds + found.baseline_rounds == np.flatnonzero(base)[-1] + 1
+
+
+@pytest.mark.parametrize(
+    ("tuned", "base", "maximise", "words"),
+    [
+        (81.0, 100.0, False, "saves 19 % ± "),
+        (119.0, 100.0, True, "gains 19 % ± "),
+        (119.0, 100.0, False, "costs 19 % ± "),
+        (81.0, 100.0, True, "loses 19 % ± "),
+        (-119.0, -100.0, False, "saves 19 % ± "),
+        (-0.5, 0.5, False, "saves "),
+        (0.5, -0.5, True, "gains "),
+    ],
+)
+def test_the_sentence(tuned, base, maximise, words):
+    rng, where = np.random.default_rng(1), places(600)
+    noise = rng.normal(0, 0.03 * abs(base), 600)
+    found = saving(fed(np.where(where, base, tuned) + noise, where, probing=0.04 * 19), maximise)
+    assert found.sentence.startswith(words)
+    assert ("a round against" in found.sentence) == (found.relative is None) == (abs(base) < 1)
+    assert ("more than the start" in found.sentence) == words.startswith("costs")
+    if found.saved > 15:
+        assert found.sentence.endswith(" against the start; probing costs 4 % of it")
+    assert math.copysign(1, found.saved) == (1 if words[0] in "sg" else -1)
+
+
+def test_no_difference_is_not_called_a_saving():
+    where = places(600)
+    found = saving(fed(100 + np.random.default_rng(0).normal(0, 5, 600), where, 0.25))
+    assert found.low < 0 < found.high
+    assert found.sentence.endswith("probing costs 0.25 a round")
+
+
+def test_without_baseline_rounds_it_says_how_to_have_them():
+    found = Ledger().saving(maximise=False, every=0, against="the start")
+    assert "not known: there are no baseline rounds ([baseline] every = 20" in found.sentence
+
+
+def test_memory_is_constant_and_exact():
+    ledger, baseline = Ledger(), Baseline().planned(4, None, 3)
+    rng, sizes = np.random.default_rng(2), []
+    for slot, value in enumerate(rng.normal(10, 1, 5000).tolist()):
+        kind = "baseline" if baseline.is_due else "tell"
+        ledger = ledger.reference(slot, value) if kind == "baseline" else ledger.tuned(slot, value, None)
+        baseline = baseline.after(kind, False, 3)
+        sizes.append(len(ledger.batches))
+    assert max(sizes) < MOST
+    assert min(sizes[200:]) >= MOST // 2
+    assert sum(n for n, _, _ in ledger.batches) + ledger.rest[0] + ledger.told == 5000 - ledger.baseline_rounds
+    text = json.dumps(ledger.to_dict())
+    assert len(text) < 2500
+    assert Ledger.from_dict(json.loads(text)) == ledger
+    assert Baseline.from_dict(json.loads(json.dumps(baseline.to_dict())), 0) == baseline
+
+
+def test_huge_values_do_no_harm():
+    where = places(2000)
+    found = saving(fed(np.where(np.arange(2000) % 2, 1e308, -1e308), where))
+    assert all(math.isfinite(number) for number in (found.saved, found.low, found.high))
+
+
+def test_the_quantile():
+    for freedom, exact in [(3.5, 2.94009), (5, 2.57058), (10, 2.22814), (15.5, 2.12548)]:
+        assert quantile(freedom) == pytest.approx(exact, rel=1e-3)
+
+
+LAWS = [
+    "independent",
+    "walk",
+    "sine",
+    "in step",
+    "AR(1)",
+    "long AR(1)",
+    "heavy tails",
+    "loud at times",
+    "learning",
+    "all",
+]
+
+
+def made_up(law, runs, rounds, rng, where):
+    """Values `(runs, rounds)` at the baseline, and what tuning saves in each round."""
+    t, noise = np.arange(rounds), rng.normal(size=(runs, rounds))
+    if law in ("heavy tails", "all"):
+        noise = rng.standard_t(2.2, (runs, rounds))
+    if law in ("loud at times", "all"):
+        noise = noise * np.where(np.sin(t / 60) > 0.5, 4.0, 1.0) * np.where(where, 2.0, 1.0)
+    if law in ("AR(1)", "long AR(1)", "all"):
+        rho = 0.9 if law == "AR(1)" else 0.98
+        kicks = 2.0 * math.sqrt(1 - rho**2) * rng.normal(size=(rounds, runs))
+        for k in range(1, rounds):
+            kicks[k] += rho * kicks[k - 1]
+        noise = noise + kicks.T
+    if law in ("walk", "all"):
+        noise = noise + np.cumsum(rng.normal(0, 0.3, (runs, rounds)), axis=1)
+    if law in ("sine", "in step"):
+        period = 137 if law == "sine" else 20  # as long as a block
+        noise = noise + 4 * np.sin(2 * np.pi * (t / period + rng.random((runs, 1))))
+    saved = 3 * (1 - np.exp(-t / 60)) if law in ("learning", "all") else np.ones(rounds)
+    return 50 + noise, saved
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("rounds", [180, 600])
+def test_the_interval_holds_at_least_nine_times_in_ten(law, rounds):
+    """It says 95 %; the seeds are fixed."""
+    runs, held = 200, 0
+    rng = np.random.default_rng(LAWS.index(law) * 1000 + rounds)
+    where = all_places(runs, rounds)
+    values, saved = made_up(law, runs, rounds, rng, where)
+    for run in range(runs):
+        base = where[run]
+        found = saving(fed((values[run] - np.where(base, 0.0, saved)).tolist(), base.tolist()))
+        last = np.flatnonzero(base)[-1]
+        if found.saved is None:
+            assert base.sum() <= FEWEST
+            held += 1  # nothing said, nothing wrong
+            continue
+        held += bool(found.low <= saved[:last][~base[:last]].mean() <= found.high)
+    assert held / runs >= 0.9
