@@ -260,3 +260,15 @@ def test_values_in_any_order_find_their_trial(service):
             assert service.tell(old, float(old), late).json()["again"]
     for name in names:
         assert [event["value"] for event in service.events(name)][1:] == [float(n) for n in range(1, 8)]
+
+
+def test_the_trial_that_follows_comes_with_the_answer(service):
+    service.make()
+    answer = service.http.put("/v1/studies/a/trials/1/result?next=true", json={"value": 1.0}).json()
+    assert answer["next"] == service.ask().json()
+    again = service.http.put("/v1/studies/a/trials/1/result?next=true", json={"value": 1.0}).json()
+    assert (again["again"], again["next"]) == (True, answer["next"])
+    body = {"results": [{"study": "a", "trial": 2, "value": 2.0}], "next": True}
+    assert service.http.post("/v1/tells", json=body).json()["results"][0]["result"]["next"] == service.ask().json()
+    service.act("hold")
+    assert "next" not in service.http.put("/v1/studies/a/trials/3/result?next=true", json={"value": 1.0}).json()

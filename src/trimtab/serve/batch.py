@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Sequence
 
 from trimtab.live.row import RowStudy
@@ -17,7 +18,21 @@ from trimtab.types import Document
 Answer = Document
 
 
-def tell_many(studies: Fleet, caller: Caller, given: Sequence[TellIn]) -> list[Answer]:
+def answered(told: rounds.Told, study: RowStudy, *, next: bool) -> Answer:
+    """What a value led to; with the trial that follows, if that is wanted and can be said."""
+    if told.refused is not None:
+        return {"refused": told.refused}
+    answer = {"seq": told.event.seq, "again": told.again, "open": study.open_id}
+    trial = rounds.following(study, datetime.datetime.now().time()) if next else None
+    return answer if trial is None else {**answer, "next": trial._asdict()}
+
+
+def outside(why: str) -> Problem:
+    """What was set is not what may be set."""
+    return Problem(409, "outside", f"{why}; the study is held until somebody resumes it")
+
+
+def tell_many(studies: Fleet, caller: Caller, given: Sequence[TellIn], next: bool) -> list[Answer]:
     """What becomes of each, in their order."""
     answers: list[Answer | None] = [None] * len(given)
     hasty = True
@@ -29,7 +44,7 @@ def tell_many(studies: Fleet, caller: Caller, given: Sequence[TellIn]) -> list[A
         for n in left:
             first.setdefault(given[n].study, n)
         with studies.pool.store() as store:
-            _wave(studies, store, caller, given, list(first.values()), answers, hasty)
+            _wave(studies, store, caller, given, list(first.values()), answers, hasty, next)
         hasty = False
     busy = Problem(503, "busy", "too many change this study at once: try again")
     return [_refused(busy) if answer is None else answer for answer in answers]
@@ -43,6 +58,7 @@ def _wave(
     numbers: list[int],
     answers: list[Answer | None],
     hasty: bool,
+    next: bool,
 ) -> None:
     """One result of each study, all in one transaction."""
     ready: dict[int, tuple[int, RowStudy, Answer]] = {}
@@ -56,7 +72,8 @@ def _wave(
                 raise Problem(404, "no-study", f"there is no study {one.study!r}")
             study = RowStudy(store, known[one.study])
             told = rounds.tell(study, one.trial, Result(rounds.number(one.value), one.note, one.applied))
-            answer = _told(told, study)
+            answer = answered(told, study, next=next)
+            answer = _refused(outside(answer["refused"])) if "refused" in answer else {"status": 200, "result": answer}
         except Exception as error:
             problem = as_problem(error)
             if hasty and problem.status in (404, 409):
@@ -78,12 +95,6 @@ def _wave(
             studies.refuse(store, study.name)
         except Problem as problem:
             answers[n] = _refused(problem)
-
-
-def _told(told: rounds.Told, study: RowStudy) -> Answer:
-    if told.refused is not None:
-        return _refused(Problem(409, "outside", f"{told.refused}; the study is held until somebody resumes it"))
-    return {"status": 200, "result": {"seq": told.event.seq, "again": told.again, "open": study.open_id}}
 
 
 def _refused(problem: Problem) -> Answer:

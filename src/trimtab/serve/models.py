@@ -167,6 +167,7 @@ class ResultOut(BaseModel):
     seq: int
     again: bool
     open: int
+    next: TrialOut | None = None
 
 
 class TellIn(ResultIn):
@@ -180,6 +181,8 @@ class TellsIn(Given):
     """Results of many studies at once."""
 
     results: Annotated[list[TellIn], Field(max_length=1000)]
+    next: StrictBool = False
+    """Answer with the trials that follow, too."""
 
 
 class ProblemOut(BaseModel):

@@ -107,6 +107,15 @@ def tell(study: RowStudy, id: int, result: Result) -> Told:
     return Told(study.event, False)
 
 
+def following(study: RowStudy, now: datetime.time) -> Trial | None:
+    """The trial after a value, where nothing has to be waited for or stored first."""
+    saved, guard = study.saved, guard_of(study)
+    if saved.paused is not None or saved.archived is not None or guard.approval or guard.quiet(now):
+        return None
+    trial = plan(study, guard)
+    return None if trial.kind == "rest" and guard.on_failures == "start" else trial
+
+
 def pause(study: RowStudy, who: str, why: str) -> None:
     """Nothing new is set from now on."""
     study.pause_row(paused(who, why))

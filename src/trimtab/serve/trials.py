@@ -14,12 +14,11 @@ from starlette.concurrency import run_in_threadpool
 from trimtab.live.row import RowStudy
 from trimtab.live.study import Trial
 from trimtab.serve import rounds
-from trimtab.serve.batch import tell_many
+from trimtab.serve.batch import answered, outside, tell_many
 from trimtab.serve.models import BlockedOut, ResultIn, ResultOut, TellsIn, TellsOut, TrialOut
-from trimtab.serve.problems import Problem
 from trimtab.serve.rounds import Blocked, Result
 from trimtab.serve.wiring import ANSWERS, StudyName, Tells, etag, fleet
-from trimtab.types import Json
+from trimtab.types import Document, Json
 
 router = APIRouter(prefix="/v1", tags=["trials"], responses=ANSWERS)
 POLL = 0.25  # seconds between two looks at what blocks a trial
@@ -54,24 +53,26 @@ async def tell(
     body: ResultIn,
     request: Request,
     _: Tells,
+    next: Annotated[bool, Query(description="Answer with the trial that follows, too.")] = False,
 ) -> Json:
     """The value of a trial, or null. Idempotent: the same again is 200, another is 409, one from before an undo 410."""
     result = Result(rounds.number(body.value), body.note, body.applied)
 
-    def act(study: RowStudy) -> tuple[rounds.Told, int]:
-        return rounds.tell(study, id, result), study.open_id
+    def act(study: RowStudy) -> Document:
+        return answered(rounds.tell(study, id, result), study, next=next)
 
-    told, open = await run_in_threadpool(lambda: fleet(request).change(name, act, hasty=True))
-    if told.refused is not None:
-        raise Problem(409, "outside", f"{told.refused}; the study is held until somebody resumes it", open=open)
-    answer = {"seq": told.event.seq, "again": told.again, "open": open}
-    return JSONResponse(answer, headers={"ETag": etag(told.event.seq)})
+    answer = await run_in_threadpool(lambda: fleet(request).change(name, act, hasty=True))
+    if "refused" in answer:
+        raise outside(answer["refused"])
+    return JSONResponse(answer, headers={"ETag": etag(answer["seq"])})
 
 
 @router.post("/tells", response_model=TellsOut)
 async def tells(body: TellsIn, request: Request, caller: Tells) -> Json:
     """Results of many studies in one transaction; each is answered as it would be alone."""
-    return JSONResponse({"results": await run_in_threadpool(tell_many, fleet(request), caller, body.results)})
+    return JSONResponse(
+        {"results": await run_in_threadpool(tell_many, fleet(request), caller, body.results, body.next)}
+    )
 
 
 def _ask(study: RowStudy) -> Trial | Blocked | None:
