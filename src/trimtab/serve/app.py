@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -53,3 +54,7 @@ def create(settings: Settings | None = None) -> FastAPI:
 def openapi() -> Document:
     """The description of the API, as docs/openapi.json has it."""
     return create(Settings()).openapi()
+
+
+if __name__ == "__main__":
+    print(json.dumps(openapi(), indent=1))

@@ -67,10 +67,9 @@ class Fleet:
 
     def known(self, store: SharedStore, name: str) -> Known:
         """A study as it is now; 404 if there is none."""
-        remembered, glance = self._remembered(name), store.glance(name)
-        if glance is None:
-            raise Problem(404, "no-study", f"there is no study {name!r}")
-        if remembered is not None and glance[:2] == (remembered.saved.id, remembered.saved.seq):
+        remembered = self._remembered(name)
+        glance = None if remembered is None else store.glance(name)
+        if remembered is not None and glance is not None and glance[:2] == (remembered.saved.id, remembered.saved.seq):
             return remembered._replace(saved=remembered.saved._replace(**dict(zip(STORED, glance[2:], strict=True))))
         saved = store.find(name)
         if saved is None:
