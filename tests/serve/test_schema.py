@@ -42,7 +42,7 @@ def test_the_service_answers_as_described(service):
         for operation in schema.get_all_operations():
 
             @settings(
-                max_examples=12,
+                max_examples=4,
                 deadline=None,
                 database=None,
                 derandomize=True,
