@@ -94,6 +94,12 @@ def probe_length(setup: Setup) -> float:
     return setup.probe_length
 
 
+def longest_move(setup: Setup) -> float:
+    """Of the centre in a round, in the coordinates of the knobs; inf where there is no cap."""
+    cap = setup.method.max_move
+    return math.inf if cap is None else cap * setup.probe_length
+
+
 def probing_cost(setup: Setup, state: State) -> float | None:
     """By how much the next query is above the centre, as far as the estimator knows."""
     x, look = core.ask(setup, state)[1:3]
@@ -128,8 +134,7 @@ def measured(
     knobs: Knobs, setup: Setup, before: State, after: State, running: Diagnostics, value: float
 ) -> Diagnostics:
     """The figures after a value and the move it led to."""
-    method = setup.method
-    cap = math.inf if method.max_move is None else method.max_move * setup.probe_length
+    cap = longest_move(setup)
     near = 1e-9 + setup.method.radius * min(setup.directions.reach(setup.dim)[0], 2.0)
     ends = np.array([_end(knobs, knob) for knob in knobs.all for _ in range(knob.size)])
     sides = (after.centre >= ends - near).astype(float) - ((after.centre <= near) & np.isfinite(ends))

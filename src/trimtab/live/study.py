@@ -348,7 +348,7 @@ class Study:
 
     def figure(self) -> Any:
         """The history as a Plotly figure."""
-        from trimtab.live.figure import figure
+        from trimtab.live.figures import figure
 
         return figure(self)
 
