@@ -2,11 +2,12 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help run test lint types imports tests long bench peers constraints clean
+.PHONY: help run demo test lint types imports tests long bench peers constraints clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make run    reproduce the paper: out/paper/report.html, in a few minutes"
+	@echo "make demo   three simulated systems, tuned live, with a dashboard: http://127.0.0.1:8765"
 	@echo "make test   lint, types, import layers, tests"
 	@echo "make long   a million hostile queries for the domains with a solver, too (minutes)"
 	@echo "make bench  the benchmarks, as ratios within one run"
@@ -14,6 +15,9 @@ help:
 
 run: .venv/dev
 	$(BIN)/trimtab paper --out out/paper
+
+demo: .venv/dev
+	$(BIN)/trimtab serve --demo
 
 test: lint types imports tests
 
@@ -37,6 +41,7 @@ bench: .venv/bench
 	$(BIN)/python benchmarks/overhead.py
 	$(BIN)/python benchmarks/lab.py
 	$(BIN)/python benchmarks/live.py
+	$(BIN)/python benchmarks/service.py
 
 peers: .venv/peers
 	$(BIN)/python benchmarks/peers.py

@@ -99,6 +99,8 @@ def anything(chance, depth=0):
 
 def a_body(chance):
     kind = chance.random()
+    if kind < 0.1:
+        return json.dumps({"why": "fuzz"} if chance.random() < 0.8 else {"round": chance.randrange(4)}).encode()
     if kind < 0.25:
         return json.dumps({"value": chance.choice(LEAVES), "note": chance.choice(WORDS)}).encode()
     if kind < 0.4:

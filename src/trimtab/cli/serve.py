@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -30,6 +30,10 @@ def serve(
         int, typer.Option(min=0, max=10_000, help="How many studies have metrics of their own.")
     ] = 0,
     quiet: Annotated[bool, typer.Option("--quiet", help="No line per request.")] = False,
+    demo: Annotated[
+        bool,
+        typer.Option("--demo", help="With three simulated systems that are tuned live, in a store that is not kept."),
+    ] = False,
 ) -> None:
     """Studies over HTTP, for any program in any language, and a dashboard, on the store that `tune` uses.
 
@@ -37,11 +41,21 @@ def serve(
     """
     try:
         from trimtab.serve.running import run
-        from trimtab.serve.settings import Settings
+        from trimtab.serve.settings import Settings, is_loopback
     except ImportError as error:
         raise ImportError(f"trimtab serve needs {error.name}: {pip_install('cli', 'serve')}") from error
-    about = {"store": store, "host": host, "port": port, "workers": workers, "connections": connections}
-    run(Settings(**about, rate=rate, metrics_studies=metrics_studies, access_log=not quiet))  # type: ignore[arg-type]
+    about: dict[str, Any] = {"host": host, "port": port, "workers": workers, "connections": connections, "rate": rate}
+    about |= {"metrics_studies": metrics_studies, "access_log": not (quiet or demo)}
+    if not demo:
+        run(Settings(store=store, **about))
+        return
+    from trimtab.serve.demo import playing
+
+    if not is_loopback(host):
+        raise ValueError(f"--host {host}: --demo is for this machine alone: leave it out")
+    with playing(port) as place:
+        print(f"Three simulated systems, tuned live: http://127.0.0.1:{port}", flush=True)
+        run(Settings(store=place, **about))
 
 
 @token.command("create", epilog="Example: trimtab token create --scope tell --study ingest")
