@@ -64,7 +64,7 @@ def figure(
     shown = study.knobs.all[:knobs]
     rows, ink = 2 + len(shown), DARK if dark else LIGHT
     heights = [TOP, *[ROW] * (rows - 1)]
-    found = make_subplots(rows=rows, cols=1, shared_xaxes=True, vertical_spacing=0.1 / rows, row_heights=heights)
+    found = make_subplots(rows=rows, cols=1, shared_xaxes=True, vertical_spacing=0.22 / rows, row_heights=heights)
     draw = _Drawing(found, told, ink, "scattergl" if gl else "scatter")
     draw.values("maximise" if study.setup.maximise else "minimise")
     for k, knob in enumerate(shown):
@@ -113,9 +113,9 @@ class _Drawing:
         mean = smooth(y) if told else y
         spread = np.sqrt(np.maximum(smooth((y - mean) ** 2), 0)) if told else y
         whence = [event for event, _ in told]
-        none = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip"}
+        none: dict[str, Any] = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip"}
         self.add(1, list(zip(whence, (mean - spread).tolist(), strict=True)), "spread", **none)
-        band = {"fill": "tonexty", "fillcolor": ink.band, **none}
+        band: dict[str, Any] = {"fill": "tonexty", "fillcolor": ink.band, **none}
         self.add(1, list(zip(whence, (mean + spread).tolist(), strict=True)), "spread", legend=True, **band)
         self.add(
             1, told, "measured", legend=True, mode="markers", marker={"size": 4, "color": ink.points, "opacity": 0.6}
@@ -143,7 +143,9 @@ class _Drawing:
         unit = f" ({_words(knob.unit, 20)})" if knob.unit else ""
         limits = np.log10(span(knob)).tolist() if knob.scale == "log" else span(knob)
         kind = "log" if knob.scale == "log" else "linear"
-        self.found.update_yaxes(row=row, col=1, title_text=_words(knob.name, 24) + unit, type=kind, range=limits)
+        self.found.update_yaxes(
+            row=row, col=1, title_text=_words(knob.name, 24) + unit, type=kind, range=limits, nticks=4
+        )
         if knob.choices is not None:
             words = [_words(str(choice), 20) for choice in knob.choices]
             self.found.update_yaxes(row=row, col=1, tickvals=list(range(len(words))), ticktext=words)

@@ -18,7 +18,9 @@ from trimtab.serve.access import Door
 from trimtab.serve.fleet import Fleet
 from trimtab.serve.limits import Bounded, Limits
 from trimtab.serve.observing import Figures, Observed
+from trimtab.serve.overview import Overview
 from trimtab.serve.settings import Settings
+from trimtab.serve.views import HERE
 from trimtab.serve.watching import Watch
 from trimtab.types import Document
 
@@ -35,6 +37,7 @@ def create(settings: Settings | None = None) -> FastAPI:
         pool = await asyncio.to_thread(Pool, settings.store, settings.connections)
         anyio.to_thread.current_default_thread_limiter().total_tokens = 4 * settings.connections
         app.state.fleet, app.state.door, app.state.watch = Fleet(pool, settings.cache), Door(pool), Watch(pool)
+        app.state.overview = Overview(pool)
         try:
             yield
         finally:
@@ -44,7 +47,7 @@ def create(settings: Settings | None = None) -> FastAPI:
     app.state.settings, app.state.limits, app.state.figures = settings, limits, figures
     for routes in (studies, trials, actions, events, health, pages):
         app.include_router(routes.router)
-    app.mount("/static", StaticFiles(directory=pages.HERE / "static"), name="static")
+    app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
     problems.install(app)
     app.add_middleware(Bounded, limits=limits, settings=settings)
     app.add_middleware(Observed, figures=figures, settings=settings)

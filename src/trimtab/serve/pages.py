@@ -7,49 +7,20 @@ reads from <meta name="csrf">.
 from __future__ import annotations
 
 import time
-from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qs
 
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
-from fastapi.templating import Jinja2Templates
 from starlette.concurrency import run_in_threadpool
 
 from trimtab.live import tokens
+from trimtab.serve import board
 from trimtab.serve.access import COOKIE, Caller, Door, check_origin
-from trimtab.serve.problems import Problem
+from trimtab.serve.views import page, visitor
 
-HERE = Path(__file__).parent
 DAY = 12 * 3600.0  # seconds that a session lasts
 router = APIRouter(include_in_schema=False)
-templates = Jinja2Templates(HERE / "templates")
-
-
-async def visitor(request: Request) -> Caller | None:
-    """Who looks at a page; None if they have to sign in first."""
-    try:
-        caller: Caller = await request.app.state.door.caller(request)
-    except Problem as problem:
-        if problem.status == 401:
-            return None
-        raise
-    return caller
-
-
-def page(request: Request, template: str, caller: Caller | None, status: int = 200, **more: Any) -> Response:
-    """A page, never kept by a browser."""
-    about = {"caller": caller, "csrf": caller.csrf if caller else "", **more}
-    return templates.TemplateResponse(request, template, about, status, headers={"Cache-Control": "no-store"})
-
-
-@router.get("/")
-async def home(request: Request) -> Response:
-    """The fleet."""
-    caller = await visitor(request)
-    if caller is None:
-        return RedirectResponse("/login", 303)
-    return page(request, "fleet.html", caller)
+router.include_router(board.router)
 
 
 @router.get("/login")
