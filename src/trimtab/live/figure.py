@@ -52,7 +52,7 @@ def figure(study: Study) -> Any:
     found.update_yaxes(row=1, col=1, title_text=f"value ({goal})")
     found.update_xaxes(row=1 + len(knobs), col=1, title_text="events")
     found.update_layout(
-        title_text=f"{study.name}: {study.round} rounds",
+        title_text=f"{study.name}: {study.round} rounds; {study.saving.sentence}",
         template="plotly_white",
         showlegend=False,
         hovermode="x unified",
@@ -62,9 +62,11 @@ def figure(study: Study) -> Any:
 
 
 def _add_values(found: Any, events: list[Event]) -> None:
-    told = [(e.seq, e.value) for e in events if e.value is not None]
+    told = [(e.seq, e.value) for e in events if e.value is not None and e.kind != "baseline"]
+    baseline = [(e.seq, e.value) for e in events if e.value is not None and e.kind == "baseline"]
     missed = [e for e in events if e.kind in ROUTINE and e.value is None]
     _add(found, 1, told, "measured", mode="markers", marker={"size": 3, "color": GREY, "opacity": 0.6})
+    _add(found, 1, baseline, "baseline", mode="markers", marker={"symbol": "x", "size": 6, "color": ORANGE})
     if told:
         mean = smooth(np.array([value for _, value in told], dtype=float)).tolist()
         pairs = [(seq, value) for (seq, _), value in zip(told, mean, strict=True)]
