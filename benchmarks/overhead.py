@@ -1,9 +1,9 @@
 """What a round costs: ask + tell of `auto` and of residual feedback against the floor, and other libraries.
 
 The floor is what no such method can avoid: d standard normals (SFC64, the fastest generator of NumPy) and one daxpy.
-All contestants of one dimension run interleaved in one process; each figure is the best of many short repetitions,
-so that other users of the machine do not count. Many systems in lanes, the import and the memory are measured beside
-it. Run it with `make bench`, or
+All contestants of one dimension run interleaved in one process; each figure is the processor time of the best of many
+short repetitions, so that other users of the machine do not count. Many systems in lanes, the import and the memory
+are measured beside it. Run it with `make bench`, or
 
     python benchmarks/overhead.py [--quick] [--json FILE]
 """
@@ -90,15 +90,15 @@ def oneplusone(d: int) -> Callable[[], None]:
 
 
 def best(contestants: dict[str, Callable[[], None]], calls: int, repetitions: int) -> dict[str, float]:
-    """Seconds per call, the best of interleaved repetitions."""
+    """CPU seconds per call, the best of interleaved repetitions."""
     found = dict.fromkeys(contestants, np.inf)
     for repetition in range(repetitions + 1):
         for name, call in contestants.items():
-            start = time.perf_counter()
+            start = time.thread_time()
             for _ in range(calls):
                 call()
             if repetition:  # the first one only warms up
-                found[name] = min(found[name], (time.perf_counter() - start) / calls)
+                found[name] = min(found[name], (time.thread_time() - start) / calls)
     return found
 
 
@@ -163,7 +163,7 @@ def main() -> int:
         }
         if d == 10:
             contestants |= {"cmaes SepCMA": sepcma(d), "nevergrad OnePlusOne": oneplusone(d)}
-        seconds = best(contestants, max(2, int(2e4 / (d + 80))), repetitions)
+        seconds = best(contestants, max(6, int(4e4 / (d + 80))), repetitions)
         ratio = {name: s / seconds["floor"] for name, s in seconds.items()}
         print(
             f"{d:>8} {_time(seconds['floor'])}",

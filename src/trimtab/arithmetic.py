@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import builtins
 import math
+from operator import truth
 from typing import TypeVar
 
 import numpy as np
@@ -15,13 +16,14 @@ from numpy.typing import NDArray
 from trimtab.types import Array, Mask, Memory, Value
 
 TINY = float(np.finfo(float).tiny)
+FAINT = 2.0**-40  # a factor below is multiplied in
 T = TypeVar("T")
 
 
 class Single:
     """One system: values are floats, vectors `(d,)`."""
 
-    any, sqrt, maximum, minimum = bool, math.sqrt, builtins.max, builtins.min
+    all, any, sqrt, maximum, minimum = truth, truth, math.sqrt, builtins.max, builtins.min
 
     @staticmethod
     def where(condition: Value, a: T, b: T) -> T:
@@ -32,11 +34,6 @@ class Single:
     def clip(x: float, low: float, high: float) -> float:
         """x, not below low and not above high."""
         return low if x < low else high if x > high else x
-
-    @staticmethod
-    def exp(x: float) -> float:
-        """eˣ, by NumPy, whose last digit is not always that of `math.exp`."""
-        return float(np.exp(x))
 
     @staticmethod
     def dot(x: Array, y: Array) -> float:
@@ -61,6 +58,16 @@ class Single:
         return out
 
     @staticmethod
+    def fading(vector: Array, fade: float, kept: float, gain: float, news: Array) -> tuple[Array, float]:
+        """A vector and its factor, fade, that make kept·(fade·vector) + gain·news: what fades is one number."""
+        fade = fade * kept
+        if fade < FAINT:
+            vector, fade = fade * vector, 1.0
+        out = (gain / fade) * news
+        out += vector
+        return out, fade
+
+    @staticmethod
     def failed(values: tuple[float, ...]) -> bool:
         """Whether a value is missing; a single system without one is not told at all."""
         return False
@@ -74,7 +81,12 @@ class Single:
 class Lanes:
     """Many systems: values are arrays `(lanes,)`, vectors `(lanes, d)`."""
 
-    sqrt, minimum, where, exp = np.sqrt, np.minimum, np.where, np.exp
+    sqrt, minimum, where = np.sqrt, np.minimum, np.where
+
+    @staticmethod
+    def all(mask: Mask) -> bool:
+        """Whether it holds in every lane."""
+        return bool(mask.all() if isinstance(mask, np.ndarray) else mask)
 
     @staticmethod
     def any(mask: Mask) -> bool:
@@ -115,6 +127,15 @@ class Lanes:
         out = np.asarray(np.asarray(a)[..., None] * x)
         out += y
         return out
+
+    @classmethod
+    def fading(cls, vector: Array, fade: Array, kept: float, gain: Array, news: Array) -> tuple[Array, Array]:
+        """A vector and its factor, fade, that make kept·(fade·vector) + gain·news in each lane."""
+        fade = fade * kept
+        if (faint := fade < FAINT).any():
+            vector = np.where(faint[:, None], cls.times(fade, vector), vector)
+            fade = np.where(faint, 1.0, fade)
+        return cls.axpy(gain / fade, news, vector), fade
 
     @staticmethod
     def failed(values: tuple[Array, ...]) -> NDArray[np.bool_]:

@@ -60,7 +60,7 @@ def hand_out(setup: Setup, state: State) -> tuple[Trial, State]:
 
 def tell(setup: Setup, state: State, values: Any, id: int | None = None) -> State:
     """The state after the values of a trial; None or NaN marks a failed measurement, which moves nothing."""
-    return kernel(setup).tell(state, state.round if id is None else id, values)
+    return frozen(kernel(setup).tell(state, state.round if id is None else id, values))
 
 
 def forget(setup: Setup, state: State) -> State:

@@ -39,19 +39,17 @@ def build(setup: Setup) -> Kernel:
     """Bind every part to the setup."""
     method, frame, project = setup.method, setup.frame, setup.home.project
     xp, estimator = frame.xp, method.estimator
-    axpy, missing, some = xp.axpy, xp.failed, xp.any
+    axpy, times, missing, some = xp.axpy, xp.times, xp.failed, xp.any
+    free = isinstance(setup.domain, Everywhere)
     next_look, learn, longest_vector = estimator.bind(frame)
     width_of, rate_of, settle, own_longest = method.step.bind(frame)
-    query_of, longest = _queries(setup, frame), setup.longest
+    query_of, longest = _queries(setup, frame, free), setup.longest
     single = setup.lanes is None and setup.queries * setup.told == 1
     one_at_a_time, in_lanes = setup.max_pending == 1, setup.lanes is not None
     # A factor below this makes no move that is too long: no need to measure it.
     plain = longest / longest_vector if own_longest > longest else math.inf
-    outward = setup.outward if setup.bounds is not None else _copy if estimator.located else None
-    slope_arrays, pace_arrays = (
-        [k for k, x in enumerate(part.start(frame, np.empty(0))) if isinstance(x, np.ndarray)]
-        for part in (estimator, method.step)
-    )
+    measured = plain < math.inf
+    outward = setup.outward if setup.bounds is not None else np.ndarray.copy if estimator.located else None
     latest: tuple[Any, ...] = (None, NEVER)  # state, id, look, query: tell comes after ask
 
     def look_of(state: State, id: int) -> Look:
@@ -63,7 +61,7 @@ def build(setup: Setup) -> Kernel:
 
     def ask(state: State, id: int) -> Trial:
         nonlocal latest
-        look = look_of(state, id)
+        look = look_of(state, id) if state.open else next_look(state, id, width_of(state.pace))
         query = query_of(look)
         latest = (state, id, look, query)  # where it is also in the user's hands, no part reads it
         return make(Trial, (id, outward(query) if outward else query, look, None))
@@ -75,7 +73,7 @@ def build(setup: Setup) -> Kernel:
         else:
             values = setup.read(told)
         if values is None:
-            return frozen(state._replace(round=round, skipped=state.skipped + 1, open=still_open))
+            return state._replace(round=round, skipped=state.skipped + 1, open=still_open)
         asked = latest
         if asked[0] is not state or asked[1] != id:
             asked = (state, id, look := look_of(state, id), query_of(look))
@@ -88,22 +86,20 @@ def build(setup: Setup) -> Kernel:
         rate, pace = rate_of(state, look, contrast, sense)
         before: Array = state.centre
         factor: Any = -rate * scale
-        if some(abs(factor) > plain):
+        if measured and some(abs(factor) > plain):
             most = longest / xp.maximum(xp.norm(vector), SHORTEST)
             factor = xp.clip(factor, -most, most)
-        centre = project(axpy(factor, vector, before))
-        pace = settle(pace, before, centre)
+        if settle is None:
+            centre = project(axpy(factor, vector, before))
+        else:
+            change = times(factor, vector)
+            centre = project(before + change)
+            pace = settle(pace, change if free else centre - before)
+        centre.setflags(write=False)  # it will be in the user's hands; the rest of one system's state when that is
         new = make(State, (round, centre, slope, pace, look, values, id, state.skipped, still_open))
         if some_idle:
             new = _keep(xp, failed, idle, state, new)
-        if in_lanes or some_idle:
-            return frozen(new)
-        centre.setflags(write=False)
-        for place in slope_arrays:
-            slope[place].setflags(write=False)
-        for place in pace_arrays:
-            pace[place].setflags(write=False)
-        return new
+        return frozen(new) if in_lanes else new
 
     def estimate(state: State, id: int, values: tuple[Value, ...]) -> Array:
         look = look_of(state, id)
@@ -113,11 +109,7 @@ def build(setup: Setup) -> Kernel:
     return Kernel(ask, tell, estimate)
 
 
-def _copy(query: Array) -> Array:
-    return query.copy()
-
-
-def _queries(setup: Setup, frame: Frame) -> Callable[[Look], Array]:
+def _queries(setup: Setup, frame: Frame, free: bool) -> Callable[[Look], Array]:
     """look → its query, or queries: chosen once from how many there are, and whether they are projected back."""
     axpy, direction = frame.xp.axpy, frame.direction
     radius, *more = (offset * setup.method.radius for offset in setup.method.estimator.offsets)
@@ -131,7 +123,7 @@ def _queries(setup: Setup, frame: Frame) -> Callable[[Look], Array]:
         return np.stack([axpy(look.width * r, u, look.centre) for r in (radius, *more)], axis=-2)
 
     query = several if more else one
-    if setup.method.margin != "project" or isinstance(setup.domain, Everywhere):
+    if setup.method.margin != "project" or free:
         return query
     project = setup.home.project
     return lambda look: project(query(look))

@@ -50,10 +50,10 @@ class Sense(NamedTuple):
     """‖ĝ‖²."""
     signal_share: Value
     """h: how much of the contrast is signal, as far as it is known: 0 to 1."""
-    curvature: Value
-    """L: the mean curvature of the objective."""
     certainty: Value
-    """How far it stands out of the noise: 0 (not known) to 1."""
+    """How far the mean curvature L stands out of the noise: 0 (not known) to 1."""
+    bent: Value
+    """certainty·L."""
     distance: Value
     """How far the optimum is: inf where no curvature is known."""
     jumped: Value
@@ -130,8 +130,8 @@ class Pacing(NamedTuple):
     """pace → δ_t/δ of the next query."""
     rate: Callable[[State, Look, Value, Sense | None], tuple[Value, Memory]]
     """(state, look, contrast, sense) → η_t, and the new memory."""
-    settle: Callable[[Memory, Array, Array], Memory]
-    """(pace, centre before, centre after the projection) → the memory after the move."""
+    settle: Callable[[Memory, Array], Memory] | None = None
+    """(pace, how far the centre went, after the projection) → the memory after the move, where it learns from it."""
     longest: float = math.inf
     """The longest move it makes, where it sees to that itself."""
 

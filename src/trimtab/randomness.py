@@ -37,6 +37,7 @@ class Keyed:
         self._sfc_state = self._sfc.state
         self._words = self._sfc_state["state"]
         self._rng = np.random.Generator(self._sfc)
+        self._drawing: NDArray[np.uint64] | None = None  # whose numbers the generator is in the middle of
 
     def states(self, index: int, lane: int = 0, lanes: int = 1) -> NDArray[np.uint64]:
         """Where the numbers of (lane, index) start, for each lane: `(lanes, 4)`."""
@@ -48,13 +49,18 @@ class Keyed:
     def resume(self, states: NDArray[np.uint64], *, last: bool = True) -> Iterator[np.random.Generator]:
         """One generator per row of states; valid until the next one is taken.
 
-        Unless it is the last time, `states` is moved on to where each generator was left.
+        Unless it is the last time, `states` is moved on to where each generator was left: resumed with the same
+        array, each goes on there.
         """
+        if self._drawing is states:  # one lane alone, which goes on where it was left
+            yield self._rng
+            return
+        self._drawing = states if len(states) == 1 else None
         for row in states:
             self._words["state"] = row
             self._sfc.state = self._sfc_state
             yield self._rng
-            if not last:
+            if not last and len(states) > 1:
                 row[:] = self._sfc.state["state"]["state"]
 
     def generators(self, index: int, lane: int = 0, lanes: int = 1) -> Iterator[np.random.Generator]:

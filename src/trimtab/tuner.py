@@ -59,7 +59,6 @@ class Tuner:
     """
 
     setup: Setup
-    state: State
     knobs: Knobs | None
     """What the coordinates mean, where it was given."""
 
@@ -113,9 +112,18 @@ class Tuner:
         self.__setstate__((setup, core.init(setup, x), space))
 
     @property
+    def state(self) -> State:
+        """Everything that changes, in arrays that nobody can change."""
+        return frozen(self._state)
+
+    @state.setter
+    def state(self, state: State) -> None:
+        self._state = frozen(state)
+
+    @property
     def centre(self) -> Array:
         """The operating point now (not "the best so far", which means nothing under drift)."""
-        return self.setup.outward(self.state.centre)
+        return self.setup.outward(self._state.centre)
 
     center = recommendation = centre
 
@@ -129,7 +137,7 @@ class Tuner:
     @property
     def round(self) -> int:
         """The number of the next new trial."""
-        return self.state.round
+        return self._state.round
 
     @property
     def skipped(self) -> int | Integers:
@@ -139,7 +147,7 @@ class Tuner:
     @property
     def pending(self) -> tuple[Trial, ...]:
         """The trials handed out and not yet told (with max_pending > 1), as they were handed out."""
-        return tuple(self._named(self._kernel.ask(self.state, id)) for id, _ in self.state.open)
+        return tuple(self._named(self._kernel.ask(self._state, id)) for id, _ in self._state.open)
 
     @property
     def last_value(self) -> Value | None:
@@ -172,18 +180,18 @@ class Tuner:
         if n is not None:
             return self._several(whole("n", n, 1))
         if self._alone:
-            state = self.state
+            state = self._state
             trial = self._kernel.ask(state, state.round)
             return trial if self.knobs is None else self._named(trial)
         with self._lock:
-            trial, self.state = core.hand_out(self.setup, self.state)
+            trial, self._state = core.hand_out(self.setup, self._state)
         return self._named(trial)
 
     def _several(self, n: int) -> list[Trial]:
         if self._alone and n == 1:
             return [self.ask()]
         with self._lock:
-            state, trials = self.state, []
+            state, trials = self._state, []
             if len(state.open) + n > self.setup.max_pending:
                 raise RuntimeError(
                     f"ask({n}) does not fit beside the {len(state.open)} open trials: max_pending={n} or more, given"
@@ -192,7 +200,7 @@ class Tuner:
             for _ in range(n):
                 trial, state = core.hand_out(self.setup, state)
                 trials.append(trial)
-            self.state = state
+            self._state = state
         return [self._named(trial) for trial in trials]
 
     def _named(self, trial: Trial) -> Trial:
@@ -210,7 +218,7 @@ class Tuner:
         >>> tuner.is_open(0), tuner.is_open(1)
         (False, True)
         """
-        id, state = _id(trial), self.state
+        id, state = _id(trial), self._state
         return id == state.round if self._alone else any(id == number for number, _ in state.open)
 
     def forget(self) -> None:
@@ -228,7 +236,7 @@ class Tuner:
         array([0.2])
         """
         with self._lock:
-            self.state = core.forget(self.setup, self.state)
+            self._state = core.forget(self.setup, self._state)
 
     def tell(self, trial: Trial | int, value: object, limits: ArrayLike | None = None) -> None:
         """The measured value(s) of a trial; None or NaN if the measurement failed.
@@ -240,7 +248,7 @@ class Tuner:
         if limits is not None and value is not None:
             value = self._beside(value, limits)
         with self._lock:
-            self.state = self._kernel.tell(self.state, id, value)
+            self._state = self._kernel.tell(self._state, id, value)
 
     def _beside(self, value: object, limits: ArrayLike) -> Array:
         """The value, followed by those of its limits."""
@@ -257,7 +265,7 @@ class Tuner:
 
     def to_json(self) -> str:
         """Setup and state, exact, for humans."""
-        return str(_storage().to_json(self.setup, self.state, self._said()))
+        return str(_storage().to_json(self.setup, self._state, self._said()))
 
     @classmethod
     def from_json(cls, text: str, *, method: Method | None = None) -> Tuner:
@@ -266,7 +274,7 @@ class Tuner:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """One file, written atomically: JSON if its name ends with .json, else compact binary (for large d)."""
-        _storage().save(path, self.setup, self.state, self._said())
+        _storage().save(path, self.setup, self._state, self._said())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, method: Method | None = None) -> Tuner:
@@ -289,7 +297,7 @@ class Tuner:
 
     def __setstate__(self, saved: tuple[Setup, State, Knobs | None]) -> None:
         self.setup, state, self.knobs = saved
-        self.state = frozen(state)
+        self.state = state
         self._kernel = build(self.setup)
         self._alone = self.setup.max_pending == 1
         self._lock = threading.Lock()

@@ -48,6 +48,16 @@ def test_compare_json_is_for_scripts(shell):
     assert json.loads(shell(*options).stdout) == summary  # from the cells that are finished
 
 
+def test_cells_are_kept_where_one_says(shell, tmp_path):
+    words = ("compare", "quadratic-v1", "--methods", "residual,still", *QUICK, "--json", "--cells")
+    first = shell(*words, "shared").stdout
+    files = {file: file.stat().st_mtime_ns for file in (tmp_path / "shared" / "cells").iterdir()}
+    assert len(files) == 4
+    assert shell(*words, (tmp_path / "shared").as_uri(), "--jobs", "2").stdout == first
+    assert {file: file.stat().st_mtime_ns for file in (tmp_path / "shared" / "cells").iterdir()} == files
+    assert not (tmp_path / "cache").exists()
+
+
 def test_parameters_of_the_problem(shell):
     words = ("compare", "quadratic-v1", "--methods", "still", "-p", "dim=3", *QUICK, "--json")
     assert json.loads(shell(*words).stdout)["parameters"]["dim"] == 3
@@ -62,6 +72,11 @@ def test_parameters_of_the_problem(shell):
         (["compare", "quadratic-v1", "--param", "size=3"], "size"),
         (["compare", "quadratic-v1", "--radius", "-1"], "radius=-1.0 must be a finite number > 0"),
         (["compare", "quadratic-v1", "--backend", "mpi"], "backend='mpi' is unknown"),
+        (
+            ["compare", "quadratic-v1", "--cluster", "tcp://here:1"],
+            "cluster='tcp://here:1' needs backend='dask' or 'ray'",
+        ),
+        (["compare", "quadratic-v1", "--cells", "here", "--fresh"], "--fresh keeps nothing, and --cells says where"),
     ],
 )
 def test_bad_input_is_one_clear_line(shell, words, reason):

@@ -38,25 +38,45 @@ def shell(folder, line, status=0):
 @pytest.fixture
 def example(tmp_path):
     write_example(tmp_path / "study.toml")
+    seeded(tmp_path)
     return tmp_path
+
+
+def seeded(folder):
+    """With a seed whose first baseline round is the 17th."""
+    file = folder / "study.toml"
+    file.write_text(file.read_text().replace("# seed = 1 ", "seed = 1 "))
 
 
 def test_a_day_with_a_study(tmp_path):
     shell(tmp_path, "trimtab init")
+    seeded(tmp_path)
     lines = shell(tmp_path, "trimtab tune study.toml --rounds 80").splitlines()
     assert len(lines) == 81
     assert lines.pop().split()[3] == "leave"
-    values = [float(line.split()[4]) for line in lines]
+    assert sum(line.split()[3] == "baseline" for line in lines) == 4
+    values = [float(line.split()[4]) for line in lines if line.split()[3] == "tell"]
     assert sum(values[-20:]) / 20 < 0.6 * values[0]  # visibly better
 
     table = shell(tmp_path, "trimtab show demo; trimtab list")
-    for word in ("demo: 80 rounds, minimise", "valve", "rpm", "contraction", "Last events", "tell", "trend"):
+    for word in (
+        "demo what it saves is not known yet: 4 baseline",
+        "demo: 76 rounds, minimise",
+        "probe",
+        "valve",
+        "rpm",
+        "contraction",
+        "Last events",
+        "tell",
+        "trend",
+    ):
         assert word in table
     found = json.loads(shell(tmp_path, "trimtab show --json --last 6"))
-    assert found["rounds"] == 80
+    assert found["rounds"] == 76
     assert set(found["centre"]) == {"valve", "pump"}
     assert set(found["diagnostics"]) == {"contrast", "drift", "contraction", "signal", "capped", "edge"}
-    assert [event["round"] for event in found["events"]] == [75, 76, 77, 78, 79, 80]
+    assert found["saving"]["baseline_rounds"] == 4
+    assert [event["round"] for event in found["events"]][-2:] == [75, 76]
     assert found["events"][-1]["kind"] == "leave"
     assert found["events"][-1]["query"] == found["centre"]
     rows = list(csv.DictReader(shell(tmp_path, "trimtab show demo --csv").splitlines()))
@@ -141,7 +161,16 @@ def test_the_display(tmp_path):
     shown = shell(tmp_path, f"command -v script > /dev/null || exit 0; {line}")
     if not shown:
         pytest.skip("no script(1) here to make a terminal with")
-    for word in ("trend", "valve", "●", "signal", "moves", "failures in a row"):
+    for word in (
+        "not known yet: 0 baseline rounds",
+        "probes: valve ±",
+        "trend",
+        "valve",
+        "●",
+        "signal",
+        "moves",
+        "failures in a row",
+    ):
         assert word in shown
 
 

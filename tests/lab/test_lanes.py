@@ -1,6 +1,7 @@
 """How methods share lanes, and how lanes are taken out of a state."""
 
 import numpy as np
+import pytest
 
 import trimtab as tt
 from trimtab.lab import lanes
@@ -44,6 +45,26 @@ def test_parts_are_described_by_type_and_fields():
     assert described(tt.Paired(tt.Sphere()))["base"] == {"type": "Sphere"}
     assert described(tt.Box([0.0, -np.inf], 1.0))["low"] == [0.0, "-inf"]
     assert described(object()) == {"type": "object"}
+
+
+@pytest.mark.parametrize(
+    ("estimator", "directions", "law"),
+    [
+        (tt.Residual(), tt.Gaussian(), "gaussian"),
+        (tt.Residual(), tt.Sphere(), "sphere"),
+        (tt.Residual(), tt.Rademacher(), None),
+        (tt.Residual(), tt.Paired(tt.Gaussian()), None),
+        (tt.OnePoint(), tt.Gaussian(), None),
+        (tt.TwoPoint(), tt.Gaussian(), None),
+        (tt.HighPass(0.25), tt.Gaussian(), None),
+        (tt.Covariance(), tt.Gaussian(), None),
+    ],
+)
+def test_records_name_the_law_where_the_theory_speaks_of_it(estimator, directions, law):
+    from trimtab import lab
+
+    method = tt.Method(estimator=estimator, directions=directions, radius=0.1, step=0.01)
+    assert lab.run("quadratic-v1", method, rounds=3, trials=2).about["law"] == law
 
 
 def test_records_hold_structured_data():

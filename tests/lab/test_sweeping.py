@@ -1,8 +1,15 @@
+import os
+import platform
+import subprocess
+import sys
+import time
+import zipfile
+
 import numpy as np
 import pytest
 
 from trimtab import lab
-from trimtab.lab import comparing, sweeping
+from trimtab.lab import claims, comparing, crews, keeping, sweeping
 
 OPTIONS = {"rounds": 12, "trials": 4, "tuning_trials": 3, "variances": 2, "seed": 2}
 NAMES = ["residual", "two-point", "still"]
@@ -11,6 +18,33 @@ NAMES = ["residual", "two-point", "still"]
 @pytest.fixture(scope="module")
 def reference():
     return lab.compare("lqr-v1", NAMES, **OPTIONS)
+
+
+@pytest.fixture(scope="module")
+def kept(reference, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("kept")
+    same(reference, lab.compare("lqr-v1", NAMES, folder=folder, **OPTIONS))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def reference_bytes(kept):
+    found = contents(kept)
+    assert len(found) == 2 * len(NAMES)
+    return found
+
+
+def contents(folder):
+    return {file.name: file.read_bytes() for file in (folder / "cells").iterdir()}
+
+
+class Counted:
+    def __init__(self, call):
+        self.call, self.calls = call, 0
+
+    def __call__(self, *arguments, **options):
+        self.calls += 1
+        return self.call(*arguments, **options)
 
 
 def same(one, other):
@@ -23,10 +57,117 @@ def same(one, other):
 
 @pytest.mark.parametrize("backend", ["loky", "dask"])
 @pytest.mark.filterwarnings("default")
-def test_two_processes_give_the_same_numbers(reference, backend):
+def test_two_processes_give_the_same_bytes(reference, reference_bytes, backend, tmp_path):
     if backend == "dask":
         pytest.importorskip("distributed", reason="needs dask[distributed]")
-    same(reference, lab.compare("lqr-v1", NAMES, jobs=2, backend=backend, **OPTIONS))
+    same(reference, lab.compare("lqr-v1", NAMES, jobs=2, backend=backend, folder=tmp_path, **OPTIONS))
+    assert contents(tmp_path) == reference_bytes
+
+
+@pytest.mark.parametrize("backend", ["loky", "dask", "ray"])
+def test_nothing_is_started_when_nothing_is_missing(reference, kept, backend, monkeypatch):
+    def fail(*_):
+        raise AssertionError("a cluster was started")
+
+    monkeypatch.setattr(sweeping, "hire", fail)
+    same(reference, lab.compare("lqr-v1", NAMES, jobs=2, backend=backend, folder=kept, **OPTIONS))
+    with pytest.raises(AssertionError, match="was started"):
+        lab.compare("lqr-v1", [*NAMES, "one-point"], jobs=2, backend=backend, folder=kept, **OPTIONS)
+
+
+def test_an_object_store_keeps_the_same_cells(reference, reference_bytes, monkeypatch):
+    fsspec = pytest.importorskip("fsspec")
+    place = "memory://sweeps/test"
+    same(reference, lab.compare("lqr-v1", NAMES, folder=place, **OPTIONS))
+    files = fsspec.filesystem("memory")
+    archives = files.glob("/sweeps/test/cells/*")
+    assert len(archives) == len(NAMES)  # no claims are left
+    found = {}
+    for name in archives:
+        with zipfile.ZipFile(files.open(name)) as archive:
+            found |= {member: archive.read(member) for member in archive.namelist()}
+    assert found == reference_bytes
+    files.pipe_file(archives[0], b"PK damaged")
+    monkeypatch.setattr(comparing, "compute", counted := Counted(comparing.compute))
+    same(reference, lab.compare("lqr-v1", NAMES, folder=place, **OPTIONS))
+    assert counted.calls == 1
+    files.rm("/sweeps", recursive=True)
+
+
+def test_a_folder_may_be_given_as_a_url(reference, kept, monkeypatch):
+    monkeypatch.setattr(comparing, "compute", None)
+    same(reference, lab.compare("lqr-v1", NAMES, folder=kept.as_uri(), **OPTIONS))
+
+
+def test_a_cell_that_kills_every_worker_is_named():
+    with pytest.raises(ChildProcessError, match="workers die of 9"):
+        sweeping.sweep(os._exit, [9], jobs=2)
+
+
+def test_an_error_in_a_cell_is_that_of_the_cell():
+    with pytest.raises(ValueError, match="invalid literal"):
+        sweeping.sweep(int, ["17", "x"], jobs=2)
+
+
+def test_workers_have_the_same_code():
+    assert crews.there(int, "17", keeping.code_version(), 1) == 17
+    with pytest.raises(ImportError, match="has another trimtab than this one: install the same there"):
+        crews.there(int, "17", "other code", 1)
+
+
+def test_a_claim_keeps_others_away_until_it_is_released(tmp_path):
+    shelf = keeping.shelf_at(tmp_path)
+    one, two = claims.Claims(shelf), claims.Claims(shelf)
+    assert one.take("a")
+    assert one.take("a")
+    assert not two.take("a")
+    assert two.take("b")
+    one.release("a")
+    assert two.take("a")
+    two.close()
+    one.close()
+    assert contents(tmp_path) == {}
+
+
+def test_the_claim_of_a_dead_process_is_taken_at_once(tmp_path):
+    shelf = keeping.shelf_at(tmp_path)
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    shelf.create("a.claim", f"{platform.node()} {dead.pid} 0123 0".encode())
+    shelf.create("b.claim", f"elsewhere {dead.pid} 0123 0".encode())
+    mine = claims.Claims(shelf)
+    assert mine.take("a")
+    assert not mine.take("b")
+    mine.close()
+
+
+def test_a_claim_without_signs_of_life_is_taken_over(tmp_path, monkeypatch):
+    clock = [100.0]
+    monkeypatch.setattr(claims.time, "monotonic", lambda: clock[0])
+    shelf = keeping.shelf_at(tmp_path)
+    shelf.create("a.claim", b"elsewhere 1 0123 0")
+    mine = claims.Claims(shelf)
+    assert not mine.take("a")
+    clock[0] += claims.PATIENCE - 1
+    assert not mine.take("a")
+    shelf.write("a.claim", b"elsewhere 1 0123 1")  # a sign
+    clock[0] += 2
+    assert not mine.take("a")
+    clock[0] += claims.PATIENCE + 1
+    assert mine.take("a")
+    mine.close()
+
+
+def test_a_run_gives_signs_of_life(tmp_path, monkeypatch):
+    monkeypatch.setattr(claims, "PATIENCE", 0.04)
+    shelf = keeping.shelf_at(tmp_path)
+    mine = claims.Claims(shelf)
+    mine.take("a")
+    first = shelf.read("a.claim")
+    while shelf.read("a.claim") == first:
+        time.sleep(0.01)
+    mine.close()
+    assert contents(tmp_path) == {}
 
 
 def test_one_thread_gives_the_same_numbers(reference):
@@ -51,7 +192,7 @@ def test_finished_cells_are_not_computed_again(reference, tmp_path, monkeypatch)
     same(first, lab.compare("lqr-v1", NAMES, folder=tmp_path, **OPTIONS))
     with pytest.raises(AssertionError, match="computed again"):
         lab.compare("lqr-v1", NAMES, folder=tmp_path, **{**OPTIONS, "seed": 3})
-    monkeypatch.setattr(sweeping, "code_version", lambda: "other code")
+    monkeypatch.setattr(keeping, "code_version", lambda: "other code")
     with pytest.raises(AssertionError, match="computed again"):
         lab.compare("lqr-v1", NAMES, folder=tmp_path, **OPTIONS)
 
@@ -97,9 +238,13 @@ def test_bad_requests_are_told_before_the_work():
         lab.compare("lqr-v1", ["residual", "residual"])
     with pytest.raises(ValueError, match="backend='mpi' is unknown: choose from loky, dask, ray"):
         lab.compare("lqr-v1", ["still"], backend="mpi", **OPTIONS)
+    with pytest.raises(ValueError, match="cluster='tcp://here:1' needs backend='dask' or 'ray'"):
+        lab.compare("lqr-v1", ["still"], cluster="tcp://here:1", **OPTIONS)
+    with pytest.raises(ValueError, match="jobs=0 must be a whole number, at least 1"):
+        lab.compare("lqr-v1", ["still"], jobs=0, **OPTIONS)
 
 
 def test_a_missing_backend_names_the_remedy(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "ray.util.joblib", None)
-    with pytest.raises(ImportError, match="backend='ray' needs: pip install 'ray'"):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(ImportError, match=r"backend='ray' needs: pip install \"trimtab\[ray\]\""):
         lab.compare("lqr-v1", ["still"], backend="ray", **OPTIONS)

@@ -38,14 +38,16 @@ def test_the_example_is_right_and_names_every_field(tmp_path):
     assert simulator.exists()
     text = file.read_text()
     documented = (Path(__file__).parents[2] / "docs" / "live.md").read_text()
-    names = {*Config.__dataclass_fields__} - {"baseline", "folder", "knobs", "guard", "step"} | {
+    names = {*Config.__dataclass_fields__} - {"baseline", "limits", "folder", "knobs", "guard", "step", "dual_step"} | {
         *Guard.__dataclass_fields__
     }
     for name in names:
         assert f"{name} = " in text or name == "stop_below"
         assert f"`{name}`" in documented
     assert "[baseline]\nevery = 20" in text
-    assert "`[baseline]`" in documented
+    assert "# [limits]" in text
+    for name in ("`[baseline]`", "`[limits]`", "`dual_step`"):
+        assert name in documented
     uncommented = "\n".join(line.removeprefix("# ") if " = " in line else line for line in text.splitlines())
     assert read(tmp_path, uncommented).guard.approval  # the commented-out fields are right, too
     with pytest.raises(ValueError, match="is there already"):
@@ -84,7 +86,7 @@ def test_how_wide_auto_probes(tmp_path):
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (("name", "nom"), "nom is no field of a study: choose from baseline, command, goal, "),
+        (("name", "nom"), "nom is no field of a study: choose from baseline, command, dual_step, goal, "),
         (('name = "a"', ""), "name is missing"),
         (('"a"', "3"), "name=3 is no text"),
         (('["echo", "{x}"]', '"echo {x}"'), "is no list of words"),

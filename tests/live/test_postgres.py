@@ -46,7 +46,7 @@ def test_a_study_moves_between_stores(url, tmp_path):
         run(study, 20)
         Study.adopt(url, study.export())
     with Study.open(url, "moves") as study:
-        assert study.round == 20
+        assert study.baseline.slot == 20
         Study.adopt(tmp_path / "u.db", study.export())
         run(study, 5)
         ahead = study.centre
@@ -63,7 +63,7 @@ with Study.open(sys.argv[1], "killed") as study:
         trial = study.ask()
         value = (trial.knobs["gain"] - 6) ** 2 + trial.knobs["size"] % 7
         study.tell(trial, value)
-        print(trial.round, repr(value), flush=True)
+        print(trial.id, repr(value), flush=True)
 """
 
 
@@ -81,11 +81,12 @@ def test_kills_and_the_second_writer(url, tmp_path):
         assert _free(url)
     killed = path(url, "killed")
     with Study.open(tmp_path / "t.db", "killed") as study:
-        for _ in range(killed[-1].round + 1):
+        for _ in range(killed[-1].seq):
             trial = study.ask()
             study.tell(trial, (trial.knobs["gain"] - 6) ** 2 + trial.knobs["size"] % 7)
     assert killed == path(tmp_path / "t.db", "killed")
-    stored = {event.round: event.value for event in killed}
+    stored = {event.seq: event.value for event in killed}
+    assert {event.kind for event in killed} == {"start", "tell", "baseline"}
     assert all(stored[int(line.split()[0])] == float(line.split()[1]) for line in acknowledged)
 
 

@@ -563,3 +563,9 @@ def test_an_intersection_can_be_bounded_though_no_member_is():
     assert triangle.inner_radius(2) == pytest.approx((1 + 0.5 - np.sqrt(1.25)) / 2, rel=1e-5)
     corner = Intersection(Halfspace([1.0, 0.0], 0.0), Halfspace([0.0, 1.0], 0.0))
     assert corner.inner_radius(2) == np.inf
+
+
+def test_the_sides_of_a_domain_hold_it():
+    low, high = Product((Box([0, 1], [2, np.inf]), 2), (Ball(3.0), 1), (Box(-1, 1), 2)).sides(5)
+    np.testing.assert_array_equal(low, [0, 1, -np.inf, -1, -1])
+    np.testing.assert_array_equal(high, [2, np.inf, np.inf, 1, 1])

@@ -30,7 +30,7 @@ OPENING = ((0, 0.0, [0.0, 0.0], 1.0), (1, 1.0, [1.0, 0.0], 3.0), (1, -1.0, [-1.0
 def test_the_centre_and_the_first_probe_only_anchor():
     contrasts, fit = learnt(*OPENING[:2])
     assert all(math.isnan(c) for c in contrasts)
-    assert (fit.level, fit.rest, fit.spread) == (3.0, 1.0, 1.0)
+    assert (fit.level, fit.doubts.rest, fit.spread) == (3.0, 1.0, 1.0)
     np.testing.assert_array_equal(fit.anchor, [1.0, 0.0])
 
 
@@ -38,17 +38,19 @@ def test_the_mirror_image_gives_slope_and_curvature():
     """D = (−2, 0), e = 1 − 3: g = 0.65·e·D/4, b = 3 + ½e, r = (1, 0) + ½D; ½(3 + 1) − 1 = ½L·l² with l = 1."""
     contrasts, fit = learnt(*OPENING)
     assert contrasts[2] == -2.0
-    np.testing.assert_allclose(fit.slope, [0.65, 0.0])
+    np.testing.assert_allclose(fit.fade * fit.slope, [0.65, 0.0])
+    assert fit.size == pytest.approx(0.65**2)
     np.testing.assert_allclose(fit.anchor, [0.0, 0.0])
-    assert (fit.level, fit.bend, fit.curvature, fit.certainty) == (2.0, 1.0, 2.0, 0.0)
+    assert (fit.level, fit.doubts.bend, fit.doubts.curvature, fit.certainty) == (2.0, 1.0, 2.0, 0.0)
 
 
 def test_an_echo_tells_the_noise_and_what_of_the_curvature_is_certain():
     """D = (−1, 0), predicted 2 − 0.65; noise ¼ counts 0.8·(1 + 1.6) times, and 1.9 times that against a bend of 1."""
     contrasts, fit = learnt(*OPENING, (1, -1.0, [-1.0, 0.0], 1.5))
     assert contrasts[3] == pytest.approx(1.5 - (2.0 - 0.65))
-    np.testing.assert_allclose(fit.slope, [0.75 * 0.65 - 0.65 * 0.15, 0.0])
-    assert (fit.echoes, fit.noise, fit.contrasts, fit.contrast_power) == (1.0, 0.25, 1.0, 4.0)
+    np.testing.assert_allclose(fit.fade * fit.slope, [0.75 * 0.65 - 0.65 * 0.15, 0.0])
+    assert fit.size == pytest.approx((0.75 * 0.65 - 0.65 * 0.15) ** 2)
+    assert (fit.doubts.echoes, fit.doubts.noise, fit.power) == (1.0, 0.25, 4.0)
     assert fit.certainty == pytest.approx(1.0 - 1.9 * 0.8 * 2.6 * 0.25)
 
 
@@ -58,7 +60,7 @@ def test_a_change_of_the_width_is_no_surprise_where_the_curvature_is_certain():
     contrasts, fit = learnt(*OPENING, quiet, (4, 0.5, [0.0, 0.5], 5.0))
     _, before = learnt(*OPENING, quiet)
     apart = np.array([0.0, 0.5]) - before.anchor
-    known = before.slope @ apart + 0.5 * before.certainty * 2.0 * (0.25 - before.spread)
+    known = before.fade * before.slope @ apart + 0.5 * before.certainty * 2.0 * (0.25 - before.spread)
     assert before.certainty > 0.9
     assert contrasts[4] == pytest.approx(5.0 - before.level - known)
     assert fit.spread == pytest.approx(before.spread + 0.5 * (0.25 - before.spread))
@@ -69,9 +71,9 @@ def paced(**told):
     setup = tt.Setup(METHOD, (2,))
     state, bound = tt.init(setup, CENTRE), METHOD.step.bind(setup.frame)
     sense = {"surprise": 1.0, "steepness": 2.0, "size": 1e-9, "signal_share": 1.0}
-    sense |= {"curvature": 0.0, "certainty": 0.0, "distance": 1e100, "jumped": False}
+    sense |= {"certainty": 0.0, "bent": 0.0, "distance": 1e100, "jumped": False}
     rate, pace = bound.rate(state, tt.Look(1, CENTRE, 1.0), 1.0, Sense(**{**sense, **told}))
-    return rate, lambda move: bound.width(bound.settle(pace, CENTRE, np.array([move, 0.0])))
+    return rate, lambda move: bound.width(bound.settle(pace, np.array([move, 0.0])))
 
 
 def test_the_first_move_is_in_units_of_the_radius_given():
@@ -82,7 +84,7 @@ def test_the_first_move_is_in_units_of_the_radius_given():
 
 
 def test_where_the_curvature_is_certain_it_is_newtons():
-    assert paced(curvature=3.0, certainty=1.0)[0] == pytest.approx(0.7 / (4.0 * 0.65) / 3.0)
+    assert paced(bent=3.0, certainty=1.0)[0] == pytest.approx(0.7 / (4.0 * 0.65) / 3.0)
 
 
 def test_the_width_follows_the_moves_by_steps():

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import math
 import os
+import sys
 from collections.abc import Mapping
+from contextlib import redirect_stdout  # Ray tells of its workers on standard output, where the result belongs
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -67,7 +69,19 @@ def compare_methods(
         int | None,
         typer.Option(min=1, help="Processes to spread the methods over (default: 1, with all cores; of a suite, all)."),
     ] = None,
-    backend: Annotated[str, typer.Option(help="loky, dask or ray.")] = "loky",
+    backend: Annotated[
+        str, typer.Option(help="loky: processes of this machine; dask or ray: a cluster, of --jobs processes if new.")
+    ] = "loky",
+    cluster: Annotated[
+        str | None, typer.Option(help="The address of a cluster that runs: tcp://… of Dask, ray://… of Ray.")
+    ] = None,
+    cells: Annotated[
+        str | None,
+        typer.Option(
+            help="Where finished cells are kept: a folder, or an fsspec URL (s3://…). Runs of many machines that share"
+            " it share the work. Default: the cache of this machine."
+        ),
+    ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Compute again what is finished already.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON, and nothing else.")] = False,
 ) -> None:
@@ -85,9 +99,12 @@ def compare_methods(
 
     if (problem is None) == (suite is None):
         raise ValueError("give either a problem, for example lqr-v1, or --suite drift")
+    if cells is not None and fresh:
+        raise ValueError("--fresh keeps nothing, and --cells says where to keep it: give one of them")
+    place = None if fresh else cells or cache_folder()
     given = [name.strip() for name in methods.split(",") if name.strip()] if methods is not None else None
     if suite is not None:
-        with whole_bar(f"suite {suite}", show=True) as bar:
+        with redirect_stdout(sys.stderr), whole_bar(f"suite {suite}", show=True) as bar:
             standings = judge(
                 suite,
                 given,
@@ -95,16 +112,17 @@ def compare_methods(
                 trials=trials or (8 if quick else 20),
                 seed=seed,
                 every=6 if quick else 1,
-                jobs=jobs or os.cpu_count() or 1,
+                jobs=jobs or (1 if cluster else os.cpu_count() or 1),
                 backend=backend,
-                folder=None if fresh else cache_folder(),
+                cluster=cluster,
+                folder=place,
                 report=(lambda share: bar("cells", share)) if bar else None,
             )
         _show(
             standings,
             folder or Path("out") / f"suite-{suite}{'-held-out' if held_out else ''}",
             as_json=as_json,
-            kept=not fresh,
+            place=place,
         )
         return
     if held_out or quick:
@@ -112,7 +130,7 @@ def compare_methods(
     names = given or ["residual", "one-point", "two-point", "auto", "still"]
     assert problem is not None
     target = folder or Path("out") / f"compare-{problem}"
-    with progress_bar(names, show=not as_json or err.is_terminal) as report:
+    with redirect_stdout(sys.stderr), progress_bar(names, show=not as_json or err.is_terminal) as report:
         found = compare(
             problem,
             names,
@@ -127,11 +145,12 @@ def compare_methods(
             gradients=gradients,
             jobs=jobs or 1,
             backend=backend,
-            folder=None if fresh else cache_folder(),
+            cluster=cluster,
+            folder=place,
             report=report,
         )
     if not found.records:
-        _interrupted("no method is finished, and nothing was written", kept=not fresh)
+        _interrupted("no method is finished, and nothing was written", place=place)
     target.mkdir(parents=True, exist_ok=True)
     for old in (*target.glob("*.png"), *target.glob("*.svg"), *target.glob("records/*.*")):
         old.unlink()
@@ -149,18 +168,18 @@ def compare_methods(
         )
     if not found.complete:
         left = ", ".join(name for name in names if name not in found.records)
-        _interrupted(f"{', '.join(found.records)} finished and in {target}; {left} not", kept=not fresh)
+        _interrupted(f"{', '.join(found.records)} finished and in {target}; {left} not", place=place)
 
 
-def _interrupted(what: str, *, kept: bool) -> None:
+def _interrupted(what: str, *, place: str | Path | None) -> None:
     """Say what was kept, and end."""
-    rest = f"what is finished is kept in {cache_folder()}" if kept else "with --fresh nothing is kept"
+    rest = f"what is finished is kept in {place}" if place else "with --fresh nothing is kept"
     text = f"interrupted: {what}; {rest}; the same command goes on with the rest"
     err.print(escape(text), highlight=False, soft_wrap=True)
     raise typer.Exit(INTERRUPTED)
 
 
-def _show(found: Standings, target: Path, *, as_json: bool, kept: bool) -> None:
+def _show(found: Standings, target: Path, *, as_json: bool, place: str | Path | None) -> None:
     from trimtab.lab.drawing import draw_standings
 
     target.mkdir(parents=True, exist_ok=True)
@@ -174,7 +193,7 @@ def _show(found: Standings, target: Path, *, as_json: bool, kept: bool) -> None:
         drawn = "".join(f"{f.name} (and .svg), " for f in files if f.suffix == ".png")
         out.print(f"In {escape(str(target))}: {drawn}summary.json", highlight=False, soft_wrap=True)
     if not found.complete:
-        _interrupted("some cells are missing", kept=kept)
+        _interrupted("some cells are missing", place=place)
 
 
 def _ratios(found: Standings) -> Table:

@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from trimtab.cli.console import err, out, say
-from trimtab.cli.options import ends, short
+from trimtab.cli.options import ends, limits_in_words, short
 from trimtab.live.knobs import Knob
 from trimtab.live.logs import log, log_to
 from trimtab.live.runner import Report, Runner
@@ -100,6 +100,8 @@ def line(study: Study, report: Report) -> str:
     parts = [time.strftime("%T"), f"round {report.round}", f"{report.kind} {value}"]
     if report.kind == "tell":
         parts.append(f"mean {study.diagnostics.fast:.5g}")
+    if report.limits:
+        parts.append(", ".join(f"{name} {number:.5g}" for name, number in report.limits.items()))
     if report.setting:
         parts.append(settings(study, report.setting))
     if report.note:
@@ -143,7 +145,8 @@ def picture(study: Study, report: Report, seen: deque[float]) -> Any:
     counts = f"skipped {running.skipped}  failures in a row {running.failures}  rounds at a limit {running.at_edge}"
     advice = [Text(finding.advice, "yellow") for finding in found.values() if finding.advice]
     note = [Text(clean(f"{report.kind}: {report.note}"), "red")] if report.note else []
-    told = [Text(words, "dim") for words in (figures, f"{moves}  {counts}", clean(f"probes: {probes}", 2000))]
+    limits = limits_in_words(study.limits)
+    told = [Text(words, "dim") for words in (figures, f"{moves}  {counts}", clean(f"probes: {probes}", 2000), *limits)]
     return Group(Text(study.saving.sentence, "bold green"), head, table, *told, *advice, *note)
 
 

@@ -10,6 +10,7 @@ from trimtab.live.text import clean, word
 
 if TYPE_CHECKING:
     from trimtab.live.knobs import Knob
+    from trimtab.live.limits import Limits
 
 StoreOption = Annotated[
     str, typer.Option("--store", envvar="TRIMTAB_STORE", help="A SQLite file, or postgresql://user@host/database.")
@@ -23,6 +24,15 @@ def short(value: Any, digits: int = 5) -> str:
     if isinstance(value, str | bool):
         return clean(word(value), 60)
     return "-" if value is None else f"{value:.{digits}g}"
+
+
+def limits_in_words(limits: Limits) -> list[str]:
+    """A line for each: where it is, and by how much it was exceeded in the mean."""
+    return [
+        clean(f"limit: {one['name']} {short(one['value'])}, {one['side']} {short(one['bound'])}")
+        + f"; long-run violation {short(one['violation'], 3)}"
+        for one in limits.describe()
+    ]
 
 
 def ends(knob: Knob) -> tuple[str, str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from trimtab.cli.console import app, cell, new_table, out
-from trimtab.cli.options import Name, StoreOption, StudyOption, ends, short
+from trimtab.cli.options import Name, StoreOption, StudyOption, ends, limits_in_words, short
 from trimtab.cli.stores import only_study
 from trimtab.files import read_file, writable, write_atomically
 
@@ -147,11 +147,14 @@ def _draw(study: Study, plot: Path | None, html: Path | None) -> None:
 def _write_csv(study: Study, events: list[Event]) -> None:
     names = [knob.name for knob in study.knobs.all]
     write = csv.writer(sys.stdout, lineterminator="\n").writerow
-    write(["seq", "time", "round", "kind", "value", *names, *(f"centre_{name}" for name in names), "note"])
+    limits = study.limits.names
+    centres = (f"centre_{name}" for name in names)
+    write(["seq", "time", "round", "kind", "value", *names, *centres, *(f"limit_{name}" for name in limits), "note"])
     for event in events:
         when = time.strftime("%Y-%m-%dT%H:%M:%S%z", time.localtime(event.time))
         query: list[Any] = [""] * len(names) if event.query is None else [*event.query]
-        write([event.seq, when, event.round, event.kind, event.value, *query, *event.centre, event.note])
+        beside = [""] * len(limits) if event.limits is None else event.limits
+        write([event.seq, when, event.round, event.kind, event.value, *query, *event.centre, *beside, event.note])
 
 
 def _print_study(study: Study, events: list[Event]) -> None:
@@ -166,7 +169,8 @@ def _print_study(study: Study, events: list[Event]) -> None:
         table.add_row(knob.name, cell(short(about["centre"][knob.name])), probe, low, high, cell(knob.unit))
     out.print(table)
     counts = ", ".join(f"{key} {short(about[key])}" for key in ("value", "mean", "trend", "skipped", "failures"))
-    out.print(counts, highlight=False)
+    for line in (counts, *limits_in_words(study.limits)):
+        out.print(cell(line))
     table = new_table("diagnostic", "now", "advice", title="How it goes")
     for name, finding in study.findings().items():
         table.add_row(name, short(finding.value), finding.advice or "")

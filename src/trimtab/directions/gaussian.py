@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -20,6 +21,9 @@ class Gaussian(Fresh):
     >>> Gaussian().scale(6), Gaussian().reach(6)
     (1.0, (inf, inf))
     """
+
+    law: ClassVar[str] = "gaussian"
+    """Its name in the theory."""
 
     def scale(self, dim: int) -> float:
         """1: E[u uᵀ] = I."""

@@ -10,13 +10,14 @@ import numpy as np
 
 from trimtab.directions import rows
 from trimtab.directions.rademacher import signs
-from trimtab.directions.rows import BLOCK, Fresh, drawn_rows
+from trimtab.directions.rows import SOON, Fresh, drawn_rows
 from trimtab.parts import Source
 from trimtab.randomness import DIRECTIONS, Keyed
 from trimtab.registry import part
 from trimtab.types import Array
 
-SOME = 1024  # numbers that make the blocks drawn together for one lane, unless one block needs more
+SOME = 2**13  # numbers that make the blocks drawn together for one lane, if they are at least FEW of them
+FEW = 8
 
 
 @part
@@ -62,11 +63,12 @@ class Frames:
     def __init__(self, law: Orthogonal, shape: tuple[int, ...], seed: int, lane: int) -> None:
         self.law, self.shape, self.lane = law, shape, lane
         self.keyed, self.cosines = Keyed(seed, DIRECTIONS), Cosines(shape[-1])
-        self.blocks = max(1, SOME // (3 * shape[-1]))  # drawn together: in few dimensions one is soon used up
+        blocks = SOME // (3 * shape[-1])
+        self.blocks = blocks if blocks >= FEW else 1  # drawn together: in few dimensions one is soon used up
         # as `Rows` does, but a look-up has more to set up than a draw, so a chunk of few lanes is longer
         numbers = math.prod(shape)
-        chunk = min(BLOCK // shape[-1], max(1, rows.CACHE // numbers))
-        self.chunk = max(1, chunk, min(2 * BLOCK, rows.CACHE) // numbers)
+        chunk = min(SOON // shape[-1], max(1, rows.CACHE // numbers))
+        self.chunk = max(1, chunk, min(2 * SOON, rows.CACHE) // numbers)
         self.index, self.start, self.block = -1, 0, np.empty((0, *shape))
         self.held, self.block_parameters = (0, self.block), self.block
 

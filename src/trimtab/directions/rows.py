@@ -14,7 +14,8 @@ from trimtab.types import Array, Integers
 
 Fill = Callable[[np.random.Generator, Array], None]
 
-BLOCK = 8192  # numbers drawn in sequence for one lane: many rounds when d is small, one when it is large
+SOON = 2**13  # numbers drawn at once for one lane alone, unless a single round needs more: they stay near the processor
+BLOCK = 2**16  # numbers drawn in sequence for one lane, about: many rounds when d is small, one when it is large
 CACHE = 2**20  # numbers kept for all lanes, unless a single round needs more
 
 
@@ -46,8 +47,9 @@ class Rows:
 
     def __init__(self, fill: Fill, shape: tuple[int, ...], seed: int, lane: int) -> None:
         self.fill, self.shape, self.lane = fill, shape, lane
-        self.rows = max(1, BLOCK // shape[-1])
-        self.chunk = min(self.rows, max(1, CACHE // math.prod(shape)))
+        few = max(1, SOON // shape[-1])
+        self.rows = few * max(1, BLOCK // (few * shape[-1]))
+        self.chunk = min(self.rows, max(1, CACHE // math.prod(shape))) if len(shape) > 1 else few
         self.keyed = Keyed(seed, DIRECTIONS)
         self.index, self.start, self.block = -1, 0, np.empty((0, *shape))
         self.held = 0, self.block

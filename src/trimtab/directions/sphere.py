@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,6 +20,9 @@ class Sphere(Fresh):
     >>> Sphere().scale(6), Sphere().reach(6)
     (6.0, (1.0, 1.0))
     """
+
+    law: ClassVar[str] = "sphere"
+    """Its name in the theory."""
 
     def scale(self, dim: int) -> float:
         """d: E[u uᵀ] = I/d."""

@@ -55,6 +55,10 @@ class Domain(ABC):
     def scale(self, dim: int, xi: float, about: Array | None = None) -> Domain:
         """{c + (1−ξ)(x − c)}: the set shrunk about its middle (or another inner point)."""
 
+    def sides(self, dim: int) -> tuple[Array, Array]:
+        """The lowest and the highest that each coordinate may be, as far as the set says so: a box around it."""
+        return np.full(dim, -math.inf), np.full(dim, math.inf)
+
     def flatten(self, u: Array) -> Array:
         """The part of a direction that stays in the set's plane, where it has one."""
         return u

@@ -77,6 +77,10 @@ class Box(Domain):
         """Half the diagonal."""
         return 0.5 * float(np.linalg.norm(np.broadcast_to(self.high - self.low, (dim,))))
 
+    def sides(self, dim: int) -> tuple[Array, Array]:
+        """low and high."""
+        return np.broadcast_to(self.low, (dim,)), np.broadcast_to(self.high, (dim,))
+
     def _size(self) -> Array:
         """The largest finite number at stake, per coordinate."""
         both = np.abs(np.stack(np.broadcast_arrays(self.low, self.high)))

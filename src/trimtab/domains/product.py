@@ -67,6 +67,11 @@ class Product(Domain):
         """Each part flattened by its own set."""
         return np.concatenate([domain.flatten(u[..., part]) for domain, _, part in self._blocks()], axis=-1)
 
+    def sides(self, dim: int) -> tuple[Array, Array]:
+        """Those of the parts."""
+        low, high = zip(*(domain.sides(size) for domain, size in self.parts), strict=True)
+        return np.concatenate(low), np.concatenate(high)
+
     def spread(self, dim: int, each: float, length: float) -> tuple[float, float]:
         """The widest of the parts; a direction may lie in one of them altogether."""
         return max(domain.spread(size, each, length)[0] for domain, size in self.parts), length

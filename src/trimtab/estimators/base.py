@@ -8,9 +8,8 @@ values F_t(·; ξ_t) (Section 5) are the same code.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from trimtab.parts import Frame
 from trimtab.state import Look, State
@@ -54,10 +53,3 @@ def slope_along(frame: Frame, recall: float = 0.0) -> SlopeAlong:
         return per_probe / look.width / both * contrast, direction(look.trial)
 
     return single if partner(0) is None else paired
-
-
-def running_mean_square(xp: Any, mean: Value, count: Value, value: Value, window: float) -> Value:
-    """A running mean square with one more value; a wild one counts as five times the rms."""
-    limit = xp.where((count > 3) & (mean > 0), 25.0 * mean, math.inf)
-    found: Value = mean + (xp.minimum(value * value, limit) - mean) * xp.maximum(1.0 / (count + 1.0), 1.0 / window)
-    return found

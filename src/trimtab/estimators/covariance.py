@@ -22,6 +22,17 @@ class Window(NamedTuple):
     values: Array
     queries: Array
 
+    @classmethod
+    def empty(cls, frame: Frame, m: int) -> Window:
+        """m places without a value."""
+        shape = (*np.shape(frame.zero), m)
+        return cls(np.full(shape, math.nan), np.zeros((*shape, frame.dim)))
+
+    def moved(self, value: Value, query: Array) -> Window:
+        """With one more at the end, and without the first."""
+        values = np.concatenate([self.values[..., 1:], np.asarray(value)[..., None]], axis=-1)
+        return Window(values, np.concatenate([self.queries[..., 1:, :], query[..., None, :]], axis=-2))
+
 
 @part
 @dataclass(frozen=True)
@@ -42,22 +53,19 @@ class Covariance(OneQuery):
 
     def start(self, frame: Frame, centre: Array) -> Memory:
         """m empty places."""
-        shape = (*np.shape(frame.zero), self.m)
-        return Window(np.full(shape, math.nan), np.zeros((*shape, frame.dim)))
+        return Window.empty(frame, self.m)
 
     def bind(self, frame: Frame) -> Estimation:
         """The contrast, for a step that wants one, is that of residual feedback."""
         unit = frame.dim / frame.probe_length**2
 
         def learn(state: State, look: Look, query: Array, values: tuple[Value, ...]) -> Estimate:
-            window, value = state.slope, np.asarray(values[0])
-            y = np.concatenate([window.values[..., 1:], value[..., None]], axis=-1)
-            p = np.concatenate([window.queries[..., 1:, :], query[..., None, :]], axis=-2)
+            y, p = window = state.slope.moved(values[0], query)
             known = ~np.isnan(y)
             count = known.sum(-1)
             mean = np.where(known, y, 0.0).sum(-1) / np.maximum(count, 1)
             weights = np.where(known, y - mean[..., None], 0.0) / np.maximum(count - 1, 1)[..., None]
             slope = np.einsum("...m,...md->...d", weights, p - query[..., None, :])  # Σ weights = 0
-            return values[0] - state.values[0], unit / np.square(look.width), slope, Window(y, p), None
+            return values[0] - state.values[0], unit / np.square(look.width), slope, window, None
 
         return Estimation(fresh_look, learn)

@@ -13,7 +13,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from trimtab.arithmetic import TINY
-from trimtab.estimators.base import STEEPEST, OneQuery, running_mean_square
+from trimtab.estimators.base import OneQuery
+from trimtab.estimators.doubts import LOUD, RENEWAL, SETTLED, WILD, Doubts, repetitions, special_rounds
 from trimtab.parts import Estimate, Estimation, Frame, Sense
 from trimtab.registry import part
 from trimtab.state import Look, State, make
@@ -22,33 +23,27 @@ from trimtab.validation import real, whole
 
 # Chosen on the cells for choosing of the suite `drift`, at a quarter of the radius, at the radius and at four times it.
 NOWHERE = 1e100  # the distance to an optimum of which nothing is known
-SETTLED = 5  # surprises before any is doubted: fewer do not make a scale
 SLOW = 300.0  # rounds: the window of the rms slope, so long that it does not follow a single jump
-ECHO_WINDOW, OTHER_WINDOW = 20.0, 100.0  # echoes, and other surprises, in the two running mean squares
-TRUST = 0.8  # of what an echo differs by counts as noise; the rest may be drift of the level
-DOUBT = 1.6  # over √n more, while n echoes were heard: two values may agree by chance
+OTHERS = 1 / 100.0  # the least weight of another surprise in that of the values
 LEAST = 0.04  # the least share of signal, so that a step is never zero
-JUMP, ALONE = 20.0, 3.0  # a surprise that repeats counts up to so many rms, one that does not up to so many
-SAME = 0.5  # a value repeats if it differs by less than this much of the surprise
-WILD = 3.0  # in the running rms a surprise counts as so many of them at most
 CLOSER = 0.5  # a surprise upwards is asked again at so much of the width: it may have been a cliff
-RENEWAL = 8  # rounds after which a confirmed jump has the curvature measured again
-PROOF = 1.9  # times the noise: what the bend must stand out of
-GUARD = 0.01  # of all surprises is noise at least, over the echoes heard: one echo may be silent by chance
-ACCEPTED = 0.5  # a curvature measured later replaces the one before if its square stands out of the noise by 1/this
 FAR = 16.0  # added to d in the distance: in few dimensions the plane has predicted most of the slope already
 
 
 class Fit(NamedTuple):
     """What `Plane` remembers."""
 
-    phase: Value
-    """Values told since the start, or since the last jump: 0 the centre, 1 a probe, 2 its mirror image are due."""
+    calm: Value
+    """The largest square of a surprise per unit of length that is nothing special; −1 where the next round is."""
     learnt: Value
     """How many surprises it has learnt from."""
     level: Value
     anchor: Array
     slope: Array
+    fade: Value
+    """g = fade·slope: what was learnt fades in one number, not in all of them."""
+    size: Value
+    """‖g‖²."""
     spread: Value
     """W: the square of the probe's length that the level is meant for."""
     square: Value
@@ -56,22 +51,15 @@ class Fit(NamedTuple):
     drops: Value
     drop_square: Value
     """The same of surprises downwards alone, which cliffs do not inflate, and how many there were."""
-    run: Value
-    """2^(surprises in a row that were beyond the limit)."""
-    doubt: Value
-    """The surprise that is being asked again; 0 if there is none."""
-    echoes: Value
-    noise: Value
-    """The mean square by which a repeated query's value differs from its first, and how many there were."""
-    contrasts: Value
-    contrast_power: Value
-    """The mean square of all other surprises, and how many there were."""
-    rest: Value
-    """The value at the centre itself, measured last."""
-    bend: Value
-    """By how much the values at a probe and its mirror image were above it, in the mean: ½L·l²."""
-    curvature: Value
+    power: Value
+    """The mean square of surprises, those of echoes apart."""
+    loud: Value
+    """What of it may be noise."""
     certainty: Value
+    """How far the curvature stands out of the noise: 0 (not known) to 1."""
+    bent: Value
+    """certainty·L."""
+    doubts: Doubts
 
 
 @part
@@ -109,10 +97,10 @@ class Plane(OneQuery):
 
     def start(self, frame: Frame, centre: Array) -> Memory:
         """Nothing is known."""
-        zero, unknown, nothing = frame.zero, frame.zero + math.nan, np.zeros_like(centre)
-        return Fit(
-            *(zero, zero, unknown, nothing, nothing, *(zero,) * 4, zero + 1.0, *(zero,) * 5, unknown, zero, zero, zero)
-        )
+        zero, nothing = frame.zero, np.zeros_like(centre)
+        one, unknown = zero + 1.0, zero + math.nan
+        doubts = Doubts(zero, one, zero, zero, zero, unknown, zero, zero)
+        return Fit(-one, zero, unknown, nothing, nothing, one, *(zero,) * 9, doubts)
 
     def echoes(self, trial: int) -> bool:
         """Whether a trial repeats the query before it: every so many trials, and before that by powers of two.
@@ -131,119 +119,90 @@ class Plane(OneQuery):
         return Estimation(self._look(frame), self._learn(frame))
 
     def _look(self, frame: Frame) -> Callable[[State, int, Value], Look]:
-        xp, echoes, zero = frame.xp, self.echoes, frame.zero
+        xp, echoes, zero, narrowest = frame.xp, self.echoes, frame.zero, frame.narrowest
         any_, merge, where = xp.any, xp.merge, xp.where
 
         def look(state: State, id: int, width: Value) -> Look:
-            fit, last, next_look = state.slope, state.last, make(Look, (id, state.centre, width))
-            if any_(fit.phase == 0) and not state.open:  # only one of several open trials is the centre
-                next_look = next_look._replace(width=where(fit.phase == 0, zero, width))
+            fit, next_look = state.slope, make(Look, (id, state.centre, width))
+            echo, special = echoes(id), any_(fit[0] < 0)
+            if not (echo or special):
+                return next_look
+            (phase, _, doubt, *_), last = fit.doubts, state.last
             just = (state.told == id - 1) & (id > 0)
-            doubted, mirrored = just & (fit.doubt != 0), just & (fit.phase == 2) & (last.width != 0)
-            if any_(doubted | mirrored):
-                next_look = merge(mirrored, last._replace(width=-last.width), next_look)
-                least = xp.minimum(frame.narrowest / xp.maximum(abs(last.width), TINY), 1.0)
-                closer = last.width * where(fit.doubt > 0, xp.maximum(CLOSER, least), 1.0)
-                next_look = merge(doubted, last._replace(width=closer), next_look)
-            if echoes(id):
-                next_look = merge(just & (fit.phase > 2) & (fit.doubt == 0), last, next_look)
-            return next_look
+            if special:
+                if any_(phase == 0) and not state.open:  # only one of several open trials is the centre
+                    next_look = next_look._replace(width=where(phase == 0, zero, width))
+                doubted, mirrored = just & (doubt != 0), just & (phase == 2) & (last.width != 0)
+                if any_(doubted | mirrored):
+                    next_look = merge(mirrored, last._replace(width=-last.width), next_look)
+                    least = xp.minimum(narrowest / xp.maximum(abs(last.width), TINY), 1.0)
+                    closer = last.width * where(doubt > 0, xp.maximum(CLOSER, least), 1.0)
+                    next_look = merge(doubted, last._replace(width=closer), next_look)
+            return merge(just & (phase > 2) & (doubt == 0), last, next_look) if echo else next_look
 
         return look
 
     def _learn(self, frame: Frame) -> Callable[[State, Look, Array, tuple[Value, ...]], Estimate]:
         xp, unit2, far = frame.xp, frame.probe_length**2, math.sqrt(frame.dim + FAR)
-        any_, sqrt, maximum, minimum, where, dot = xp.any, xp.sqrt, xp.maximum, xp.minimum, xp.where, xp.dot
-        kept, learning, level_rate, clip = 1.0 - 1.0 / self.window, self.learning, self.level, self.clip
-        unlimited = STEEPEST * STEEPEST
+        all_, any_, sqrt, maximum, minimum, dot = xp.all, xp.any, xp.sqrt, xp.maximum, xp.minimum, xp.dot
+        kept, learning, level_rate, limit = 1.0 - 1.0 / self.window, self.learning, self.level, self.clip**2
+        kept2, twice, where, fading = kept * kept, 2.0 * kept, xp.where, xp.fading
+        special, repeated = special_rounds(frame, self.clip), repetitions(xp)
 
         def learn(state: State, look: Look, query: Array, values: tuple[Value, ...]) -> Estimate:
-            fit, last, value = state.slope, state.last, values[0]
-            phase, learnt, level, anchor, slope, spread, square, drops, drop_square = fit[:9]
-            run, doubt, echoes, noise, contrasts, contrast_power, rest, bend, curvature, certainty = fit[9:]
-            probe2 = unit2 * (look.width * look.width)
+            fit: Any = state.slope
+            (calm, learnt, level, anchor, slope, fade, size, spread, square, drops, drop_square,
+             power, loud, certainty, bent, doubts) = fit  # fmt: skip
+            width, value = look.width, values[0]
+            probe2 = unit2 * (width * width)
             # The surprise: what the plane did not predict.
             apart = query - anchor
-            length2 = maximum(dot(apart, apart), 0.5 * probe2, TINY)
-            known = dot(slope, apart) + 0.5 * certainty * curvature * (probe2 - spread)
+            apart2, ahead = dot(apart, apart), fade * dot(slope, apart)
+            length2 = maximum(apart2, 0.5 * probe2) + TINY
+            known = ahead + 0.5 * bent * (probe2 - spread)
             error = value - level - known
-            # An outlier is alone, a jump repeats: the first surprise beyond the limit is asked again.
-            typical, asked, jumped, some_idle = sqrt(square * length2), doubt != 0, False, False
-            beyond = (learnt > SETTLED) & (square > 0) & (abs(error) > clip * run * typical)
-            opening = (phase < 2) | (level != level)  # nothing to be contrasted with: it only anchors
-            if any_(opening | beyond | asked):
-                idle = opening | (beyond & (run == 1) & (asked == 0))
-                some_idle = any_(idle)
-                opened = fit._replace(phase=phase + 1, level=value, anchor=query, spread=probe2)
-                opened = opened._replace(rest=where(look.width == 0, value, rest))
-                fit = xp.merge(opening, opened, fit._replace(doubt=error))
+            error2, idle, jumped = error * error, False, False
+            if routine := all_(error2 <= calm * length2):
+                most, at_most = WILD * WILD * square, LOUD * LOUD * power
+            else:
+                idle, jumped, error, most, at_most, doubts, fit = special(state, look, query, value, error, length2)
                 if not any_(idle == 0):
                     return frame.zero + math.nan, 0.0, slope, fit, None
-                jumped = beyond & asked & (abs(value - state.values[0]) < SAME * abs(doubt))
-                counted = where(asked, where(jumped, JUMP, ALONE), 0.5 * JUMP * run) * typical
-                counted = where(beyond, counted, abs(error))
-                error = xp.clip(error, -counted, counted)
-                run = where(beyond, where(asked, 2.0, minimum(2.0 * run, 2.0**20)), 1.0)
-                phase, doubt = where(jumped & (phase > RENEWAL), -1.0, phase - asked), 0.0 * doubt
-            elif any_(run > 1):
-                run = run * 0.0 + 1.0
+                error2 = error * error
             # The rms slope along a probe, of all surprises and of those downwards.
-            per_length = error / sqrt(length2)
-            most = (WILD * run) * (WILD * run) * square + unlimited * ((learnt <= SETTLED) | (square == 0))
-            steep2, learnt = minimum(per_length * per_length, most), learnt + 1.0
-            square = square + (steep2 - square) * maximum(1.0 / learnt, 1.0 / SLOW)
-            steepness = sqrt(maximum(square, TINY))
+            learnt = minimum(learnt + 1.0, SLOW)
+            newest, steep2 = 1.0 / learnt, minimum(error2 / length2, most)
+            square = square + (steep2 - square) * newest + TINY
+            steepness = sqrt(square)
             if any_(down := error < 0):
-                drops = drops + down
-                newest = maximum(1.0 / maximum(drops, 1.0), 1.0 / SLOW)
-                drop_square = drop_square + down * (steep2 - drop_square) * newest
+                drop_square = drop_square + down / (drops + 1.0) * (steep2 - drop_square)
+                drops = minimum(drops + down, SLOW - 1.0)
             # The plane.
-            slope = slope * kept
-            slope += xp.times(learning * error / length2, apart)
+            gain = learning * error / length2
+            size = maximum(kept2 * size + gain * (twice * ahead + gain * apart2), TINY)
+            slope, fade = fading(slope, fade, kept, gain, apart)
             level, spread = level + level_rate * (known + error), spread + level_rate * (probe2 - spread)
             apart *= level_rate
             apart += anchor
             # The noise, from values of the same query; the curvature, from the centre, a probe and its mirror image.
-            powered = running_mean_square(xp, contrast_power, contrasts, error, OTHER_WINDOW)
-            if any_(look.trial == last.trial):
-                same = (look.trial == last.trial) & (asked == 0) & (phase > 1)
-                repeat, mirrored = same & (look.width == last.width), same & (look.width == -last.width)
-                echoed = running_mean_square(xp, noise, echoes, value - state.values[0], ECHO_WINDOW)
-                noise, echoes = where(repeat, echoed, noise), echoes + repeat
-                contrast_power, contrasts = where(repeat, contrast_power, powered), contrasts + (repeat == 0)
-                doubtful = PROOF * maximum(_loud(xp, noise, echoes), GUARD * contrast_power / maximum(echoes, 1.0))
-                seen = 0.5 * (state.values[0] + value) - rest
-                taken = mirrored & (seen > 0) & ((bend == 0) | (doubtful < ACCEPTED * seen * seen))
-                bend = where(taken, seen, bend)
-                curvature = where(taken, 2.0 * seen / where(taken, probe2, 1.0), curvature)
-                bend2 = bend * bend
-                sure = maximum((bend2 - doubtful) / maximum(bend2, doubtful, TINY), 0.0)
-                certainty = where(same, where((echoes > 0) & (bend > 0), sure, 0.0), certainty)
+            powered = power + (minimum(error2, at_most) - power) * maximum(newest, OTHERS) + TINY
+            if any_(look.trial == state.last.trial):
+                power, loud, certainty, bent, doubts = repeated(state, look, value, probe2, powered, doubts)
             else:
-                contrast_power, contrasts = powered, contrasts + 1.0
-            loud = _loud(xp, noise, echoes)
-            signal = maximum(1.0 - loud / maximum(contrast_power, 1e-9 * loud, TINY), LEAST)
+                power = powered
+            signal = maximum(power - loud, LEAST * power) / power
             distance = NOWHERE
-            if any_(bent := certainty * curvature):
+            if any_(bent):
                 downhill = far * where(drops > 2, minimum(steepness, sqrt(drop_square)), steepness)
                 distance = downhill / maximum(bent, downhill / NOWHERE, TINY)
-            new = make(
-                Fit,
-                (
-                    *(phase + 1.0, learnt, level, apart, slope, spread, square, drops, drop_square),
-                    *(run, doubt, echoes, noise, contrasts, contrast_power, rest, bend, curvature, certainty),
-                ),
-            )
-            surprise, size = per_length / steepness, dot(slope, slope)
-            sense = make(Sense, (surprise, steepness, size, signal, curvature, certainty, distance, jumped))
-            if some_idle:
-                return where(idle, math.nan, error), 1.0, slope, xp.merge(idle, fit, new), sense
-            return error, 1.0, slope, new, sense
+            surprise, calm = error / (sqrt(length2) * steepness), limit * square
+            if not routine:
+                calm = where((doubts.phase > RENEWAL) & (doubts.run == 1) & (learnt > SETTLED), calm, -1.0)
+            new = make(Fit, (calm, learnt, level, apart, slope, fade, size, spread, square, drops, drop_square,
+                             power, loud, certainty, bent, doubts))  # fmt: skip
+            sense = make(Sense, (surprise, steepness, size, signal, certainty, bent, distance, jumped))
+            if any_(idle):
+                return where(idle, math.nan, error), fade, slope, xp.merge(idle, fit, new), sense
+            return error, fade, slope, new, sense
 
         return learn
-
-
-def _loud(xp: Any, noise: Value, echoes: Value) -> Value:
-    """What of a surprise's square may be noise, after so many echoes."""
-    found: Value = TRUST * (1.0 + DOUBT / xp.sqrt(xp.maximum(echoes, 1.0))) * noise
-    return found

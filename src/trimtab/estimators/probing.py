@@ -16,5 +16,6 @@ def probing_cost(memory: Memory, cut: Array, square: float) -> float | None:
     """
     if not isinstance(memory, Fit):
         return None
-    known = memory.certainty > 0
-    return 0.5 * float(memory.curvature) * square + float(np.dot(memory.slope, cut)) if known else None
+    if not memory.certainty > 0:
+        return None
+    return float(0.5 * memory.doubts.curvature * square + memory.fade * np.dot(memory.slope, cut))

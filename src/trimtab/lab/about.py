@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from typing import TypeAlias, TypedDict
+from typing import Protocol, TypeAlias, TypedDict, runtime_checkable
 
 import numpy as np
 
@@ -18,6 +18,16 @@ Part = Mapping[str, Plain]
 """{"type": its class, field: value, …}."""
 
 
+@runtime_checkable
+class Lawful(Protocol):
+    """Directions of which the theory speaks."""
+
+    @property
+    def law(self) -> str:
+        """Its name there."""
+        ...
+
+
 class About(TypedDict, total=False):
     """What is needed to make a record again."""
 
@@ -28,6 +38,8 @@ class About(TypedDict, total=False):
     """The name under which it ran."""
     parts: dict[str, Part]
     """The estimator, the step and the directions (those in use, where the method leaves them open)."""
+    law: str | None
+    """That of the directions, where the theory knows it and the method is residual feedback, of which it speaks."""
     step: float | None
     """The step size, if the method has one, the same in all rounds."""
     radius: float
@@ -45,7 +57,8 @@ class About(TypedDict, total=False):
 
 def about(problem: Problem, name: str, method: Method, *, seed: int, first: int, noise: str, threshold: float) -> About:
     """Everything but the numbers."""
-    law = Setup(method, (problem.dim,), problem.domain).directions
+    setup = Setup(method, (problem.dim,), problem.domain)
+    law = setup.directions
     return {
         "problem": problem.id,
         "parameters": described(problem),
@@ -56,6 +69,7 @@ def about(problem: Problem, name: str, method: Method, *, seed: int, first: int,
             "step": described(method.step),
             "directions": described(law),
         },
+        "law": law.law if isinstance(law, Lawful) and _is_residual(setup) else None,
         "step": step_size(method),
         "radius": method.radius,
         "max_move": method.max_move,
@@ -66,6 +80,13 @@ def about(problem: Problem, name: str, method: Method, *, seed: int, first: int,
         "noise": noise,
         "threshold": threshold,
     }
+
+
+def _is_residual(setup: Setup) -> bool:
+    """One query, contrasted without bias with the value told last, and nothing else remembered."""
+    estimator = setup.method.estimator
+    one = estimator.offsets == (1.0,) and estimator.lags == (0,) and estimator.told == 1
+    return one and estimator.anchored and estimator.unbiased and not estimator.start(setup.frame, np.zeros(setup.dim))
 
 
 def step_size(method: Method) -> float | None:

@@ -13,9 +13,10 @@ from trimtab.types import Array
 class Book:
     """Pages by name: `(rounds, trials, methods)`."""
 
-    def __init__(self, rounds: int, trials: int, count: int, threshold: float) -> None:
+    def __init__(self, rounds: int, trials: int, count: int, threshold: float, limits: int = 0) -> None:
         names = ("cost", "played", "incurred", "optimum", "distance", "gradient")
         self.pages = {name: np.full((rounds, trials, count), np.nan) for name in names}
+        self.excess = np.full((rounds, trials, count, limits), np.nan)
         self.diverged_at = np.full((trials, count), -1, dtype=np.int64)
         self.diverged = np.zeros((trials, count), dtype=bool)
         self.threshold, self.limit = threshold, np.empty(0)
@@ -35,6 +36,11 @@ class Book:
         page = self.pages[name][t]
         page[:] = values
         page[self.diverged] = np.inf
+
+    def enter_excess(self, t: int, values: Array) -> None:
+        """g of each limit at what was played, `(trials, methods, m)`; infinite where the trial has diverged."""
+        self.excess[t] = values
+        self.excess[t][self.diverged] = np.inf
 
     def enter_variances(self, t: int, found: Array) -> None:
         """`(2, trials, methods)`: at each method's own iterate, and at the common one."""
@@ -56,5 +62,6 @@ class Book:
             variance=own,
             common_variance=common,
             evidence=evidence,
+            excess=np.ascontiguousarray(self.excess[:, :, k].swapaxes(0, 1)),
             about=about,
         )

@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from trimtab.lab.about import About, Plain
+from trimtab.lab.crews import Report
 from trimtab.lab.record import Record
 from trimtab.lab.running import Progress, run
-from trimtab.lab.sweeping import Report, sweep
+from trimtab.lab.sweeping import sweep
 from trimtab.lab.tuning import build, tune
 from trimtab.problems import Problem, make
 from trimtab.types import Document
@@ -83,6 +84,7 @@ def compare(
     gradients: bool = False,
     jobs: int = 1,
     backend: str = "loky",
+    cluster: str | None = None,
     folder: str | Path | None = None,
     report: Report | None = None,
 ) -> Comparison:
@@ -91,7 +93,7 @@ def compare(
     methods: names of registered methods; your own go through `tune` (a function step → Method) and `simulate`.
 
     problem: an id (with parameters=), or a problem. variances: at how many rounds the estimators are resampled.
-    jobs, backend, folder, report: see `sweep`; only problems given by id can be spread or kept.
+    jobs, backend, cluster, folder, report: see `sweep`; only problems given by id can be spread or kept.
 
     >>> found = compare("quadratic-v1", ["residual", "still"], rounds=60, trials=6, tuning_trials=4, variances=0)
     >>> sorted(found.summary()["methods"])
@@ -127,7 +129,7 @@ def compare(
         for name in methods
     ]
     keep = folder if isinstance(problem, str) else None
-    records = sweep(compute, tasks, jobs=jobs, backend=backend, folder=keep, report=report)
+    records = sweep(compute, tasks, jobs=jobs, backend=backend, cluster=cluster, folder=keep, report=report)
     found = {name: record for name, record in zip(methods, records, strict=True) if record is not None}
     return Comparison(made, found, complete=len(found) == len(methods))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from trimtab.domains import Box
 from trimtab.problems import Problem, make
 from trimtab.types import Array
 
@@ -13,7 +12,7 @@ def hindsight(problem: Problem | str, *, rounds: int, trials: int, seed: int = 0
     """The best fixed point in hindsight, argmin_x Σ_t f_t(x), `(trials, d)`; None where there are no gradients.
 
     L-BFGS on the sum over all trials at once (it separates), from the start and from the mean of the optimisers,
-    whichever is better in each trial; within the bounds of a box, else projected onto the domain.
+    whichever is better in each trial; within the sides of the domain, and projected onto it.
     """
     from scipy.optimize import minimize
 
@@ -35,10 +34,8 @@ def hindsight(problem: Problem | str, *, rounds: int, trials: int, seed: int = 0
     def each(x: Array) -> Array:
         return np.asarray(np.sum([world.cost(t, x[:, None])[:, 0] for t in range(rounds)], axis=0))
 
-    limits = None
-    if isinstance(problem.domain, Box):
-        sides = (np.broadcast_to(side, x0.shape).ravel() for side in (problem.domain.low, problem.domain.high))
-        limits = list(zip(*sides, strict=True))
+    sides = (np.tile(side, len(x0)) for side in problem.domain.sides(x0.shape[-1]))
+    limits = list(zip(*sides, strict=True))
     starts = [x0]
     optimisers = [best for t in range(0, rounds, max(1, rounds // 16)) if (best := world.optimiser(t)) is not None]
     if optimisers:

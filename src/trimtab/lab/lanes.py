@@ -55,9 +55,19 @@ def hand_out(setup: Setup, state: State) -> tuple[int, Array, State]:
 
 
 def tell(setup: Setup, state: State, values: Array, trial: int | None = None) -> State:
-    """The state after the values of a round, `(lanes, queries)`; what is not finite counts as failed."""
+    """The state after what `beside` made of a round's values; what is not finite counts as failed."""
     known = np.where(np.isfinite(values), values, np.nan)
-    return core.tell(setup, state, known if known.shape[1] > 1 else known[:, 0], trial)
+    several = tuple(n for n in (setup.queries, setup.told) if n > 1)
+    return core.tell(setup, state, known.reshape(len(known), *several), trial)
+
+
+def beside(values: Array, limits: Array | None) -> Array:
+    """The values of a round's queries, each followed by those of its limits: `(lanes, queries·told)`."""
+    flat = values.reshape(-1, values.shape[-1])
+    if limits is None:
+        return flat
+    each = limits.reshape(*flat.shape, -1)
+    return np.concatenate([flat[..., None], each], axis=-1).reshape(len(flat), -1)
 
 
 class Group:
@@ -72,6 +82,8 @@ class Group:
         self.seed, self.first = seed, first
         self.values: Array = np.empty(0)
         """Of this round: `(trials, members, queries)`."""
+        self.limits: Array | None = None
+        """What the method is told beside them, if it asks for it: `(trials, members, queries, m)`."""
         self.before: State | None = None
         method, x = together(members, x0.shape[0]), np.repeat(x0, len(members), axis=0)
         self.setup = Setup(method, x.shape, domain=problem.domain, seed=seed, lane=first, copies=len(members))
@@ -94,8 +106,7 @@ class Group:
     def looked(self) -> tuple[Array, Array, Array, Array]:
         """The first query of this round, its value, ‖ĝ_t‖² (0 without a contrast), and the gain scale/δ²."""
         first, value = self.queries()[:, :, 0], self.values[:, :, 0]
-        parts = self.values.reshape(-1, self.values.shape[-1]).T
-        estimate = core.estimate(self.setup, self.state, tuple(parts))
+        estimate = core.estimate(self.setup, self.state, tuple(beside(self.values, self.limits).T))
         gain = self.setup.directions.scale(self.setup.dim) / self.setup.method.radius**2
         moment = np.nan_to_num(np.square(estimate).sum(-1)).reshape(value.shape)
         return first, value, moment, np.full(value.shape, gain)
@@ -104,7 +115,7 @@ class Group:
         """Tell the values; those of diverged trials count as failed."""
         values = np.where(diverged[:, :, None], np.nan, self.values)
         self.before = self.state
-        self.state = tell(self.setup, self.state, values.reshape(-1, values.shape[-1]))
+        self.state = tell(self.setup, self.state, beside(values, self.limits))
 
     def variances(self, world: World, common: Array, resamples: int, of: slice) -> Array:
         """Trace of the covariance of ĝ_t over fresh directions (of this round and of the anchor's) and noise.
@@ -138,13 +149,16 @@ class Group:
         return found
 
     def _resampled(self, world: World, setup: Setup, state: State, resamples: int) -> Array:
-        """`(lanes, queries)`; each resample has noise of its own."""
+        """`(lanes, queries·told)`; each resample has noise of its own."""
         x = query(setup, state).reshape(self.shape[0], resamples, -1, setup.dim)
         columns: Sequence[Array] = [
             _measured(world, max(state.round - lag, 0), np.ascontiguousarray(x[:, :, k]), draw)
             for k, (lag, draw) in enumerate(self.needs())
         ]
-        return np.stack([values.reshape(-1) for values in columns], axis=-1)
+        values = np.stack([values.reshape(-1) for values in columns], axis=-1)
+        if setup.told == 1:
+            return values
+        return beside(values, world.limits(state.round, x.reshape(self.shape[0], -1, setup.dim)))
 
 
 def _measured(world: World, t: int, points: Array, draw: int) -> Array:

@@ -75,6 +75,9 @@ class Record:
     """The same at an iterate common to all methods: the optimum, or the start where that is unknown; `(trials, n)`."""
     evidence: dict[str, Array] = field(default_factory=dict)
     """What the theory's assumptions speak of, `(trials, rounds)` each, if it was asked for: see `lab.evidence`."""
+    excess: Array = field(default_factory=lambda: np.empty((0, 0, 0)))
+    """g_i,t(x_t + δu_t) of each limit, to be ≤ 0, at what was played: `(trials, rounds, m)`, m = 0 where there is none;
+    the mean over the queries of a round, if there are several."""
     about: About = field(default_factory=lambda: About())
     """Problem, method and its parts, step, radius, seed, …: what is needed to make it again."""
 
@@ -122,6 +125,16 @@ class Record:
             raise ValueError(f"of={of!r} is nothing that costs: choose from {', '.join(known)}")
         return known[of]
 
+    def violation(self) -> Array:
+        """By how much limits were exceeded so far in the mean, `(trials, rounds)`: max_i max(0, (1/t)·Σ g_i,s).
+
+        0 where nothing is limited.
+        """
+        if self.excess.shape[-1] == 0:
+            return np.zeros(self.cost.shape)
+        means = np.cumsum(self.excess, axis=1) / np.arange(1, self.rounds + 1)[:, None]
+        return np.asarray(np.maximum(means.max(-1), 0.0))
+
     def score(self, of: str = "centre") -> Array:
         """What methods are ranked by, `(trials,)`: the dynamic regret; the total cost where no optimum is known."""
         if np.isnan(self.optimum).all():
@@ -140,6 +153,8 @@ class Record:
             "played_cost": self.played.mean(1),
             "final_distance": self.distance[:, -1],
         }
+        if self.excess.shape[-1]:
+            parts["violation"] = self.violation()[:, -1]
         found: dict[str, Plain] = {name: spread(values) for name, values in parts.items() if not np.isnan(values).all()}
         if self.variance_rounds.size:
             found["variance"] = self._variance(self.variance)

@@ -128,7 +128,15 @@ def _simulate(
     world, x0 = problem.world(*whose), problem.start(*whose)
     parties = [Group(problem, g, x0, seed=plan.seed, first=plan.first, noise=plan.noise) for g in groups(methods)]
     names = [name for group in parties for name in group.members]
-    book = Book(plan.rounds, plan.trials, len(names), plan.threshold)
+    limited = world.limits(0, x0[:, None])
+    count = 0 if limited is None else limited.shape[-1]
+    for group in parties:
+        if group.setup.told not in (1, 1 + count):
+            raise ValueError(
+                f"{next(iter(group.members))} takes {group.setup.told - 1} limits, but {problem.id} has {count}: use"
+                f" {'tt.primal_dual(..., limits=' + str(count) + ')' if count else 'a method without any'}"
+            )
+    book = Book(plan.rounds, plan.trials, len(names), plan.threshold, count)
     witness = Witness(plan.rounds, plan.trials, len(names)) if plan.evidence else None
     with np.errstate(over="ignore", invalid="ignore"):
         for t in range(plan.rounds):
@@ -205,16 +213,23 @@ def _measure(world: World, t: int, parties: list[Group], centres: Array, book: B
             )
     if rollouts:
         at_queries = world.paid(t, flat, values)
-    start, played, incurred = 0, [], []
+    limits = world.limits(t, flat)
+    start, played, incurred, excess = 0, [], [], []
     for group, query in zip(parties, queries, strict=True):
         part = slice(start, start + query.shape[1] * query.shape[2])
         group.values = values[:, part].reshape(query.shape[:3])
         played.append(at_queries[:, part].reshape(query.shape[:3]).mean(-1))
         incurred.append(group.values.mean(-1))
+        if limits is not None:
+            measured = limits[:, part].reshape(*query.shape[:3], -1)
+            group.limits = measured if group.setup.told > 1 else None
+            excess.append(measured.mean(2))
         start = part.stop
     book.judge(t, at_centre, together := np.concatenate(incurred, axis=1))
     book.enter("cost", t, at_centre)
     book.enter("played", t, np.concatenate(played, axis=1))
     book.enter("incurred", t, together)
+    if excess:
+        book.enter_excess(t, np.concatenate(excess, axis=1))
     best = world.optimum(t)
     book.pages["optimum"][t] = best[:, None] if best.ndim == 1 else best

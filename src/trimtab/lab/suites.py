@@ -51,10 +51,11 @@ def judge(
     every: int = 1,
     jobs: int = 1,
     backend: str = "loky",
+    cluster: str | None = None,
     folder: str | Path | None = None,
     report: Progress | None = None,
 ) -> Standings:
-    """Run methods over a suite; see `sweep` for jobs, backend and folder; report is told the share that is done.
+    """Run methods over a suite; see `sweep` for jobs, backend, cluster, folder; report is told the share that is done.
 
     held_out: the cells that nobody has looked at, instead of those for choosing. Look once, when all is chosen.
     every: take one of so many cells, for a quick look.
@@ -85,7 +86,7 @@ def judge(
             report(sum(done_of) / sum(weights))
 
     some = [tasks[n] for n in order]
-    done = sweep(compute, some, jobs=jobs, backend=backend, folder=folder, report=tell, load=Kept.load)
+    done = sweep(compute, some, jobs=jobs, backend=backend, cluster=cluster, folder=folder, report=tell, load=Kept.load)
     kept = dict(zip(order, done, strict=True))
     found: dict[int, dict[str, Outcome]] = {id(place): {} for place in places}
     for n, task in enumerate(tasks):

@@ -1,71 +1,32 @@
 """Many cells, each a pure function of its configuration, over all cores or a cluster, each computed once.
 
-A cell's key is a hash of its configuration (seed included) and of the package's code. A finished cell is written at
-once and not computed again; an interrupted sweep keeps what is finished. Work is spread by joblib, whose backends
-are the distributed engine: "loky" (processes on this machine), "dask", "ray".
+A finished cell is saved at once and not computed again: neither after an interruption, nor by another run that shares
+the place (`trimtab.lab.keeping`). Who computes is told apart from what is done with it (`trimtab.lab.crews`).
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, is_dataclass
-from functools import cache
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Generic, TypeVar
 
+from trimtab.lab.claims import Claims
+from trimtab.lab.crews import BACKENDS, Crew, Report, hire
+from trimtab.lab.keeping import Result, kept, key, shelf_at
 from trimtab.lab.record import Record
 from trimtab.types import Document
+from trimtab.validation import whole
 
 Cell = Document
 """The configuration of a piece of work; a dataclass does as well."""
-Report = Callable[[int, float], None]
-
-
-class Result(Protocol):
-    """What can be kept."""
-
-    def save(self, path: Path) -> None:
-        """Write it under this path, with suffixes of its own."""
-        ...
-
-
-class Closing(Protocol):
-    """What has to be ended: a cluster that was started here."""
-
-    def close(self) -> None:
-        """End it."""
-        ...
-
 
 C = TypeVar("C")
 R = TypeVar("R", bound=Result)
 
-BACKENDS = {"loky": "joblib", "dask": "dask[distributed]", "ray": "ray"}
-
-
-@cache
-def code_version() -> str:
-    """A hash of the package's source: results of other code are not mistaken for this one's."""
-    root = Path(__file__).parents[1]
-    digest = hashlib.sha256()
-    for file in sorted(root.rglob("*.py")):
-        digest.update(str(file.relative_to(root)).encode())
-        digest.update(file.read_bytes())
-    return digest.hexdigest()[:16]
-
-
-def key(cell: object) -> str:
-    """The name under which a cell's result is kept."""
-    plainly = asdict(cell) if is_dataclass(cell) and not isinstance(cell, type) else cell
-    text = json.dumps(plainly, sort_keys=True, allow_nan=False, default=_plainly)
-    return hashlib.sha256(f"{code_version()}:{text}".encode()).hexdigest()[:32]
-
-
-def _plainly(value: object) -> object:
-    return value.tolist() if hasattr(value, "tolist") else repr(value)
+POLL = 1.0  # seconds from one look to the next at what other runs, and a cluster that grows, are doing
 
 
 def sweep(
@@ -74,90 +35,121 @@ def sweep(
     *,
     jobs: int = 1,
     backend: str = "loky",
+    cluster: str | None = None,
     folder: str | Path | None = None,
     report: Report | None = None,
     load: Callable[[Path], R] = Record.load,  # type: ignore[assignment]
 ) -> list[R | None]:
     """compute(cell) for every cell; None for those that an interruption (Ctrl-C) left undone.
 
-    folder: where finished cells are kept; None keeps nothing. report(n, share): cell n is done to this share.
+    jobs: workers. backend: "loky", processes of this machine (one job alone is this process); "dask" or "ray", a
+    cluster: that at the address `cluster`, else that of this process, else one of `jobs` processes for the time being.
+    It is started only if something is missing. A worker that dies costs the cell it was at, which is computed again.
+    folder: where finished cells are kept, also while others work on the same: a folder, which machines may share, or
+    the URL of an object store (fsspec). None keeps nothing. report(n, share): cell n is done to this share.
     load: reads what the `save(path)` of a result wrote.
     """
     if backend not in BACKENDS:
         raise ValueError(f"backend={backend!r} is unknown: choose from {', '.join(BACKENDS)}")
-    results = [_kept(cell, folder, load) for cell in cells]
-    missing = [n for n, result in enumerate(results) if result is None]
-    for n, result in enumerate(results):
-        if result is not None and report:
-            report(n, 1.0)
+    if cluster is not None and backend == "loky":
+        raise ValueError(f"cluster={cluster!r} needs backend='dask' or 'ray': loky has no cluster")
+    whole("jobs", jobs, 1)
+    run = _Run(compute, cells, lambda: hire(backend, jobs, cluster, report), folder, report, load)
+    run.go()
+    return run.results
 
-    def done(n: int, record: R) -> None:
-        results[n] = record
-        if folder is not None:
-            record.save(Path(folder) / "cells" / key(cells[n]))
-        if report:
-            report(n, 1.0)
 
-    try:
-        if jobs == 1 and backend == "loky":
-            for n in missing:
-                done(n, compute(cells[n], **({"progress": _share(report, n)} if report else {})))
+class _Run(Generic[C, R]):
+    """One call of `sweep`: cells are waiting, flying, or done."""
+
+    def __init__(
+        self,
+        compute: Callable[..., R],
+        cells: Sequence[C],
+        hire: Callable[[], Crew],
+        folder: str | Path | None,
+        report: Report | None,
+        load: Callable[[Path], R],
+    ) -> None:
+        self._compute, self._cells, self._hire, self._report, self._load = compute, cells, hire, report, load
+        self._shelf = shelf_at(folder)
+        self._names = [key(cell) if self._shelf else str(n) for n, cell in enumerate(cells)]
+        self.results: list[R | None] = [None] * len(cells)
+        self._waiting = deque(n for n in range(len(cells)) if not self._found(n))
+        self._flying: dict[Future[R], int] = {}
+        self._deaths: Counter[int] = Counter()
+        self._crew: Crew | None = None
+
+    def go(self) -> None:
+        """Until all are done, or Ctrl-C."""
+        if not self._waiting:
+            return
+        self._claims = Claims(self._shelf)
+        try:
+            while self._waiting or self._flying:
+                self._hand_out()
+                if self._flying:
+                    for future in wait(self._flying, POLL, FIRST_COMPLETED).done:
+                        self._collect(future)
+                elif self._waiting:  # all that is left is being computed elsewhere
+                    time.sleep(POLL)
+        except KeyboardInterrupt:
+            pass
+        finally:
+            self._end()
+
+    def _hand_out(self) -> None:
+        """As many cells as the crew takes; what another run is at goes to the end of the queue."""
+        for _ in range(len(self._waiting)):
+            if self._crew is not None and len(self._flying) >= self._crew.width():
+                break
+            n = self._waiting.popleft()
+            if not self._claims.take(self._names[n]):
+                self._waiting.append(n)
+            elif self._found(n):  # finished elsewhere since we looked
+                self._claims.release(self._names[n])
+            else:
+                self._crew = self._crew or self._hire()
+                self._flying[self._crew.submit(n, self._compute, self._cells[n])] = n
+
+    def _collect(self, future: Future[R]) -> None:
+        """Keep a result; hand out again what died with its worker; raise what went wrong in the cell itself."""
+        assert self._crew is not None
+        n = self._flying.pop(future)
+        if future.cancelled():
+            raise ConnectionError(f"the cluster dropped {self._cells[n]}: is it still there?")
+        error = future.exception()
+        if error is None:
+            self._done(n, future.result(), save=True)
+        elif isinstance(error, self._crew.lost):
+            self._deaths[n] += 1
+            if self._deaths[n] >= self._crew.deaths:
+                raise ChildProcessError(f"workers die of {self._cells[n]}: have they enough memory?") from error
+            self._waiting.appendleft(n)
         else:
-            for n, record in _spread(compute, cells, missing, jobs, backend):
-                done(n, record)
-    except KeyboardInterrupt:
-        pass
-    return results
+            raise getattr(error, "cause", None) or error  # Ray wraps it
 
+    def _found(self, n: int) -> bool:
+        record = kept(self._shelf, self._names[n], self._load)
+        if record is not None:
+            self._done(n, record, save=False)
+        return record is not None
 
-def _share(report: Report, n: int) -> Callable[[float], None]:
-    return lambda share: report(n, min(share, 0.999))
+    def _done(self, n: int, record: R, *, save: bool) -> None:
+        self.results[n] = record
+        if save and self._shelf is not None:
+            self._shelf.save(self._names[n], record)
+            self._claims.release(self._names[n])
+        if self._report:
+            self._report(n, 1.0)
 
-
-def _kept(cell: C, folder: str | Path | None, load: Callable[[Path], R]) -> R | None:
-    if folder is None:
-        return None
-    try:
-        return load(Path(folder) / "cells" / key(cell))
-    except (OSError, ValueError, TypeError, KeyError):  # not there, or half written: compute it
-        return None
-
-
-def _numbered(compute: Callable[..., R], n: int, cell: C) -> tuple[int, R]:
-    return n, compute(cell)
-
-
-def _spread(
-    compute: Callable[..., R], cells: Sequence[C], missing: list[int], jobs: int, backend: str
-) -> Iterator[tuple[int, R]]:
-    """Pairs (n, record), as they are finished."""
-    try:
-        from joblib import Parallel, delayed, parallel_config
-    except ImportError as error:
-        raise ImportError('sweeps need joblib: pip install "trimtab[lab]"') from error
-    options = {"n_jobs": jobs}
-    if backend == "loky":
-        options["inner_max_num_threads"] = max(1, (os.cpu_count() or 1) // max(1, jobs if jobs > 0 else 10**6))
-    client: Closing | None = None
-    try:
-        if backend == "dask":
-            import distributed
-
-            make_client: Callable[..., Closing] = distributed.Client
-            try:
-                distributed.get_client()
-            except ValueError:  # no cluster yet: one on this machine
-                client = make_client(n_workers=jobs, threads_per_worker=1, dashboard_address=None)
-        elif backend == "ray":
-            from ray.util.joblib import register_ray
-
-            register_ray()
-    except ImportError as error:
-        raise ImportError(f"backend={backend!r} needs: pip install '{BACKENDS[backend]}'") from error
-    try:
-        with parallel_config(backend=backend, **options):
-            work = (delayed(_numbered)(compute, n, cells[n]) for n in missing)
-            yield from Parallel(return_as="generator_unordered" if backend == "loky" else "list")(work)
-    finally:
-        if client is not None:
-            client.close()
+    def _end(self) -> None:
+        """Keep what was finished meanwhile, let go of the rest."""
+        try:
+            for future in list(self._flying):
+                if future.done() and not future.cancelled() and future.exception() is None:
+                    self._collect(future)
+        finally:
+            self._claims.close()
+            if self._crew is not None:
+                self._crew.close()

@@ -9,11 +9,14 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from trimtab.live.baseline import Baseline
     from trimtab.live.config import Config, Guard, read_config
     from trimtab.live.diagnostics import Diagnostics, Finding
     from trimtab.live.errors import Damaged, Moved, NoStore, StoreError, Taken, Unavailable
     from trimtab.live.knobs import Knob, Knobs
+    from trimtab.live.limits import Limits
     from trimtab.live.runner import Report, Runner, Stopped
+    from trimtab.live.saving import Saving
     from trimtab.live.schema import Event
     from trimtab.live.store import Store
     from trimtab.live.study import Study, Trial
@@ -24,7 +27,10 @@ _WHERE = {
     **dict.fromkeys(("Damaged", "Moved", "NoStore", "StoreError", "Taken", "Unavailable"), "errors"),
     **dict.fromkeys(("Knob", "Knobs"), "knobs"),
     **dict.fromkeys(("Report", "Runner", "Stopped"), "runner"),
+    "Baseline": "baseline",
     "Event": "schema",
+    "Limits": "limits",
+    "Saving": "saving",
     "Store": "store",
     "Study": "study",
     "Trial": "study",
@@ -39,6 +45,7 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
+    "Baseline",
     "Config",
     "Damaged",
     "Diagnostics",
@@ -47,10 +54,12 @@ __all__ = [
     "Guard",
     "Knob",
     "Knobs",
+    "Limits",
     "Moved",
     "NoStore",
     "Report",
     "Runner",
+    "Saving",
     "Stopped",
     "Store",
     "StoreError",

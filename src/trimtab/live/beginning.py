@@ -12,6 +12,7 @@ from trimtab.live.baseline import EVERY, Wanted, read_baseline
 from trimtab.live.diagnostics import Diagnostics
 from trimtab.live.history import Position
 from trimtab.live.knobs import Knob, Knobs, described, encode
+from trimtab.live.limits import Limits
 from trimtab.live.schema import Event, Saved
 from trimtab.live.store import Store
 from trimtab.recipes import Method
@@ -31,13 +32,15 @@ def create(
     method: Method | None,
     maximise: bool | None,
     seed: int | None,
-    baseline: Wanted = EVERY,
+    baseline: Wanted | None,
+    limits: Limits | None,
     more: dict[str, Any] | None = None,
 ) -> Saved:
     """A new study, where the system is now; `more` is kept beside its knobs."""
-    setup, state = engine.begin(knobs, method, maximise=bool(maximise), seed=seed)
+    limits, baseline = limits or Limits(), EVERY if baseline is None else baseline
+    setup, state = engine.begin(knobs, method, maximise=bool(maximise), seed=seed, limits=len(limits.all))
     knobs = Knobs(knobs.all, setup.method.radius)
-    begin = Position(setup, state, Diagnostics()).planned(*read_baseline(baseline, knobs))
+    begin = Position(setup, state, Diagnostics(), limits=limits).planned(*read_baseline(baseline, knobs))
     centre = encode(knobs, knobs.values(engine.centre(state)))
     start = Event(0, 0, "start", None, None, centre, time.time(), None)
     return store.add(

@@ -15,6 +15,7 @@ from typing import Any
 
 from trimtab.live.baseline import read_baseline
 from trimtab.live.knobs import Knobs
+from trimtab.live.limits import Limits
 from trimtab.live.schema import Setting
 from trimtab.live.study import KEEP, Callback, Study
 from trimtab.live.text import word
@@ -103,6 +104,8 @@ class Config:
     on_round: list[str] = field(default_factory=list)
     guard: Guard = field(default_factory=Guard)
     baseline: dict[str, Any] | None = None
+    limits: dict[str, Any] = field(default_factory=dict)
+    dual_step: float | None = None
     folder: Path = Path()
 
     def __post_init__(self) -> None:
@@ -110,7 +113,10 @@ class Config:
             if not isinstance(getattr(self, name), str):
                 raise ValueError(f"{name}={getattr(self, name)!r} is no text: write it in quotes")
         _choice("goal", self.goal, "minimise", "maximise")
-        _choice("method", self.method, *(name for name in methods if name not in UNFIT))
+        if Limits.of(self.limits).all and self.method == "auto":
+            object.__setattr__(self, "method", "primal-dual")  # the only one that knows of limits
+        fit = ["primal-dual"] if self.limits else [name for name in methods if name not in UNFIT]
+        _choice("method", self.method, *fit)
         if self.value is not None and not (isinstance(self.value, str) and self.value):
             raise ValueError(f'value={self.value!r} is no name: write it in quotes, for example "latency.p99"')
         _number("pause", self.pause, 0, LONGEST, "seconds", equal=True)
@@ -123,6 +129,10 @@ class Config:
                 _number(name, getattr(self, name), low, high, "a number of times the radius", equal=name == "widest")
         if self.method == "auto" and self.step is not None:
             raise ValueError('step is for the other methods: remove it, or choose method = "residual"')
+        if self.dual_step is not None:
+            if not self.limits:
+                raise ValueError("dual_step is for studies with [limits]: remove it")
+            _number("dual_step", self.dual_step, 0, math.inf, "a step size")
         if self.method != "auto" and self.step is None:
             raise ValueError(f'method = "{self.method}" needs a step, for example step = 0.003; "auto" needs none')
         if self.step is not None:
@@ -158,6 +168,9 @@ class Config:
     def build_method(self) -> Method:
         """The method, with the largest move per round as its cap."""
         options = {name: getattr(self, name) for name in ("radius", "narrowest", "widest", "step")}
+        if self.limits:
+            dual_step = self.step if self.dual_step is None else self.dual_step
+            options |= {"limits": len(Limits.of(self.limits).all), "dual_step": dual_step}
         method = methods[self.method](**{name: value for name, value in options.items() if value is not None})
         if self.guard.largest_move is None:
             return method
@@ -183,6 +196,7 @@ class Config:
             keep=self.keep,
             callbacks=callbacks,
             baseline=self.baseline,
+            limits=self.limits or None,
         )
 
     def words(self, setting: Setting) -> list[str]:

@@ -49,19 +49,22 @@ def draw_study(study: Study, path: str | Path) -> None:
 
 
 def _draw_values(axis: Any, events: list[Event], study: Study) -> None:
-    told = [(e.seq, e.value) for e in events if e.value is not None]
+    told = [(e.seq, e.value) for e in events if e.value is not None and e.kind != "baseline"]
+    baseline = [(e.seq, e.value) for e in events if e.value is not None and e.kind == "baseline"]
     missed = [e.seq for e in events if e.kind in ROUTINE and e.value is None]
     if told:
         x, y = np.array(told).T
         axis.plot(x, y, ".", ms=2.5, color=GREY, alpha=0.6, label="measured")
         axis.plot(x, smooth(y), color=BLUE, lw=1.6, label="running mean")
+    if baseline:
+        axis.plot(*np.array(baseline).T, "x", ms=4, color=ORANGE, label="baseline")
     if missed:
         at = axis.get_xaxis_transform()
         axis.plot(missed, [0.02] * len(missed), "|", color=ORANGE, ms=9, transform=at, label="no value")
-    if told or missed:
-        axis.legend(frameon=False, ncols=3, fontsize=8, loc="upper right")
+    if told or missed or baseline:
+        axis.legend(frameon=False, ncols=4, fontsize=8, loc="upper right")
     goal = "maximise" if study.setup.maximise else "minimise"
-    axis.set(ylabel=f"value ({goal})", title=f"{study.name}: {study.round} rounds")
+    axis.set(ylabel=f"value ({goal})", title=f"{study.name} {study.saving.sentence}")
 
 
 def _draw_knob(axis: Any, events: list[Event], k: int, knob: Knob) -> None:

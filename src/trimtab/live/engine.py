@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +14,7 @@ from trimtab.estimators import probing
 from trimtab.live.diagnostics import Diagnostics
 from trimtab.live.knobs import Knob, Knobs, Setting
 from trimtab.randomness import Keyed
+from trimtab.reading import beside
 from trimtab.recipes import Method
 from trimtab.setup import Setup
 from trimtab.state import State
@@ -20,15 +22,22 @@ from trimtab.tuner import Tuner
 from trimtab.types import Array
 
 
-def begin(knobs: Knobs, method: Method | None, *, maximise: bool, seed: int | None) -> tuple[Setup, State]:
+def begin(
+    knobs: Knobs, method: Method | None, *, maximise: bool, seed: int | None, limits: int = 0
+) -> tuple[Setup, State]:
     """A tuner on the coordinates of the knobs; refused where it could not be saved and read back."""
     if method is not None and method.queries != 1:
         raise ValueError(
             "two-point methods query the same moment twice, which a live system cannot: use another method"
         )
     tuner = Tuner(knobs=knobs.all, method=method, maximise=maximise, seed=seed)
-    if tuner.setup.told != 1:
-        raise ValueError(f"a study tells one number a round, and {method} needs those of limits, too: use tt.Tuner")
+    if tuner.setup.told != 1 + limits:
+        raise ValueError(
+            f"a study with {limits} limits tells {1 + limits} numbers a round, and {method} takes {tuner.setup.told}:"
+            f" give method=tt.primal_dual(radius=..., step=..., limits={limits})"
+            if limits
+            else f"a study tells one number a round, and {method} needs those of limits, too: give limits="
+        )
     unpack(pack(tuner.setup, tuner.state))
     return tuner.setup, tuner.state
 
@@ -48,9 +57,10 @@ def ask(setup: Setup, state: State) -> Array:
     return core.ask(setup, state).x
 
 
-def tell(setup: Setup, state: State, value: Any) -> State:
-    """The state after the value of the query that `ask` gives; None if there is none."""
-    return core.tell(setup, state, value, state.round)
+def tell(setup: Setup, state: State, value: Any, excesses: Sequence[float] | None = None) -> State:
+    """The state after the value of the query that `ask` gives, and g of each limit; None if there is none."""
+    told = value if value is None or not excesses else beside(value, excesses, len(excesses))
+    return core.tell(setup, state, told, state.round)
 
 
 def tell_at(knobs: Knobs, setup: Setup, state: State, value: float, draws: Keyed, applied: Setting) -> State:

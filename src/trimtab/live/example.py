@@ -51,6 +51,9 @@ high = 3000
 start = 250
 unit = "rpm"
 
+# [limits]                     # other numbers to be kept within limits, in the long run; the command then prints JSON,
+# temperature={{max=80}}         # {{"value": 3.2, "temperature": 71}}, and a step is needed: see docs/live.md
+
 [guard]
 # largest_move = 0.02          # of the operating point per round, as a share of the ranges
 failures = 5                   # after so many failed rounds in a row, stop probing until one succeeds ...

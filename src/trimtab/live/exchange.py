@@ -19,7 +19,8 @@ from trimtab.live.store import Store
 from trimtab.live.text import clean
 
 FORMAT = "trimtab.study"
-VERSION = 2
+VERSION = 3
+OLDER = (2,)  # without limits
 
 
 class Exported(NamedTuple):
@@ -75,7 +76,7 @@ def adopt(where: str | os.PathLike[str], text: str, name: str | None = None) -> 
 
 
 def _read(document: dict[str, Any]) -> Exported:
-    if document["format"] != FORMAT or document["version"] != VERSION:
+    if document["format"] != FORMAT or document["version"] not in (VERSION, *OLDER):
         raise ValueError(f"it says {document['format']!r}, version {document['version']!r}")
     if document.pop("checksum") != checksum(document):
         raise ValueError("its checksum does not fit")
@@ -115,6 +116,7 @@ def _event(given: dict[str, Any], knobs: Knobs) -> Event:
         value=None if event.value is None else _finite("value", event.value),
         query=None if event.query is None else _point(event.seq, event.query, knobs),
         centre=_point(event.seq, event.centre, knobs),
+        limits=None if event.limits is None else [_finite("limit", number) for number in event.limits],
         time=_finite("time", event.time),
         note=None if event.note is None else clean(event.note),
     )

@@ -74,7 +74,12 @@ def figure(
     found.update_xaxes(gridcolor=ink.grid, zeroline=False, type="date")
     found.update_yaxes(gridcolor=ink.grid, zeroline=False, automargin=True)
     found.update_layout(
-        title={"text": f"{study.name}: {study.round} rounds", "x": 0, "xref": "paper", "font": {"size": 15}},
+        title={
+            "text": f"{study.name}: {study.round} rounds; {_words(study.saving.sentence)}",
+            "x": 0,
+            "xref": "paper",
+            "font": {"size": 15},
+        },
         template="none",
         paper_bgcolor="rgba(0, 0, 0, 0)" if dark else "white",
         plot_bgcolor="rgba(0, 0, 0, 0)",

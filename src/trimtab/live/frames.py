@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def columns(study: Study) -> dict[str, list[Any]]:
-    """seq, time (seconds since 1970), round, kind, value, then per knob what was set and the centre, then note."""
+    """seq, time (seconds since 1970), round, kind, value, then per knob what was set and the centre, limits, note."""
     events = list(study.events())
     found: dict[str, list[Any]] = {
         name: [getattr(event, name) for event in events] for name in ("seq", "time", "round", "kind", "value")
@@ -19,6 +19,8 @@ def columns(study: Study) -> dict[str, list[Any]]:
         found[knob.name] = [None if event.query is None else event.query[k] for event in events]
     for k, knob in enumerate(study.knobs.all):
         found[f"centre_{knob.name}"] = [event.centre[k] for event in events]
+    for k, name in enumerate(study.limits.names):
+        found[f"limit_{name}"] = [None if event.limits is None else event.limits[k] for event in events]
     return {**found, "note": [event.note for event in events]}
 
 

@@ -13,13 +13,14 @@ from trimtab.live.baseline import Baseline
 from trimtab.live.diagnostics import Diagnostics
 from trimtab.live.errors import Damaged
 from trimtab.live.knobs import Knob, Knobs, decode, encode, level, rounding
+from trimtab.live.limits import Limits
 from trimtab.live.saving import Ledger, Saving
 from trimtab.live.schema import UNLEARNT, Event, Setting, Snapshot
 from trimtab.setup import Setup
 from trimtab.state import State
 
 LOG = logging.getLogger("trimtab.live")
-BASELINE, LEDGER = "baseline", "ledger"  # beside the figures, in a snapshot
+BASELINE, LEDGER, LIMITS = "baseline", "ledger", "limits"  # beside the figures, in a snapshot
 NEAR = 1e-6  # of the range: how far another version of NumPy may lead from the recorded path by rounding
 
 
@@ -31,8 +32,11 @@ class Position(NamedTuple):
     diagnostics: Diagnostics
     baseline: Baseline = Baseline()
     ledger: Ledger = Ledger()
+    limits: Limits = Limits()
 
-    def after(self, knobs: Knobs, kind: str, value: float | None, state: State) -> Position:
+    def after(
+        self, knobs: Knobs, kind: str, value: float | None, state: State, limits: Sequence[float] | None = None
+    ) -> Position:
         """The position after a routine event that led to a state."""
         now = self.diagnostics
         if kind == "leave":
@@ -44,6 +48,8 @@ class Position(NamedTuple):
         else:
             now = engine.measured(knobs, self.setup, self.state, state, now, value)
         found = self._replace(state=state, diagnostics=now)
+        if kind == "tell" and limits is not None:
+            found = found._replace(limits=self.limits.after(limits))
         return found if kind == "hold" else found._replace(**self._entered(kind, value))
 
     def _entered(self, kind: str, value: float | None) -> dict[str, Any]:
@@ -70,6 +76,7 @@ class Position(NamedTuple):
     def snapshot(self, seq: int) -> Snapshot:
         """To be stored beside an event."""
         figures = {**self.diagnostics.to_dict(), BASELINE: self.baseline.to_dict(), LEDGER: self.ledger.to_dict()}
+        figures |= {LIMITS: self.limits.to_dict()} if self.limits.all else {}
         return Snapshot(seq, engine.pack(self.setup, self.state), json.loads(json.dumps(figures)))
 
     @classmethod
@@ -79,7 +86,8 @@ class Position(NamedTuple):
         figures = dict(snapshot.diagnostics)
         baseline = Baseline.from_dict(figures.pop(BASELINE, None), state.round)
         ledger = Ledger.from_dict(figures.pop(LEDGER, None))
-        return cls(setup, state, Diagnostics.from_dict(figures), baseline, ledger)
+        limits = Limits.from_dict(figures.pop(LIMITS, None))
+        return cls(setup, state, Diagnostics.from_dict(figures), baseline, ledger, limits)
 
     def status(self, knobs: Knobs, turn: int, time: float | None) -> dict[str, Any]:
         """At a glance; `turn` is the last event that the state comes from, `time` that of the last round."""
@@ -97,6 +105,7 @@ class Position(NamedTuple):
             "goal": "maximise" if self.setup.maximise else "minimise",
             "time": time,
             "saving": self.saving._asdict(),
+            **({"limits": self.limits.describe()} if self.limits.all else {}),
         }
 
 
@@ -116,12 +125,13 @@ def advance(knobs: Knobs, position: Position, events: Sequence[Event], who: str)
         if event.kind in ("tell", "skip"):
             if event.round != state.round:
                 raise Damaged(f"{who} is damaged: event {event.seq} is of round {event.round}, not {state.round}")
-            state = engine.tell(position.setup, state, event.value)
+            excesses = None if event.limits is None else position.limits.excesses(event.limits)
+            state = engine.tell(position.setup, state, event.value, excesses)
         elif event.kind == "applied":
             query, draws = decode(knobs, event.query or [], whole=True), rounding(position.setup.seed)
             applied = {knob.name: level for knob, level in zip(knobs.all, query, strict=True)}
             state = engine.tell_at(knobs, position.setup, state, event.value or 0.0, draws, applied)
-        position = position.after(knobs, event.kind, event.value, state)
+        position = position.after(knobs, event.kind, event.value, state, event.limits)
     if events:
         _compare(knobs, position.state, events[-1], who)
     return position

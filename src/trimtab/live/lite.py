@@ -234,6 +234,26 @@ class Lite:
             raise from_sqlite(self.where, error) from None
 
 
+class InMemory(Lite):
+    """A database without a file, for one who needs the studies no longer than they run."""
+
+    where = ":memory:"
+
+    def __init__(self) -> None:
+        self._db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False, cached_statements=64)
+        self._lock_file = None
+
+    def lock(self, _: int, name: str) -> bool:
+        """Nobody else has it."""
+        return True
+
+    def settle(self) -> None:
+        """There is no file."""
+
+    def verify(self) -> None:
+        """Nobody can take it away."""
+
+
 def _place(where: str) -> tuple[Path, float]:
     """The file, and the seconds to wait for a lock (`sqlite:///file?timeout=0.1`)."""
     text, patience = where, PATIENCE
@@ -241,7 +261,7 @@ def _place(where: str) -> tuple[Path, float]:
         parts = urlsplit(where)
         text = unquote(parts.path)[1:]
         patience = float(parse_qs(parts.query).get("timeout", [PATIENCE])[0])
-    if not Path(text).name or text == ":memory:":
+    if not Path(text).name:
         raise ValueError(f"{where} is no file: a study that has to survive needs one, for example trimtab.db")
     return Path(os.path.realpath(text)), patience  # one lock, whatever the way to the file
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Sequence
 
 from trimtab.live.text import clean, shown
 
@@ -42,6 +43,24 @@ def read_value(out: str, key: str | None = None) -> Read:
         count = "no number" if numbers == [] else "not exactly one number"
         return None, f"{count} in the last line: {shown(lines[-1])}; {NAME}"
     return _finite(numbers[0])
+
+
+def read_values(out: str, key: str | None, names: Sequence[str]) -> tuple[float | None, str | None, dict[str, float]]:
+    """The value (by default that of the name "value"), and the numbers under other names, all of which must be there.
+
+    >>> read_values('{"value": 3.5, "temperature": 71}', None, ["temperature"])
+    (3.5, None, {'temperature': 71.0})
+    >>> read_values('{"value": 3.5}', None, ["temperature"])[:2]
+    (None, 'the limit "temperature": no number under \'temperature\' in the output: \'{"value": 3.5}\'')
+    """
+    value, why = read_value(out, "value" if key is None and names else key)
+    found: dict[str, float] = {}
+    for name in names:
+        number, missing = read_value(out, name)
+        if number is None:
+            return None, why or f'the limit "{name}": {missing}', {}
+        found[name] = number
+    return value, why, found if value is not None else {}
 
 
 def _finite(value: float) -> Read:

@@ -20,7 +20,7 @@ from trimtab.live.backoff import patiently
 from trimtab.live.config import Config
 from trimtab.live.errors import StoreError
 from trimtab.live.logs import log
-from trimtab.live.reading import Read, read_value
+from trimtab.live.reading import read_values
 from trimtab.live.schema import Event, Setting
 from trimtab.live.service import Heartbeat, notify
 from trimtab.live.study import Study
@@ -61,6 +61,16 @@ class Report(NamedTuple):
     """Seconds until the value was on the disk."""
     retries: int = 0
     """How often the store was tried again for that."""
+    limits: dict[str, float] | None = None
+    """The numbers beside the value, where there are limits on some."""
+
+
+class Measured(NamedTuple):
+    """What a command brought: a value, or none and the reason; and the numbers that there are limits on."""
+
+    value: float | None
+    note: str | None
+    limits: dict[str, float] | None = None
 
 
 class Stopped(Exception):
@@ -113,7 +123,7 @@ class Runner:
         self._ran = False
         setting, round = (self.study.centre if where == "centre" else self.study.start), self.study.round
         try:
-            value, note = self.measure(setting, self.abandon)
+            value, note, _ = self.measure(setting, self.abandon)
         except command.Interrupted:
             value, note = None, "ended before it had finished"
         with contextlib.suppress(StoreError):  # the system comes first
@@ -150,17 +160,17 @@ class Runner:
     def _round(self, held: bool, setting: Setting, approved: str | None) -> Report:
         study, round, began = self.study, self.study.round, time.monotonic()
         self._ran = self._ran or approved is None
-        value, note = self.measure(setting, self.hurry) if approved is None else (None, approved)
+        value, note, limits = self.measure(setting, self.hurry) if approved is None else Measured(None, approved)
         measured = time.monotonic()
         if held:
             kind, (_, retries) = "hold", self._store(lambda: study.held(setting, value, note))
         else:
             trial = study.ask()
             kind = trial.kind if trial.kind == "baseline" else "skip" if value is None else "tell"
-            _, retries = self._store(lambda: study.tell(trial, value, note))
+            _, retries = self._store(lambda: study.tell(trial, value, note, limits))
         commit = time.monotonic() - measured
         self.told, self.failed = self.told + (value is not None), self.failed + (value is None)
-        report = Report(kind, round, setting, value, note, measured - began, commit, retries)
+        report = Report(kind, round, setting, value, note, measured - began, commit, retries, limits)
         words = {key: getattr(report, key) for key in ("round", "kind", "value", "setting", "note", "retries")}
         times = {"seconds": round_to(report.seconds), "commit": round_to(commit)}
         log(logging.INFO, f"round {round}: {kind}", study=study.name, seq=study.seq, **words, **times)
@@ -208,19 +218,20 @@ class Runner:
             if self._wait(POLL):
                 return "stopped"
 
-    def measure(self, setting: Setting, hurry: Flag) -> Read:
+    def measure(self, setting: Setting, hurry: Flag) -> Measured:
         """Run the command: a value, or none and the reason."""
         knobs = {f"KNOB_{name.upper()}": word(value) for name, value in setting.items()}
         try:
             ended = self._command(self.config.words(setting), knobs, hurry)
         except (OSError, ValueError) as error:  # such as a choice with a NUL in it
-            return None, f"the command cannot be run: {error}"
+            return Measured(None, f"the command cannot be run: {error}")
         if ended.status is None:
-            return None, f"no answer within {self.config.timeout:g} s"
+            return Measured(None, f"no answer within {self.config.timeout:g} s")
         if ended.status:
             last = ended.complaint.strip().splitlines()[-1:] or ["it printed no error"]
-            return None, f"exit status {ended.status}: {clean(last[0], 200)}"
-        return read_value(ended.out, self.config.value)
+            return Measured(None, f"exit status {ended.status}: {clean(last[0], 200)}")
+        value, why, limits = read_values(ended.out, self.config.value, self.study.limits.names)
+        return Measured(value, why, limits or None)
 
     def _command(self, words: list[str], more: dict[str, str], hurry: Flag, given: str = "") -> command.Ended:
         study, seq = self.study, self.study.seq + 1

@@ -14,12 +14,13 @@ from typing import Any, NamedTuple
 from trimtab.live.checksums import checksum
 from trimtab.live.errors import Damaged
 
-VERSION = 3
+VERSION = 4
 TOKENS = """CREATE TABLE trimtab_tokens (
         id TEXT PRIMARY KEY, hash TEXT NOT NULL, scope TEXT NOT NULL, study TEXT, label TEXT, created {real} NOT NULL,
         expires {real}, revoked {real}, parent TEXT)"""
 MIGRATIONS: dict[int, tuple[str, ...]] = {
-    3: (
+    3: ("ALTER TABLE trimtab_events ADD COLUMN limits {blob}",),
+    4: (
         "ALTER TABLE trimtab_studies ADD COLUMN paused TEXT",
         "ALTER TABLE trimtab_studies ADD COLUMN archived {real}",
         TOKENS,
@@ -35,7 +36,7 @@ TABLES = (
     """CREATE TABLE trimtab_events (
         study INTEGER NOT NULL REFERENCES trimtab_studies (id), seq BIGINT NOT NULL, round BIGINT NOT NULL,
         kind TEXT NOT NULL, value {real}, query {blob}, centre {blob} NOT NULL, time {real} NOT NULL, note TEXT,
-        checksum BIGINT NOT NULL, PRIMARY KEY (study, seq)) {clustered}""",
+        checksum BIGINT NOT NULL, limits {blob}, PRIMARY KEY (study, seq)) {clustered}""",
     """CREATE TABLE trimtab_snapshots (
         study INTEGER NOT NULL REFERENCES trimtab_studies (id), seq BIGINT NOT NULL, state TEXT NOT NULL,
         diagnostics TEXT NOT NULL, checksum BIGINT NOT NULL, PRIMARY KEY (study, seq)) {clustered}""",
@@ -70,6 +71,8 @@ class Event(NamedTuple):
     """The operating point afterwards, in the units of the knobs; of a choice, the likeliest."""
     time: float
     note: str | None
+    limits: list[float] | None = None
+    """The numbers that were told beside the value, where the study has limits on some."""
 
 
 class Snapshot(NamedTuple):
@@ -120,8 +123,8 @@ class Move(NamedTuple):
 
 
 STUDY_COLUMNS = "id, uid, name, created, setup, seq, status, checksum, proposal, decision, holder, paused, archived"
-EVENT_COLUMNS = "seq, round, kind, value, query, centre, time, note, checksum"
-INSERT_EVENT = f"INSERT INTO trimtab_events (study, {EVENT_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+EVENT_COLUMNS = "seq, round, kind, value, query, centre, time, note, checksum, limits"
+INSERT_EVENT = f"INSERT INTO trimtab_events (study, {EVENT_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
 def seal(uid: str, name: str, created: float, setup: str, seq: int, status: str) -> int:
@@ -144,19 +147,25 @@ def event_row(study: int, event: Event) -> tuple[Any, ...]:
     """For trimtab_events."""
     query = None if event.query is None else _pack(event.query)
     parts = (event.seq, event.round, event.kind, event.value, query, _pack(event.centre), event.time, event.note)
-    return (study, *parts, checksum(event))
+    return (study, *parts, _sealed(event), None if event.limits is None else _pack(event.limits))
 
 
 def read_event(row: Sequence[Any], where: str) -> Event:
     """A row of EVENT_COLUMNS, if it is what was written."""
-    seq, round, kind, value, query, centre, time, note, sealed = row
+    seq, round, kind, value, query, centre, time, note, sealed, limits = row
     try:
-        event = Event(seq, round, kind, value, None if query is None else _unpack(query), _unpack(centre), time, note)
-        if checksum(event) != sealed:
+        told = (None if numbers is None else _unpack(numbers) for numbers in (query, limits))
+        event = Event(seq, round, kind, value, next(told), _unpack(centre), time, note, next(told))
+        if _sealed(event) != sealed:
             raise ValueError("its checksum does not fit")
     except (ValueError, TypeError, struct.error) as error:
         raise Damaged(f"event {seq} in {where} is damaged ({error}): restore the store from a copy") from None
     return event
+
+
+def _sealed(event: Event) -> int:
+    """Events without limits have the checksum they had before there were any."""
+    return checksum(event if event.limits is not None else event[:-1])
 
 
 def snapshot_row(study: int, snapshot: Snapshot) -> tuple[Any, ...]:

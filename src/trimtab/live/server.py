@@ -30,26 +30,17 @@ OPTIONS: dict[str, Any] = {
 }
 
 TYPES = (
-    "text",
-    "bigint",
-    "integer",
-    "bigint",
-    "bigint",
-    "text",
-    "float8",
+    *("text", "bigint", "integer", "bigint", "bigint", "text", "float8", "bytea", "bytea", "float8", "text", "bigint"),
     "bytea",
-    "bytea",
-    "float8",
-    "text",
-    "bigint",
 )
 MOVE = f"""
-WITH given (status, sealed, study, seq, round, kind, value, query, centre, time, note, checksum) AS
+WITH given (status, sealed, study, seq, round, kind, value, query, centre, time, note, checksum, limits) AS
  (SELECT * FROM unnest({", ".join(f"?::{type}[]" for type in TYPES)})),
 moved AS (UPDATE trimtab_studies s SET seq = g.seq, status = g.status, checksum = g.sealed FROM given g
  WHERE s.id = g.study AND s.seq = g.seq - 1 AND s.holder IS NULL AND s.archived IS NULL RETURNING s.id)
-INSERT INTO trimtab_events (study, seq, round, kind, value, query, centre, time, note, checksum)
- SELECT study, seq, round, kind, value, query, centre, time, note, checksum FROM given JOIN moved ON study = moved.id
+INSERT INTO trimtab_events (study, seq, round, kind, value, query, centre, time, note, checksum, limits)
+ SELECT study, seq, round, kind, value, query, centre, time, note, checksum, limits
+ FROM given JOIN moved ON study = moved.id
  RETURNING study
 """
 

@@ -62,6 +62,7 @@ class Heartbeat:
         self._last = -1e9
 
     def __call__(self) -> None:
+        """We live."""
         if self._every is not None and time.monotonic() - self._last >= self._every:
             self._last = time.monotonic()
             notify(WATCHDOG=1)

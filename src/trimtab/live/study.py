@@ -14,12 +14,13 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from trimtab.live import approval, beginning, engine, exchange
-from trimtab.live.baseline import EVERY as EVERY_BASELINE
+from trimtab.live import limits as limiting
 from trimtab.live.baseline import Baseline, Wanted, read_baseline
 from trimtab.live.diagnostics import Diagnostics, Finding
 from trimtab.live.errors import Damaged, NoStore, StoreError
 from trimtab.live.history import Position, follow
 from trimtab.live.knobs import Knob, Knobs, decode, encode, read_knobs, rounding
+from trimtab.live.limits import Limits
 from trimtab.live.saving import Saving
 from trimtab.live.schema import ROUTINE, STILL, Event, Move, Saved, Setting
 from trimtab.live.store import EVERY, Store
@@ -89,15 +90,18 @@ class Study:
         keep: int = KEEP,
         callbacks: Sequence[Callback] = (),
         baseline: Wanted | None = None,
+        limits: limiting.Wanted | None = None,
     ) -> Study:
         """The study of that name; with knobs, a new one if there is none yet.
 
-        where: a path of a SQLite file, or a URL (`postgresql://user@host/database`).
+        where: a path of a SQLite file, a URL (`postgresql://user@host/database`), or ":memory:".
         method, maximise, seed: as for `Tuner`. For a study that exists they, and knobs, are checked against it: only
         the method's `max_move` may differ, and is taken over.
         keep: how many of the last rounds are kept in full; see docs/live.md for the rule.
         baseline: every so many rounds the reference setting is measured, by default in a new study every 20th, 0 for
         never: or {"every": 20, "knobs": {...}}, where the reference is not the start. It may change on the way.
+        limits: {"temperature": {"max": 80}}: numbers told beside the value that are to stay within, in the long run;
+        the method is then `tt.primal_dual(radius=…, step=…, limits=how many)`. Bounds may change on the way.
         callbacks: called with (study, event) after each event is on the disk; what they raise is logged, not raised.
 
         >>> import tempfile
@@ -115,6 +119,7 @@ class Study:
         if isinstance(keep, bool) or not isinstance(keep, int) or keep < 1000:
             raise ValueError(f"keep={keep!r} is too few: give a whole number of rounds, at least 1000")
         wanted = None if knobs is None else Knobs.of(knobs)
+        limited = None if limits is None else Limits.of(limits)
         store = Store(where, "write" if wanted is None else "create", thorough=True)
         try:
             found = None if wanted is None else store.find(name)
@@ -122,12 +127,13 @@ class Study:
                 found = store.load(name)
             if found is None:
                 assert wanted is not None
-                given = EVERY_BASELINE if baseline is None else baseline
-                found = beginning.create(store, name, wanted, method, maximise, seed, given)
+                found = beginning.create(store, name, wanted, method, maximise, seed, baseline, limited)
             study = cls(store, found, keep=keep, callbacks=callbacks)
             beginning.compare(name, study.knobs, study.setup, wanted, method, maximise, seed)
             if method is not None and study.setup.method != method:
                 study._take_over(method)
+            if limited is not None:
+                study._limit(limited)
             if baseline is not None:
                 study._plan_baseline(*read_baseline(baseline, study.knobs))
             return study
@@ -210,6 +216,11 @@ class Study:
         return self._position.saving
 
     @property
+    def limits(self) -> Limits:
+        """The limits of other numbers, and by how much they were exceeded in the mean."""
+        return self._position.limits
+
+    @property
     def probes(self) -> dict[str, float]:
         """How far probes go at present, by knob, in its units (the rms); of a choice, a share of a weight."""
         return engine.probes(self.knobs, self.setup, self.state)
@@ -221,20 +232,33 @@ class Study:
                 self._open = self._next(self._turn + 1, self._position)
             return self._open._replace(knobs=dict(self._open.knobs))
 
-    def tell(self, trial: Trial | int, value: float | None, note: str | None = None) -> None:
-        """The measured value; None or NaN if there is none. On the disk when this returns."""
+    def tell(
+        self,
+        trial: Trial | int,
+        value: float | None,
+        note: str | None = None,
+        limits: Mapping[str, float | None] | None = None,
+    ) -> None:
+        """The measured value; None or NaN if there is none. On the disk when this returns.
+
+        limits: the numbers beside it that the study has limits on, by name; without one of them there is no value.
+        """
         with self._lock:
             asked = self.ask()
             self._check_open(trial)
             if type(value) is float:
                 value += 0.0  # not every database knows −0
-            state = engine.tell(self.setup, self.state, value)
-            number = None if value is None or math.isnan(value) else float(value)
+            beside = [] if value is None else self._position.limits.read(limits)
+            state = engine.tell(
+                self.setup, self.state, value, self._position.limits.excesses(beside) if beside else None
+            )
+            number = None if value is None or any(map(math.isnan, (value, *beside))) else float(value)
+            told = beside if beside and number is not None else None
             kind = "skip" if number is None else "tell"
             if asked.kind == "baseline":
                 kind, state = "baseline", self.state
-            after = self._position.after(self.knobs, kind, number, state)
-            self._record(kind, after, asked.round, number, list(asked.knobs.values()), note)
+            after = self._position.after(self.knobs, kind, number, state, told)
+            self._record(kind, after, asked.round, number, list(asked.knobs.values()), note, told)
 
     def skip(self, trial: Trial | int, note: str | None = None) -> None:
         """There is no value: the round passes and nothing moves. The note says why."""
@@ -263,7 +287,9 @@ class Study:
                     f" are, and every 100th, 1000th, … before; trimtab show {self.name} --csv lists them"
                 ) from None
             figures = replace(there.diagnostics, failures=0)
-            there = there._replace(setup=self.setup, diagnostics=figures)
+            there = there._replace(
+                setup=self.setup, diagnostics=figures, limits=there.limits.corrected(Limits(self.limits.all))
+            )
             if there.baseline[:2] != self.baseline[:2]:  # what a person has changed since then stays
                 there = there.planned(*self.baseline[:2])
             self._record("undo", there, round, note=f"from round {self.round}")
@@ -287,6 +313,7 @@ class Study:
         names = [knob.name for knob in self.knobs.all]
         query = None if event.query is None else dict(zip(names, event.query, strict=True))
         told = {key: getattr(event, key) for key in ("seq", "time", "round", "kind", "value", "note")}
+        told |= {} if event.limits is None else {"limits": dict(zip(self.limits.names, event.limits, strict=True))}
         return {**told, "query": query, "centre": dict(zip(names, event.centre, strict=True))}
 
     def _in_units(self, event: Event) -> Event:
@@ -391,12 +418,13 @@ class Study:
         value: float | None = None,
         query: list[Any] | None = None,
         note: str | None = None,
+        limits: list[float] | None = None,
     ) -> None:
         """Everything that changes goes through here: first the disk, then the memory."""
         seq, now = self.seq + 1, time.time()
         centre = encode(self.knobs, self.knobs.values(engine.centre(after.state)))
         asked = None if query is None else encode(self.knobs, query)
-        event = Event(seq, round, kind, value, asked, centre, now, None if note is None else clean(note))
+        event = Event(seq, round, kind, value, asked, centre, now, None if note is None else clean(note), limits)
         turn = self._turn if kind in STILL else seq
         status = after.status(self.knobs, turn, now if kind in ROUTINE else self._saved.status["time"])
         snapshot = None if kind in ROUTINE and seq % EVERY else after.snapshot(seq)
@@ -424,6 +452,13 @@ class Study:
         if (every, setting) != self.baseline[:2]:
             note = f"baseline every {every} rounds" + ("" if setting is None else f" at {setting}")
             self._record("setup", self._position.planned(every, setting), self.round, note=note)
+
+    def _limit(self, wanted: Limits) -> None:
+        """Other bounds from now on, if they are others."""
+        after = self._position._replace(limits=self.limits.corrected(Limits(wanted.all)))
+        if after.limits.all != self.limits.all:
+            bounds = ", ".join(f"{limit.name} {limit.side} {limit.bound:g}" for limit in wanted.all)
+            self._record("setup", after, self.round, note=f"limits: {bounds}")
 
     def _take_over(self, method: Method) -> None:
         """The same method with another cap on its moves."""

@@ -18,6 +18,7 @@ def summary(saved: Saved) -> dict[str, Any]:
         "saving": status.get("saving"),
         "rounds": status["round"],
         **{key: status[key] for key in ("centre", "value", "mean", "trend", "skipped", "failures", "goal")},
+        **({"limits": status["limits"]} if "limits" in status else {}),
         "age": None if status["time"] is None else max(time.time() - status["time"], 0.0),
         "waits": None if proposal is None else {"round": proposal.round, "setting": proposal.setting},
         "holder": saved.holder,

@@ -5,13 +5,13 @@ Chen, Ren, "Regression-Based Single-Point Zeroth-Order Optimization", arXiv 2507
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, Unpack
+from typing import ClassVar, Unpack
 
 import numpy as np
 
-from trimtab.estimators.base import STEEPEST
+from trimtab.estimators.base import STEEPEST, OneQuery
+from trimtab.estimators.covariance import Window
 from trimtab.parts import Estimate, Estimation, Frame, fresh_look
 from trimtab.recipes.method import Method, Options, register
 from trimtab.registry import part
@@ -23,29 +23,17 @@ from trimtab.validation import whole
 MOST = 60  # values by default: a fit costs O(m²·d), and 2·d of them are as many as the paper takes
 
 
-class History(NamedTuple):
-    """The last m values, NaN before they are known, and where they were measured: `([lanes,] m)`, `([lanes,] m, d)`."""
-
-    values: Array
-    queries: Array
-
-
 @part
 @dataclass(frozen=True)
-class LeastSquares:
+class LeastSquares(OneQuery):
     """ĝ = argmin_g Σ_i (y_i − y_t − ⟨g, p_i − p_t⟩)² over the last m queries p_i, the shortest one if there are many.
 
     Until there are m values, ĝ is that of residual feedback. m = None takes min(2·d, 60). Needs O(m·d).
     """
 
     m: int | None = None
-    offsets: ClassVar[tuple[float, ...]] = (1.0,)
-    told: ClassVar[int] = 1
-    lags: ClassVar[tuple[int, ...]] = (0,)
-    anchored: ClassVar[bool] = True
     unbiased: ClassVar[bool] = False
     located: ClassVar[bool] = True
-    senses: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if self.m is not None:
@@ -53,24 +41,22 @@ class LeastSquares:
 
     def start(self, frame: Frame, centre: Array) -> Memory:
         """m empty places."""
-        shape = (*np.shape(frame.zero), self.m or min(2 * frame.dim, MOST))
-        return History(np.full(shape, math.nan), np.zeros((*shape, frame.dim)))
+        return Window.empty(frame, self.m or min(2 * frame.dim, MOST))
 
     def bind(self, frame: Frame) -> Estimation:
         """The contrast, for a step that wants one, is that of residual feedback."""
         per_probe, times = frame.scale / frame.radius, frame.xp.times
 
         def learn(state: State, look: Look, query: Array, values: tuple[Value, ...]) -> Estimate:
-            history, contrast = state.slope, values[0] - state.values[0]
-            y = np.concatenate([history.values[..., 1:], np.asarray(values[0])[..., None]], axis=-1)
-            p = np.concatenate([history.queries[..., 1:, :], query[..., None, :]], axis=-2)
+            y, p = window = state.slope.moved(values[0], query)
+            contrast = values[0] - state.values[0]
             slope = times(per_probe / look.width * contrast, frame.direction(look.trial))
             full = ~np.isnan(y[..., 0])
             if full.any():
                 rises, steps = y[..., :-1] - y[..., -1:], p[..., :-1, :] - query[..., None, :]
                 fit = np.matmul(np.linalg.pinv(np.where(full[..., None, None], steps, 0.0)), rises[..., None])[..., 0]
                 slope = np.where(full[..., None], np.clip(fit, -STEEPEST, STEEPEST), slope)
-            return contrast, 1.0, slope, History(y, p), None
+            return contrast, 1.0, slope, window, None
 
         return Estimation(fresh_look, learn)
 

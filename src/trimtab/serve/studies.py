@@ -99,7 +99,7 @@ def _create(store: SharedStore, name: str, body: StudyIn, asked: Document) -> bo
     more = {"asked": asked, "guard": guard, "keep": config.keep}
     try:
         beginning.create(
-            store, name, knobs, config.build_method(), config.goal == "maximise", config.seed, baseline, more
+            store, name, knobs, config.build_method(), config.goal == "maximise", config.seed, baseline, None, more
         )
     except Taken:
         return False  # somebody else made one of that name just now

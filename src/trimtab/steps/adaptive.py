@@ -17,7 +17,7 @@ from trimtab.validation import real
 
 # Chosen as those of `Plane`.
 PACE, POWER = 1.05, 0.35  # a first move has the length of PACE/d^POWER probes
-SLOWEST, FASTEST = math.log(0.12), math.log(9.0)  # of log a
+SLOWEST, FASTEST = 0.12, 9.0  # of a
 WHITENESS, PER_DIM = 0.1, 0.5  # the rate of log a: min(WHITENESS, PER_DIM/√d), as many rounds as a frame needs
 COURSE = 4.0  # √d: the window of the mean move
 BACK = 0.015  # a round: a goes back to 1, Newton's step, where the curvature is certain
@@ -38,10 +38,11 @@ class Pace(NamedTuple):
 
     moves: Value
     """How many contrasts it has seen."""
-    log_pace: Value
-    """log a."""
+    pace: Value
+    """a."""
     course: Array
-    """w: the running mean of the moves."""
+    fade: Value
+    """w = fade·course: the running mean of the moves."""
     move: Value
     """M: the running mean of their length."""
     width: Value
@@ -78,13 +79,17 @@ class Adaptive:
         """As wide as the radius given."""
         zero, one = frame.zero, frame.zero + 1.0
         move = zero + frame.probe_length / (RATIO * math.sqrt(frame.dim))
-        return Pace(zero, zero, np.zeros_like(centre), move, one, one, one)
+        return Pace(zero, one, np.zeros_like(centre), one, move, one, one, one)
 
     def bind(self, frame: Frame) -> Pacing:
         """Whiteness for the pace, the moves for the width."""
         xp, root, length = frame.xp, math.sqrt(frame.dim), frame.probe_length
         sqrt, maximum, minimum, where, clip, dot = xp.sqrt, xp.maximum, xp.minimum, xp.where, xp.clip, xp.dot
-        kappa, memory, unit = min(WHITENESS, PER_DIM / root), 1.0 / max(10.0, COURSE * root), math.sqrt(frame.scale)
+        memory, unit, half = (
+            1.0 / max(10.0, COURSE * root),
+            math.sqrt(frame.scale),
+            0.5 * min(WHITENESS, PER_DIM / root),
+        )
         first, narrowest, widest, direction = (
             PACE * length / frame.dim**POWER,
             self.narrowest,
@@ -92,7 +97,7 @@ class Adaptive:
             frame.direction,
         )
         patience = 1.0 + frame.dim / PATIENCE
-        longest, follow, some = LONGEST * length, RATIO * root / length, xp.any
+        longest, follow, some, norm, fading = LONGEST * length, RATIO * root / length, xp.any, xp.norm, xp.fading
 
         def width(pace: Memory) -> Value:
             found: Value = pace.width
@@ -101,42 +106,36 @@ class Adaptive:
         def rate(state: State, look: Look, contrast: Value, sense: Sense | None) -> tuple[Value, Memory]:
             if sense is None:  # nothing was learnt
                 return 0.0, state.pace
-            moves, log_pace, course, move, wide, *_ = state.pace
-            surprise, steepness, size, signal_share, curvature, certainty, distance, jumped = sense
+            moves, pace, course, fade, move, wide, root_share, top = state.pace
+            surprise, steepness, size, signal_share, certainty, bent, distance, jumped = sense
             # Whiteness: at the right pace, what is learnt does not lean on where we have been going.
             moves = moves + 1.0
-            lean = unit * dot(direction(look.trial), course) / sqrt(maximum(dot(course, course), TINY))
+            lean = unit * dot(direction(look.trial), course) / sqrt(dot(course, course) + TINY)
             if some(look.width < 0):
                 lean = where(look.width < 0, -lean, lean)
-            delay = max(len(state.open) / patience, 1.0)  # of what is learnt, in times of what a frame takes anyway
-            change = kappa / delay * clip(surprise * lean, -3.0, 3.0) + BACK * certainty * log_pace
+            # How late what is learnt comes, in times of what a frame takes anyway.
+            delay = max(len(state.open) / patience, 1.0) if state.open else 1.0
+            # Half the change c of log a, down and up, needs no exponential: (1 − c/2)/(1 + c/2) = e^(−c) + O(c³).
+            change = half / delay * clip(surprise * lean, -3.0, 3.0) + BACK * certainty * (pace - 1.0) / (pace + 1.0)
             if some(moves <= STEADY):
                 change = where(moves <= STEADY, 0.0, change)
-            log_pace = clip(log_pace - change, SLOWEST, FASTEST)
-            if some(jumped):
-                log_pace = where(jumped, maximum(log_pace, 0.0), log_pace)
-            pace = xp.exp(log_pace)
-            quick, root_share = maximum(pace, 1.0), sqrt(signal_share)
-            # The step: in units of the radius given, or Newton's where the curvature is certain.
-            unit_step = 1.0 / ((1.0 - certainty) * steepness / first + certainty * curvature / NEWTON)
-            step = unit_step * pace * root_share / delay
-            step = minimum(step, longest * quick / sqrt(maximum(size, TINY)))
-            # The width: no wider than noise asks for, than is within reach, or than a little more than before.
+            pace = clip(pace * (1.0 - change) / (1.0 + change), SLOWEST, FASTEST)
             base = minimum(wide, abs(look.width))
             if some(jumped):
-                base = where(jumped, maximum(base, WIDE), base)
-            top = minimum(TOP * sqrt(quick / root_share), REACH * distance / length)
-            return step, make(Pace, (moves, log_pace, course, move, base, root_share, top))
+                pace, base = where(jumped, maximum(pace, 1.0), pace), where(jumped, maximum(base, WIDE), base)
+            quick, root_share = maximum(pace, 1.0), sqrt(signal_share)
+            # The step: in units of the radius given, or Newton's where the curvature is certain.
+            unit_step = 1.0 / ((1.0 - certainty) * steepness / first + bent / NEWTON)
+            step = minimum(unit_step * pace * root_share / delay, longest * quick / sqrt(size))
+            # The width: no wider than noise asks for, than is within reach, or than a little more than before.
+            top = minimum(TOP * sqrt(quick / root_share), REACH / length * distance)
+            return step, make(Pace, (moves, pace, course, fade, move, base, root_share, top))
 
-        def settle(pace: Memory, before: Array, after: Array) -> Memory:
-            moves, log_pace, course, move, base, root_share, top = pace
-            change = after - before
-            move = move + (xp.norm(change) - move) * maximum(1.0 / (moves + 2.0), 1.0 / FOLLOW)
+        def settle(pace: Memory, change: Array) -> Memory:
+            moves, quickness, course, fade, move, base, root_share, top = pace
+            move = move + (norm(change) - move) * maximum(1.0 / (moves + 2.0), 1.0 / FOLLOW)
             wide = clip(minimum(follow * move / root_share, top), FALL * base, RISE * base)
-            wide = clip(wide, narrowest, widest)
-            change -= course
-            change *= memory
-            change += course
-            return make(Pace, (moves, log_pace, change, move, wide, root_share, top))
+            course, fade = fading(course, fade, 1.0 - memory, memory, change)
+            return make(Pace, (moves, quickness, course, fade, move, clip(wide, narrowest, widest), root_share, top))
 
-        return Pacing(width, rate, settle, longest * math.exp(FASTEST))
+        return Pacing(width, rate, settle, longest * FASTEST)

@@ -35,4 +35,4 @@ class FixedWidth:
 
     def bind(self, frame: Frame) -> Pacing:
         """The same width in every round, and nothing to settle."""
-        return Pacing(lambda pace: 1.0, self.rate(frame), lambda pace, before, after: pace)
+        return Pacing(lambda pace: 1.0, self.rate(frame))

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -286,9 +286,8 @@ def _evidence(record: Record) -> dict[str, Array]:
 
 
 def _law(record: Record) -> Law | None:
-    laws: dict[str, Law] = {"Gaussian": "gaussian", "Sphere": "sphere"}
-    parts = record.about["parts"]
-    return laws.get(str(parts["directions"]["type"])) if parts["estimator"] == {"type": "Residual"} else None
+    found = record.about["law"]
+    return next((law for law in get_args(Law) if law == found), None)
 
 
 def _contraction(record: Record, lipschitz: Estimate) -> Estimate | None:

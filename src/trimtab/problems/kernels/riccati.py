@@ -11,6 +11,20 @@ from trimtab.types import Array
 
 
 @inner
+def _best_gain(
+    value: Array, a: Array, b: Array, r: Array, gamma: float, across: Array, weight: Array, gain: Array
+) -> None:
+    """gain = −(R + γBᵀPB)⁻¹ γBᵀPA; `across` and `weight` are for work."""
+    copy(r, weight)
+    congruence(value, b, gamma, across, weight)
+    multiply_left(across, a, gain)
+    for i in range(gain.shape[0]):
+        for j in range(gain.shape[1]):
+            gain[i, j] *= -gamma
+    solve(weight, gain)
+
+
+@inner
 def _doubled_riccati(
     a: Array, b: Array, q: Array, r: Array, moment: Array, gamma: float, horizon: int, gain: Array
 ) -> float:
@@ -63,14 +77,7 @@ def _doubled_riccati(
             break
     if not change <= 1e-15 * size:
         value[0, 0] = np.nan  # and so every entry of the gain
-    across = np.empty((n, inputs))
-    copy(r, weight)
-    congruence(value, b, gamma, across, weight)
-    multiply_left(across, a, gain)
-    for i in range(inputs):
-        for j in range(n):
-            gain[i, j] *= -gamma
-    solve(weight, gain)
+    _best_gain(value, a, b, r, gamma, np.empty((n, inputs)), weight, gain)
     return bound
 
 
@@ -100,13 +107,7 @@ def _riccati(
                     size = max(size, abs(following[i, j]))
             value, following = following, value
             converged = change <= 1e-12 * size
-            copy(r, weight)
-            congruence(value, b, gamma, across, weight)
-            multiply_left(across, a, gain)
-            for i in range(inputs):
-                for j in range(states):
-                    gain[i, j] *= -gamma
-            solve(weight, gain)
+            _best_gain(value, a, b, r, gamma, across, weight, gain)
             if step <= horizon:
                 quadratic = product_trace(value, moment)
             if step == 10_000 or not np.isfinite(size):

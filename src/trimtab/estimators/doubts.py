@@ -1,0 +1,109 @@
+"""Rounds of `Plane` that are not routine: at the start, after a surprise, and where a query is repeated."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from trimtab.arithmetic import TINY
+from trimtab.estimators.base import STEEPEST
+from trimtab.parts import Frame
+from trimtab.state import Look, State, make
+from trimtab.types import Array, Value
+
+# Chosen as those of `Plane`.
+NOTHING = 1e-300  # a mean square up to this is that of zeros
+SETTLED = 5  # surprises before any is doubted: fewer do not make a scale
+ECHOES = 1 / 20.0  # the least weight of an echo in the running mean square of the noise
+TRUST = 0.8  # of what an echo differs by counts as noise; the rest may be drift of the level
+DOUBT = 1.6  # over √n more, while n echoes were heard: two values may agree by chance
+JUMP, ALONE = 20.0, 3.0  # a surprise that repeats counts up to so many rms, one that does not up to so many
+SAME = 0.5  # a value repeats if it differs by less than this much of the surprise
+WILD, LOUD = 3.0, 5.0  # in the running rms a surprise counts as so many of them at most; in that of the values
+RENEWAL = 8  # rounds after which a confirmed jump has the curvature measured again
+PROOF = 1.9  # times the noise: what the bend must stand out of
+GUARD = 0.01  # of all surprises is noise at least, over the echoes heard: one echo may be silent by chance
+ACCEPTED = 0.5  # a curvature measured later replaces the one before if its square stands out of the noise by 1/this
+
+
+class Doubts(NamedTuple):
+    """What changes in special rounds alone: at the start, after a surprise, and where a query is repeated."""
+
+    phase: Value
+    """Values told since the start, or since the last jump: 0 the centre, 1 a probe, 2 its mirror image are due."""
+    run: Value
+    """2^(surprises in a row that were beyond the limit)."""
+    doubt: Value
+    """The surprise that is being asked again; 0 if there is none."""
+    echoes: Value
+    noise: Value
+    """The mean square by which a repeated query's value differs from its first, and how many there were."""
+    rest: Value
+    """The value at the centre itself, measured last."""
+    bend: Value
+    """By how much the values at a probe and its mirror image were above it, in the mean: ½L·l²."""
+    curvature: Value
+    """L = 2·bend/l²."""
+
+
+def special_rounds(frame: Frame, clip: float) -> Callable[..., tuple[Any, ...]]:
+    """A round that opens, is beyond the limit, asks again or comes soon after: what of its surprise counts.
+
+    An outlier is alone, a jump repeats: the first surprise beyond the limit is asked again before it is learnt from.
+    """
+    xp, unit2 = frame.xp, frame.probe_length**2
+    where, minimum = xp.where, xp.minimum
+
+    def special(state: State, look: Look, query: Array, value: Value, error: Value, length2: Value) -> tuple[Any, ...]:
+        fit: Any = state.slope
+        square, doubts = fit.square, fit.doubts
+        phase, run, doubt = doubts[:3]
+        typical, asked, scaled = xp.sqrt(square * length2), doubt != 0, (fit.learnt > SETTLED) & (square > NOTHING)
+        beyond = scaled & (abs(error) > clip * run * typical)
+        opening = (phase < 2) | (fit.level != fit.level)  # nothing to be contrasted with: it only anchors
+        idle = opening | (beyond & (run == 1) & (asked == 0))
+        opened = doubts._replace(phase=phase + 1.0, rest=where(look.width == 0, value, doubts.rest))
+        probe2, special = unit2 * (look.width * look.width), fit._replace(calm=frame.zero - 1.0)
+        anchored = special._replace(level=value, anchor=query, spread=probe2, doubts=opened)
+        fit = xp.merge(opening, anchored, special._replace(doubts=doubts._replace(doubt=error)))
+        jumped = beyond & asked & (abs(value - state.values[0]) < SAME * abs(doubt))
+        counted = where(asked, where(jumped, JUMP, ALONE), 0.5 * JUMP * run) * typical
+        counted = where(beyond, counted, abs(error))
+        run = where(beyond, where(asked, 2.0, minimum(2.0 * run, 2.0**20)), 1.0)
+        phase = minimum(where(jumped & (phase > RENEWAL), 0.0, phase + 1.0 - asked), RENEWAL + 1.0)
+        most = where(scaled, (WILD * run) * (WILD * run) * square, STEEPEST * STEEPEST)
+        at_most = where((fit.learnt > SETTLED) & (fit.power > NOTHING), LOUD * LOUD * fit.power, math.inf)
+        doubts = doubts._replace(phase=phase, run=run, doubt=0.0 * doubt)
+        return idle, jumped, xp.clip(error, -counted, counted), most, at_most, doubts, fit
+
+    return special
+
+
+def repetitions(xp: Any) -> Callable[..., tuple[Any, ...]]:
+    """A round that repeats or mirrors the query before: the noise, the curvature and how certain it is."""
+    where, maximum = xp.where, xp.maximum
+
+    def repeated(
+        state: State, look: Look, value: Value, probe2: Value, power: Value, doubts: Doubts
+    ) -> tuple[Any, ...]:
+        fit, last, before = state.slope, state.last, state.values[0]
+        phase, run, doubt, echoes, noise, rest, bend, curvature = doubts
+        same = (look.trial == last.trial) & (fit.doubts.doubt == 0) & (phase > 2)
+        repeat, mirrored = same & (look.width == last.width), same & (look.width == -last.width)
+        limit = where((echoes > 3) & (noise > 0), LOUD * LOUD * noise, math.inf)
+        difference = xp.minimum((value - before) * (value - before), limit) - noise
+        noise = noise + repeat * difference * maximum(1.0 / (echoes + 1.0), ECHOES)
+        echoes, power = echoes + repeat, where(repeat, fit.power, power)
+        loud = TRUST * (1.0 + DOUBT / xp.sqrt(maximum(echoes, 1.0))) * noise
+        doubtful = PROOF * maximum(loud, GUARD * power / maximum(echoes, 1.0))
+        seen = 0.5 * (before + value) - rest
+        taken = mirrored & (seen > 0) & ((bend == 0) | (doubtful < ACCEPTED * seen * seen))
+        bend = where(taken, seen, bend)
+        curvature = where(taken, 2.0 * seen / where(taken, probe2, 1.0), curvature)
+        sure = maximum((bend * bend - doubtful) / maximum(bend * bend, doubtful, TINY), 0.0)
+        certainty = where(same, where((echoes > 0) & (bend > 0), sure, 0.0), fit.certainty)
+        doubts = make(Doubts, (phase, run, doubt, echoes, noise, rest, bend, curvature))
+        return power, loud, certainty, certainty * curvature, doubts
+
+    return repeated

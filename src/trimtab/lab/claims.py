@@ -1,0 +1,102 @@
+"""Who is at which cell, so that runs that share a place do not do the same work."""
+
+from __future__ import annotations
+
+import os
+import platform
+import threading
+import time
+
+from trimtab.lab.keeping import Shelf
+
+PATIENCE = 60.0  # seconds without a sign of life, after which a claim is taken over; signs come four times as often
+
+
+class Claims:
+    """The cells that this run computes.
+
+    A claim is a small file beside the results, rewritten every quarter of PATIENCE by a thread of its owner. One that
+    has not changed for PATIENCE, by the clock of who looks at it, is taken over; at once, if its owner was a process
+    of this machine that is no more. Claims save work, nothing else: should two runs hold the same one, both write the
+    same bytes.
+    """
+
+    def __init__(self, shelf: Shelf | None) -> None:
+        self._shelf = shelf
+        self._owner = f"{platform.node() or 'unknown'} {os.getpid()} {os.urandom(6).hex()}"
+        self._held: set[str] = set()
+        self._watched: dict[str, tuple[bytes, float]] = {}
+        self._lock, self._over, self._signs = threading.Lock(), threading.Event(), 0
+        self._thread = threading.Thread(target=self._live, name="trimtab-claims", daemon=True)
+        if shelf is not None:
+            self._thread.start()
+
+    def take(self, name: str) -> bool:
+        """Whether the cell is ours to compute, from now on or already."""
+        if self._shelf is None or name in self._held:
+            return True
+        with self._lock:
+            try:
+                self._shelf.create(f"{name}.claim", self._sign())
+            except FileExistsError:
+                if not self._abandoned(name):
+                    return False
+                self._shelf.write(f"{name}.claim", self._sign())
+            self._held.add(name)
+        return True
+
+    def release(self, name: str) -> None:
+        """It is finished, or given up."""
+        if self._shelf is not None and name in self._held:
+            with self._lock:
+                self._held.remove(name)
+                self._shelf.remove(f"{name}.claim")
+
+    def close(self) -> None:
+        """Release all."""
+        self._over.set()
+        for name in list(self._held):
+            self.release(name)
+
+    def _sign(self) -> bytes:
+        return f"{self._owner} {self._signs}".encode()
+
+    def _abandoned(self, name: str) -> bool:
+        assert self._shelf is not None
+        try:
+            sign = self._shelf.read(f"{name}.claim")
+        except FileNotFoundError:  # released this very moment: the next attempt will take it
+            return False
+        node, _, rest = sign.decode(errors="replace").partition(" ")
+        owner = rest.partition(" ")[0]
+        if node == platform.node() and owner.isdecimal() and not _runs(int(owner)):
+            return True
+        before, since = self._watched.get(name, (b"", 0.0))
+        if sign != before:
+            self._watched[name] = sign, time.monotonic()
+            return False
+        return time.monotonic() - since > PATIENCE
+
+    def _live(self) -> None:
+        assert self._shelf is not None
+        while not self._over.wait(PATIENCE / 4):
+            self._signs += 1
+            for name in list(self._held):
+                with self._lock:
+                    if name in self._held:
+                        try:
+                            self._shelf.write(f"{name}.claim", self._sign())
+                        except OSError:  # the store is away: the next sign may reach it
+                            break
+
+
+def _runs(process: int) -> bool:
+    if os.name != "posix":
+        return True  # elsewhere asking is not harmless; PATIENCE decides
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        pass
+    return True

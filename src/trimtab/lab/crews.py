@@ -1,0 +1,234 @@
+"""Who computes the cells of a sweep: this process, processes of this machine (loky), or a cluster (Dask, Ray).
+
+A crew takes one cell for each of its workers at a time and answers with `concurrent.futures`, whatever is behind it: a
+worker that dies costs the cell it was at. Workers do not hear Ctrl-C; who leads them does, and lets them go.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import platform
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor, Executor, Future
+from contextlib import contextmanager
+from functools import partial
+from typing import Protocol, TypeVar
+
+from trimtab.lab.keeping import code_version
+from trimtab.problems.kernels.compiling import threads
+
+C = TypeVar("C")
+R = TypeVar("R")
+Report = Callable[[int, float], None]
+
+BACKENDS = {"loky": "lab", "dask": "cluster", "ray": "ray"}
+"""Name → the extra that brings it."""
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
+DEATHS = 3  # workers that a cell may cost
+ALONE = threading.Lock()  # Numba's simplest threading layer aborts if two threads of a process start kernels at once
+
+
+class Crew(Protocol):
+    """What computes."""
+
+    lost: tuple[type[BaseException], ...]
+    """Errors that tell of the death of a worker: the cell is to be handed out again."""
+    deaths: int
+    """How many such errors of one cell are too many."""
+
+    def width(self) -> int:
+        """How many cells it takes at a time, now."""
+        ...
+
+    def submit(self, n: int, compute: Callable[..., R], cell: C) -> Future[R]:
+        """Compute cell n."""
+        ...
+
+    def close(self) -> None:
+        """Give up what is not finished, and end what was started here."""
+        ...
+
+
+def hire(backend: str, jobs: int, cluster: str | None, report: Report | None) -> Crew:
+    """The crew of this name: at an address, or new, of so many workers."""
+    try:
+        if backend == "dask":
+            return Dask(jobs, cluster)
+        if backend == "ray":
+            return Ray(jobs, cluster)
+        return Here(report) if jobs == 1 else Loky(jobs)
+    except ImportError as error:
+        raise ImportError(f'backend={backend!r} needs: pip install "trimtab[{BACKENDS[backend]}]"') from error
+
+
+def there(compute: Callable[[C], R], cell: C, version: str, share: int) -> R:
+    """What a worker does: compute a cell by the same code, on its share of the cores."""
+    if code_version() != version:
+        raise ImportError(f"a worker on {platform.node()} has another trimtab than this one: install the same there")
+    with ALONE, threads(share):
+        return compute(cell)
+
+
+@contextmanager
+def deaf() -> Iterator[None]:
+    """Threads and processes that are started herein do not hear Ctrl-C; here it is heard afterwards."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+class Here:
+    """This process, one cell after the other; the only crew that tells how far a cell is."""
+
+    lost: tuple[type[BaseException], ...] = ()
+    deaths = DEATHS
+
+    def __init__(self, report: Report | None) -> None:
+        self._report = report
+
+    def width(self) -> int:
+        """One."""
+        return 1
+
+    def submit(self, n: int, compute: Callable[..., R], cell: C) -> Future[R]:
+        """At once."""
+        report, future = self._report, Future[R]()
+        options = {"progress": lambda share: report(n, min(share, 0.999))} if report else {}
+        future.set_result(compute(cell, **options))
+        return future
+
+    def close(self) -> None:
+        """There is nothing to end."""
+
+
+class Loky:
+    """Processes of this machine. Each is a pool of one: where one dies, the others do not notice."""
+
+    lost: tuple[type[BaseException], ...] = (BrokenExecutor,)
+    deaths = DEATHS
+
+    def __init__(self, jobs: int) -> None:
+        import joblib.externals.loky  # noqa: F401  its absence is told before the work begins
+
+        self._threads = max(1, (os.cpu_count() or 1) // jobs)
+        self._pools = [self._pool() for _ in range(jobs)]
+        self._futures: list[Future[object] | None] = [None] * jobs
+
+    def _pool(self) -> Executor:
+        from joblib.externals.loky import ProcessPoolExecutor
+
+        found: Executor = ProcessPoolExecutor(max_workers=1, env=dict.fromkeys(THREADS, str(self._threads)))
+        return found
+
+    def width(self) -> int:
+        """One for each process."""
+        return len(self._pools)
+
+    def submit(self, n: int, compute: Callable[..., R], cell: C) -> Future[R]:
+        """To a process that has nothing to do; a new one, if that died."""
+        k = next(k for k, future in enumerate(self._futures) if future is None or future.done())
+        work = partial(there, compute, cell, code_version(), self._threads)
+        with deaf():
+            try:
+                future = self._pools[k].submit(work)
+            except BrokenExecutor:
+                self._pools[k] = self._pool()
+                future = self._pools[k].submit(work)
+        self._futures[k] = future  # type: ignore[assignment]
+        return future
+
+    def close(self) -> None:
+        """Kill them."""
+        for pool in self._pools:
+            pool.shutdown(wait=True, kill_workers=True)  # type: ignore[call-arg]  # loky's
+
+
+class Dask:
+    """The Dask cluster at an address, else that of this process's client, else a new one on this machine."""
+
+    deaths = 1  # Dask hands out the cell of a dead worker again by itself, three times
+
+    def __init__(self, jobs: int, address: str | None) -> None:
+        import distributed
+
+        self.lost: tuple[type[BaseException], ...] = (distributed.KilledWorker,)
+        self._jobs, self._own = jobs, True
+        with deaf():
+            if address is not None:
+                self._client = distributed.Client(address)
+            else:
+                try:
+                    self._client, self._own = distributed.get_client(), False
+                except ValueError:
+                    self._client = distributed.Client(
+                        n_workers=jobs, threads_per_worker=1, dashboard_address=None, silence_logs=logging.ERROR
+                    )
+        self._executor = self._client.get_executor(pure=False)
+
+    def width(self) -> int:
+        """One for each worker; at least `jobs`, so that a cluster that grows on demand does so."""
+        return max(self._jobs, len(self._client.nthreads()))
+
+    def submit(self, n: int, compute: Callable[..., R], cell: C) -> Future[R]:
+        """To the scheduler."""
+        future: Future[R] = self._executor.submit(there, compute, cell, code_version(), 1)
+        return future
+
+    def close(self) -> None:
+        """Cancel what is left; a cluster that was there before stays."""
+        self._executor.shutdown(wait=False)
+        if self._own:
+            self._client.close()
+
+
+class Ray:
+    """The Ray cluster at an address, else that of this process, else a new one on this machine."""
+
+    deaths = DEATHS
+
+    def __init__(self, jobs: int, address: str | None) -> None:
+        import ray
+        from ray import exceptions
+
+        self.lost: tuple[type[BaseException], ...] = (
+            exceptions.WorkerCrashedError,
+            exceptions.NodeDiedError,
+            exceptions.OutOfMemoryError,
+            exceptions.ObjectLostError,
+        )
+        self._ray, self._jobs, self._own = ray, jobs, not ray.is_initialized()
+        if self._own:
+            os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+            local = {} if address else {"num_cpus": jobs, "include_dashboard": False}
+            with deaf():
+                ray.init(address=address or "local", log_to_driver=False, logging_level="ERROR", **local)
+        self._there = ray.remote(there).options(num_cpus=1, max_retries=0)
+        self._sent: list[tuple[Future[object], object]] = []
+
+    def width(self) -> int:
+        """One for each processor; at least `jobs`, so that a cluster that grows on demand does so."""
+        return max(self._jobs, int(self._ray.cluster_resources().get("CPU", 0)))
+
+    def submit(self, n: int, compute: Callable[..., R], cell: C) -> Future[R]:
+        """To the cluster."""
+        reference = self._there.remote(compute, cell, code_version(), 1)
+        future: Future[R] = reference.future()
+        self._sent = [(sent, of) for sent, of in self._sent if not sent.done()]
+        self._sent.append((future, reference))  # type: ignore[arg-type]
+        return future
+
+    def close(self) -> None:
+        """Cancel what is left; a cluster that was there before stays."""
+        for future, reference in self._sent:
+            if not future.done():
+                self._ray.cancel(reference, force=True)
+        if self._own:
+            self._ray.shutdown()

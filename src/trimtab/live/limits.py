@@ -1,0 +1,153 @@
+"""Limits of a second number (a temperature, a share of errors): what a person wrote, and how far it is exceeded.
+
+    g = (value − max)/scale, or (min − value)/scale, is to be ≤ 0 in the long run
+
+and is what `primal_dual` is told beside the value. A price on each limit grows while it is exceeded and falls while it
+is not; nothing here keeps a single probe within it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from trimtab.validation import real
+
+Wanted = Mapping[str, Mapping[str, Any]]
+"""By name: max, min or both, and a scale."""
+
+
+class Limit(NamedTuple):
+    """One side of one number."""
+
+    name: str
+    side: str
+    """max or min."""
+    bound: float
+    scale: float = 1.0
+    """In units of the number: what an excess is divided by before it is weighed against the value."""
+
+    def excess(self, value: float) -> float:
+        """By how much a value is beyond, in its own units; negative within."""
+        return value - self.bound if self.side == "max" else self.bound - value
+
+
+class Limits(NamedTuple):
+    """All limits of a study, and what was measured of them; part of its state."""
+
+    all: tuple[Limit, ...] = ()
+    told: int = 0
+    means: tuple[float, ...] = ()
+    """The mean excess of each over all values told, in its own units."""
+    last: tuple[float, ...] = ()
+    """The numbers of the last round, by name."""
+
+    @property
+    def names(self) -> list[str]:
+        """Of the numbers, each once."""
+        return list(dict.fromkeys(limit.name for limit in self.all))
+
+    def read(self, given: Mapping[str, Any] | None) -> list[float]:
+        """The numbers that are told beside a value, in the order of their names; NaN where one was not measured."""
+        names = self.names
+        if not names and given:
+            raise ValueError(f"limits={given!r} mean nothing to this study: it was made without any")
+        for name in names:
+            if name not in (given or {}):
+                raise ValueError(
+                    f"{name} is missing: this study has limits on {', '.join(names)}; tell(trial, value,"
+                    f" limits={{{', '.join(f'{name!r}: …' for name in names)}}})"
+                )
+        for name in given or {}:
+            if name not in names:
+                raise ValueError(f"there is no limit on {name!r}: this study has limits on {', '.join(names)}")
+        return [_number(name, (given or {})[name]) for name in names]
+
+    def excesses(self, values: Sequence[float]) -> list[float]:
+        """g of each limit, for the tuner."""
+        by_name = dict(zip(self.names, values, strict=True))
+        return [limit.excess(by_name[limit.name]) / limit.scale for limit in self.all]
+
+    def after(self, values: Sequence[float]) -> Limits:
+        """After the numbers of a round."""
+        by_name, told = dict(zip(self.names, values, strict=True)), self.told + 1
+        old = self.means or (0.0,) * len(self.all)
+        now = [limit.excess(by_name[limit.name]) for limit in self.all]
+        means = tuple(mean + (excess - mean) / told for mean, excess in zip(old, now, strict=True))
+        return self._replace(told=told, means=means, last=tuple(values))
+
+    def describe(self) -> list[dict[str, Any]]:
+        """For JSON and people: name, side, bound, the last number, its mean excess and the long-run violation."""
+        last = dict(zip(self.names, self.last or [None] * len(self.names), strict=True))
+        means: Sequence[float | None] = self.means or [None] * len(self.all)
+        return [
+            {
+                "name": limit.name,
+                "side": limit.side,
+                "bound": limit.bound,
+                "value": last[limit.name],
+                "mean_excess": mean,
+                "violation": None if mean is None else max(mean, 0.0),
+            }
+            for limit, mean in zip(self.all, means, strict=True)
+        ]
+
+    def corrected(self, wanted: Limits) -> Limits:
+        """With other bounds or scales; what was measured against the old ones begins anew."""
+        if [limit[:2] for limit in wanted.all] != [limit[:2] for limit in self.all]:
+            raise ValueError(
+                f"its limits ({_said(self.all)}) cannot become others ({_said(wanted.all)}) on the way: only a bound or"
+                " a scale can; put them back, or give the study a new name"
+            )
+        return self if wanted.all == self.all else wanted
+
+    @classmethod
+    def of(cls, given: Wanted | None) -> Limits:
+        """What a person wrote."""
+        if not isinstance(given or {}, Mapping):
+            raise ValueError(f"limits={given!r} are no table: write [limits] with temperature = {{max = 80}}")
+        found: list[Limit] = []
+        for name, table in (given or {}).items():
+            if not isinstance(table, Mapping) or not {"max", "min"} & set(table):
+                raise ValueError(f"limits.{name}={table!r} has neither max nor min: write {name} = {{max = 80}}")
+            for key in table:
+                if key not in ("max", "min", "scale"):
+                    raise ValueError(f"limits.{name}.{key} is unknown: choose from max, min, scale")
+            scale = real(f"limits.{name}.scale", table.get("scale", 1.0), 0, above=True)
+            bounds = {side: real(f"limits.{name}.{side}", table[side]) for side in ("max", "min") if side in table}
+            if bounds.get("min", -math.inf) >= bounds.get("max", math.inf):
+                raise ValueError(f"limits.{name}: min={bounds['min']:g} is not below max={bounds['max']:g}")
+            found += [Limit(name, side, bound, scale) for side, bound in bounds.items()]
+        return cls(tuple(found))
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return self._asdict()
+
+    @classmethod
+    def from_dict(cls, saved: dict[str, Any] | None) -> Limits:
+        """What `to_dict` gave."""
+        if saved is None:
+            return cls()
+        limits = tuple(Limit(*limit) for limit in saved["all"])
+        return cls(limits, saved["told"], tuple(saved["means"]), tuple(saved["last"]))
+
+
+def _number(name: str, given: Any) -> float:
+    """A number, or NaN for none."""
+    if given is None:
+        return math.nan
+    try:
+        if isinstance(given, bool | str | bytes):
+            raise TypeError
+        number = float(given)
+    except (TypeError, ValueError, OverflowError):
+        raise TypeError(f"limit {name}={given!r} is not a number: tell one, or skip the trial") from None
+    if math.isinf(number):
+        raise ValueError(f"limit {name}={number} is infinite: tell a number, or skip the trial")
+    return number
+
+
+def _said(limits: Sequence[Limit]) -> str:
+    return ", ".join(f"{limit.name} {limit.side}" for limit in limits) or "none"
