@@ -52,7 +52,6 @@ def closeup(store: SharedStore, study: RowStudy) -> Document:
         "held": study.saved.holder is not None,
         "cap": share,
         "figures": [{"name": key, "says": SAYS.get(key, ""), **found} for key, found in about["diagnostics"].items()],
-        "fields": _fields(study),
     }
 
 
@@ -92,8 +91,3 @@ def _bar(knob: Knob, study: RowStudy, at: Any, now: Any, probe: float) -> Docume
 
 def _place(knob: Knob, value: Any) -> float | None:
     return None if value is None else round(100 * min(max(knob.share(value), 0.0), 1.0), 2)
-
-
-def _fields(study: RowStudy) -> dict[str, Any]:
-    """What may be corrected, as it is now."""
-    return {}

@@ -161,7 +161,7 @@ function send(name, about) {
   if (about.action === "correct") {
     const text = find("#dialog-value").value.trim();
     const value = text === "" ? null : text === "true" || text === "false" ? text === "true" : Number.isNaN(Number(text)) ? text : Number(text);
-    [url, method, body.set] = [`/v1/studies/${name}`, "PATCH", { [find("#dialog-field").value]: value }];
+    [url, method, body.changes] = [`/v1/studies/${name}`, "PATCH", { [find("#dialog-field").value]: value }];
   }
   return fetch(url, { method, headers, body: JSON.stringify(body), signal: AbortSignal.timeout(PATIENCE) });
 }
