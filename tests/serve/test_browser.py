@@ -96,10 +96,11 @@ def serious(page):
 
 
 def test_sign_in_and_out(service, visit):
-    service.make()
     with SharedStore(service.store) as store:
         token = tokens.create(store, "operate", label="anna")
         reader = tokens.create(store, "read")
+    service.http.headers["Authorization"] = f"Bearer {token}"
+    service.make()
     page = visit(f"{service.url}/studies/a", allowed=("401",))
     expect(page).to_have_url(re.compile("/login$"))
     page.fill("#token", "tt_wrong")
@@ -300,6 +301,18 @@ def test_desktop_and_phone(service, visit, tmp_path, scheme):
         assert picture.startswith(b"\x89PNG")
     page.click("#do-hold")
     assert serious(page) == []
+
+
+def test_a_quiet_study_is_said_to_be_stale(service, visit, monkeypatch):
+    service.make()
+    service.run(4)
+    page = visit(f"{service.url}/studies/a")
+    expect(page.locator("#round")).to_have_text("4")
+    expect(page.locator("#late")).to_have_count(0)
+    for name in ("LATE", "SOON"):
+        monkeypatch.setattr(f"trimtab.serve.closeup.{name}", 0.0)
+    page.reload()
+    expect(page.locator("#late")).to_contain_text("no round for")
 
 
 def test_by_keyboard(service, visit):
