@@ -170,3 +170,28 @@ def test_a_new_study_that_starts_where_this_one_is(folder):
     trimtab(folder, "init", "more.toml", "--from", "b")
     assert read_config(folder / "more.toml").command == ["./measure"]
     assert "Put your own command here" in (folder / "more.toml").read_text()
+
+
+def test_undo_takes_a_name_a_round_or_both(folder):
+    trimtab(folder, "tune", "study.toml", "--rounds", "3")
+    trimtab(folder, "set", "a", "pause=0.02")
+    assert "undo: pause 0.02 → 0.05" in trimtab(folder, "undo", "a")
+    assert "the next round is 2" in trimtab(folder, "undo", "a", "2")
+    assert "the next round is 1" in trimtab(folder, "undo", "1")
+    assert "is unclear" in trimtab(folder, "undo", "a", "other", status=2)
+
+
+def test_the_new_study_has_the_baseline_and_the_limits_of_the_old_one(folder):
+    text = (
+        STUDY.split("[knobs.codec]")[0].replace("echo {x}", "echo x={x} heat=3").replace("pause = 0.05", "step = 0.1")
+    )
+    text += "[baseline]\nevery = 7\nknobs = {x = 4}\n[limits]\nheat = {max = 5, scale = 2}\n"
+    text = text.replace("seed = 1", 'seed = 1\nvalue = "x"\ndual_step = 0.02')
+    (folder / "study.toml").write_text(text)
+    trimtab(folder, "tune", "study.toml", "--rounds", "3")
+    trimtab(folder, "init", "--from", "a", "next.toml")
+    found = read_config(folder / "next.toml")
+    assert found.baseline == {"every": 7, "knobs": {"x": 4.0}}
+    assert found.limits == {"heat": {"max": 5.0, "scale": 2.0}}
+    assert (found.method, found.step, found.dual_step) == ("primal-dual", 0.1, 0.02)
+    trimtab(folder, "tune", "next.toml", "--rounds", "2")

@@ -21,6 +21,7 @@ from trimtab.live.history import Position
 from trimtab.live.saving import Ledger
 from trimtab.live.terms import DEFAULTS, Fields, Terms
 from trimtab.recipes import Method
+from trimtab.recipes.method import name_of
 from trimtab.setup import Setup
 from trimtab.steps import Adaptive
 from trimtab.validation import real
@@ -240,14 +241,14 @@ def unlike(knobs: Knobs, setup: Setup, wanted: Knobs | None, method: Method | No
     if method is None:
         return None
     now = setup.method
-    if method_name(method) != method_name(now):
-        return f"its method is {method_name(now)}, and now {method_name(method)} is asked for"
+    if name_of(method) != name_of(now):
+        return f"its method is {name_of(now)}, and now {name_of(method)} is asked for"
     if type(method.step) is type(now.step) and not isinstance(now.step, Adaptive) and method.step != now.step:
         return f"its step is {now.step.constant}, and now {method.step.constant} is asked for"
     alike = replace(method, radius=now.radius, max_move=now.max_move)
     if isinstance(method.step, Adaptive):
         alike = replace(alike, step=replace(method.step, **{name: getattr(now.step, name) for name in WIDTHS}))
-    return None if alike == now else f"its method, {method_name(now)}, has other options than those asked for"
+    return None if alike == now else f"its method, {name_of(now)}, has other options than those asked for"
 
 
 def _other_knobs(knobs: Knobs, wanted: Knobs) -> str | None:
@@ -266,11 +267,3 @@ def _other_knobs(knobs: Knobs, wanted: Knobs) -> str | None:
         if knob.size != after[name].size:
             return f"knob {name!r} {'moves' if knob.size else 'is held fixed'}, which it would not any more"
     return None
-
-
-def method_name(method: Method) -> str:
-    """As in a study.toml."""
-    kind = type(method.estimator).__name__
-    return {"Plane": "auto", "OnePoint": "one-point", "HighPass": "high-pass", "Momentum": "hlf-szo"}.get(
-        kind, kind.lower()
-    )

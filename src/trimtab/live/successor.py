@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from trimtab.live.config import Config, read_config
-from trimtab.live.corrections import FROM_FILE, WIDTHS, method_name
+from trimtab.live.corrections import FROM_FILE, WIDTHS
 from trimtab.live.knobs import Knob, Knobs
 from trimtab.live.study import Study
 from trimtab.live.terms import DEFAULTS, TABLES
+from trimtab.recipes.method import name_of
 from trimtab.steps import Adaptive
 
 HEAD = """\
@@ -51,16 +52,21 @@ def _text(study: Study, file: Config | None, where: str, path: Path) -> str:
         if file.folder.resolve() != path.parent.resolve():
             lines.append(f"# The command was run in {file.folder}, and now is in the folder of this file.")
     given |= {name: terms[name] for name in DEFAULTS if "." not in name}
-    given |= {"method": method_name(method), "radius": method.radius}
+    given |= {"method": name_of(method), "radius": method.radius}
     if isinstance(method.step, Adaptive):
         given |= {name: getattr(method.step, name) for name in WIDTHS}
     elif method.step.constant is not None:
         given["step"] = method.step.constant
+    if (dual_step := getattr(method.estimator, "dual_step", None)) is not None:
+        given["dual_step"] = dual_step
     given["store"] = where if "://" in where else os.path.relpath(where, path.parent)
     lines += [f"{name} = {_toml(value)}" for name, value in given.items() if value not in (None, [])]
     for knob in study.knobs.all:
         lines += ["", f"[knobs.{knob.name}]"]
         lines += [f"{name} = {_toml(value)}" for name, value in _knob(study, knob).items()]
+    lines += ["", *_baseline(study)]
+    if study.limits.all:
+        lines += ["", "[limits]", *_limits(study)]
     for table in TABLES:
         fields = {name.partition(".")[2]: terms[name] for name in terms.settings if name.startswith(f"{table}.")}
         if fields:
@@ -82,6 +88,23 @@ def _knob(study: Study, knob: Knob) -> dict[str, Any]:
     if (radius := radius_now(study.knobs, knob)) is not None:
         found["radius"] = radius
     return found
+
+
+def _baseline(study: Study) -> list[str]:
+    """As often as now; the reference, where there is one beside the start, as it is."""
+    every, reference = study.baseline[:2]
+    found = ["[baseline]", f"every = {every}"]
+    if reference is not None:
+        found += ["", "[baseline.knobs]", *(f"{name} = {_toml(value)}" for name, value in reference.items())]
+    return found
+
+
+def _limits(study: Study) -> list[str]:
+    """The bounds of now, by name."""
+    tables: dict[str, dict[str, float]] = {}
+    for limit in study.limits.all:
+        tables.setdefault(limit.name, {"scale": limit.scale})[limit.side] = limit.bound
+    return [f"{name} = {{{', '.join(f'{k} = {v!r}' for k, v in table.items())}}}" for name, table in tables.items()]
 
 
 def radius_now(knobs: Knobs, knob: Knob) -> float | None:
