@@ -2,13 +2,14 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help run demo test lint types imports tests long bench peers constraints clean
+.PHONY: help run demo test lint types imports tests hosts long bench peers constraints clean python
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make run    reproduce the paper: out/paper/report.html, in a few minutes"
 	@echo "make demo   three simulated systems, tuned live, with a dashboard: http://127.0.0.1:8765"
 	@echo "make test   lint, types, import layers, tests"
+	@echo "make hosts  the adapters in their hosts: PyTorch, JAX, Xopt, blop, Bluesky with EPICS, ... (minutes to install)"
 	@echo "make long   a million hostile queries for the domains with a solver, too (minutes)"
 	@echo "make bench  the benchmarks, as ratios within one run"
 	@echo "make peers  other optimisers on drifting systems (installs them, with PyTorch; some hours)"
@@ -34,6 +35,11 @@ imports: .venv/dev
 tests: .venv/dev
 	$(BIN)/pytest
 
+# In an environment of their own; a host that is missing there is an error.
+HOSTED := $(foreach host,bluesky gest optax torch,src/trimtab/adapters/$(host).py)
+hosts: .venv-hosts/ready
+	TRIMTAB_HOSTS=1 .venv-hosts/bin/pytest --dist loadfile tests/hosts $(HOSTED)
+
 long: .venv/dev
 	TRIMTAB_LONG=1 $(BIN)/pytest tests/contract/test_feasible_queries.py
 
@@ -46,16 +52,25 @@ bench: .venv/bench
 peers: .venv/peers
 	$(BIN)/python benchmarks/peers.py
 
-.venv/dev .venv/bench .venv/peers: .venv/%: pyproject.toml constraints.txt
+python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "trimtab needs Python >= 3.11, and $(PYTHON) is older: make PYTHON=python3.12 ..."; exit 1; }
+
+.venv/dev .venv/bench .venv/peers: .venv/%: pyproject.toml constraints.txt | python
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[$*]"
 	@touch $@
 
+.venv-hosts/ready: pyproject.toml constraints-hosts.txt | python
+	test -x .venv-hosts/bin/python || $(PYTHON) -m venv .venv-hosts
+	.venv-hosts/bin/python -m pip install --quiet --disable-pip-version-check \
+	  --constraint constraints-hosts.txt --editable ".[hosts]"
+	@touch $@
+
 # After an upgrade that the tests approve of: names and versions only.
-constraints: .venv/dev .venv/bench .venv/peers
+constraints: .venv/dev .venv/bench .venv/peers .venv-hosts/ready
 	$(BIN)/python -m pip freeze --exclude-editable | sed 's/ @ .*//; s/+cpu//' > constraints.txt
+	.venv-hosts/bin/python -m pip freeze --exclude-editable | sed 's/ @ .*//; s/+cpu//' > constraints-hosts.txt
 
 clean:
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis out dist
+	rm -rf .venv .venv-hosts .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis out dist

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from trimtab import adapters as adapters
     from trimtab import checks as checks
     from trimtab import lab as lab
     from trimtab import live as live
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-MODULES = ("checks", "lab", "live", "problems", "theory")
+MODULES = ("adapters", "checks", "lab", "live", "problems", "theory")
 EXPORTS = {
     "trimtab.client": ("Client",),
     "trimtab.core": ("ask", "init", "tell"),

@@ -95,10 +95,19 @@ def test_the_resampled_variance_is_that_of_the_estimator():
     b = np.array([1.0, -2.0, 0.5])
     problem = from_function(lambda t, x: x @ b, x0=np.zeros(3), rounds=4, radius=0.1, vectorised=True)
     expected = {"residual": 7 * b @ b, "two-point": 4 * b @ b}
+    some = {"rounds": 4, "trials": 40, "variance_at": [2], "resamples": 2000}
     for name, value in expected.items():
-        record = lab.run(problem, METHODS[name], rounds=4, trials=40, variance_at=[2], resamples=2000)
+        record = lab.run(problem, METHODS[name], common=np.ones((40, 3)), **some)
         for samples in (record.variance[:, 0], record.common_variance[:, 0]):
             assert abs(samples.mean() - value) < 6 * samples.std() / np.sqrt(40)
+
+
+def test_without_an_optimiser_there_is_no_common_point():
+    problem = from_function(lambda t, x: x[..., 0], x0=np.zeros(2), rounds=4, radius=0.1, vectorised=True)
+    record = lab.run(problem, METHODS["residual"], rounds=4, trials=3, variance_at=[2])
+    assert np.isnan(record.common_variance).all()
+    assert (record.variance > 0).all()
+    assert "common_variance" not in record.summary()
 
 
 def test_noise_counts_in_the_variance():

@@ -79,8 +79,19 @@ def test_how_wide_auto_probes(tmp_path):
                 or any(abs(trial.knobs["x"] - centre) == pytest.approx(0.5) for centre in centres)
             )
             study.tell(trial, float(n % 7))
-    with pytest.raises(ValueError, match=r"its method .* cannot change on the way"):
-        read(tmp_path, "widest = 2\nnarrowest = 1\nseed = 1\n" + GOOD).open()
+    with read(tmp_path, "widest = 2\nnarrowest = 1\nseed = 1\n" + GOOD).open() as study:  # a correction
+        assert study.setup.method.step.widest == 2
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("minimize", "minimise"), ("maximize", "maximise"), ("maximise", "maximise")]
+)
+def test_what_people_type_is_understood(tmp_path, typed, meant):
+    config = read(tmp_path, f'goal = "{typed}"\n' + GOOD + 'type = "int"\n[guard]\nleave_at = "center"\n')
+    assert (config.goal, config.guard.leave_at, config.knobs.all[0].type) == (meant, "centre", "integer")
+    with config.open() as study:
+        assert study.setup.maximise == (meant == "maximise")
+        assert study.center == study.centre
 
 
 @pytest.mark.parametrize(

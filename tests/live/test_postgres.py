@@ -105,6 +105,7 @@ def test_a_server_that_goes_away_and_comes_back(server):
     url, control = server
     with Study.open(url, "restart", KNOBS, seed=1) as study:
         run(study, 5)
+        study.ask()
         control("-m", "immediate", "restart")  # as after a crash
         state = study.state
         with pytest.raises(Unavailable, match="nothing that was acknowledged is lost"):

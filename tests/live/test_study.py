@@ -175,12 +175,20 @@ def test_another_setup_is_refused(tmp_path):
     method = tt.auto(radius=0.05)
     Study.open(tmp_path / "t.db", "a", KNOBS, method, seed=1, maximise=False).close()
     for options, what in [
-        ({"knobs": KNOBS[:1]}, "its knobs"),
-        ({"method": tt.auto(radius=0.1)}, "its method"),
-        ({"maximise": True}, "its goal"),
-        ({"seed": 2}, "its seed"),
+        ({"knobs": KNOBS[:1]}, "knob 'size' is missing"),
+        ({"knobs": [*KNOBS, {"name": "x", "low": 0, "high": 1, "start": 0}]}, "knob 'x' is not one of its knobs"),
+        ({"knobs": KNOBS[::-1]}, "its knobs come in another order: gain, size"),
+        ({"knobs": [{**KNOBS[0], "step": 0.5}, KNOBS[1]]}, "knob 'gain' has step none, and now 0.5 is asked for"),
+        (
+            {"knobs": [{**KNOBS[0], "type": "int"}, KNOBS[1]]},
+            "knob 'gain' has type float, and now integer is asked for",
+        ),
+        ({"knobs": [{**KNOBS[0], "high": 0.0, "start": 0}, KNOBS[1]]}, "knob 'gain' moves, which it would not any"),
+        ({"method": tt.residual(radius=0.05, step=0.1)}, "its method is auto, and now residual is asked for"),
+        ({"maximise": True}, "its goal is to minimise, and now maximise is asked for"),
+        ({"seed": 2}, "its seed is 1, and now 2 is asked for"),
     ]:
-        with pytest.raises(ValueError, match=f"exists with another setup: {what}"):
+        with pytest.raises(ValueError, match=f"'a' cannot change in this .*{what}.*: trimtab init --from a"):
             Study.open(tmp_path / "t.db", "a", **{"knobs": KNOBS, **options})
     tighter = dataclasses.replace(method, max_move=0.1)
     with Study.open(tmp_path / "t.db", "a", KNOBS, tighter) as study:
@@ -190,7 +198,7 @@ def test_another_setup_is_refused(tmp_path):
         assert study.setup.method == tighter
     with Study.open(tmp_path / "t.db", "a") as study:
         assert study.setup.method == tighter
-        assert [event.kind for event in study.events()] == ["start", "setup"]
+        assert [event.kind for event in study.events()] == ["start", "set"]
 
 
 def test_what_cannot_be_a_study(tmp_path):

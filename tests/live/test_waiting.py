@@ -160,9 +160,9 @@ def test_a_connection_that_hangs_half_open(server, tmp_path, monkeypatch, until)
     monkeypatch.setattr("trimtab.live.server._Connection.patience", 1.0)
     with Study.open(where, "half-open", KNOBS, seed=1) as study:
         study.tell(study.ask(), 1.0)
+        trial, said = study.ask(), []
         proxy.hang = True
-        said = []
-        patiently(lambda: study.tell(study.ask(), 2.0), patience=60, wait=lambda s: False, say=said.append)
+        patiently(lambda: study.tell(trial, 2.0), patience=60, wait=lambda s: False, say=said.append)
         assert "no answer within 1 s" in said[0]
         assert proxy.taken > 1
         study.tell(study.ask(), 3.0)
@@ -178,16 +178,17 @@ def test_someone_else_took_the_study_meanwhile(url):
 
     study = Study.open(url, "taken", KNOBS, seed=1)
     study.tell(study.ask(), 1.0)
+    trial = study.ask()
     with psycopg.connect(url, autocommit=True) as admin:
         admin.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
     with Study.open(url, "taken") as other:
         other.tell(other.ask(), 2.0)
         with pytest.raises(Unavailable):
-            study.tell(study.ask(), 3.0)
+            study.tell(trial, 3.0)
         with pytest.raises(Taken, match="is held by"):
-            study.tell(study.ask(), 3.0)
+            study.tell(trial, 3.0)
     with pytest.raises(Taken, match="was changed by someone else meanwhile"):
-        study.tell(study.ask(), 3.0)
+        study.tell(trial, 3.0)
     study.close()
     with Study.look(url, "taken") as study:
         assert [event.value for event in study.events()] == [None, 1.0, 2.0]

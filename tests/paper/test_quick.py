@@ -55,17 +55,22 @@ def test_the_quick_mode_end_to_end(tmp_path):
     schema = json.loads((files("trimtab.paper") / "results.schema.json").read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.validate(results, schema)
-    assert "cost_over_zeta" in results["experiments"]["allocation"]["methods"]["residual"]
+    allocation = results["experiments"]["allocation"]
+    assert "cost_over_zeta" in allocation["methods"]["residual"]
+    assert [one["network"] for one in allocation["networks"]] == [0, 12]
+    for name in ("reszo", "hlf-szo", "pbgd"):  # related methods are tuned like the others
+        for found in (results["experiments"]["lqr-r1"], *allocation["networks"]):
+            assert found["methods"][name]["tuning"]
     for names in results["figures"].values():
         for name in names:
             assert (folder / name).stat().st_size > 5000
-    for name in ("figure-1a", "figure-1b", "figure-2a", "figure-2b", "incurred", "sensitivity", "limits", "toy"):
-        assert [Path(f).suffix for f in results["figures"][name]] == [".svg", ".png"]
+    for name in ("figure-1a", "figure-1b", "figure-2a", "figure-2b", "figure-1a-noisy", "figure-1b-noisy", "limits"):
+        assert {Path(f).suffix for f in results["figures"][name]} == {".svg", ".png"}
 
     text = (folder / "report.html").read_text()
     page = Page(text)
     assert page.others == []  # nothing is loaded from elsewhere
-    assert len(page.pictures) == len(results["figures"])
+    assert len(page.pictures) == sum(len(names) for names in results["figures"].values()) / 2
     for picture in page.pictures:
         kind, _, data = picture["src"].partition(",")
         assert kind == "data:image/svg+xml;base64"
@@ -75,6 +80,8 @@ def test_the_quick_mode_end_to_end(tmp_path):
         assert link == "https://arxiv.org/abs/2010.07378" or link.removeprefix("#") in page.ids
     for claim in results["claims"]:
         assert claim["verdict"] in text
+        assert claim["figure"] in page.ids  # where it can be seen
+    assert text.count("<math") >= 8
     assert "url(http" not in text
     assert text.count("http") == text.count("https://arxiv.org")
     assert str(tmp_path) not in text
@@ -88,15 +95,17 @@ def test_the_quick_mode_end_to_end(tmp_path):
 
 def test_numbers_do_not_depend_on_the_number_of_processes():
     work = cells(MODES["quick"], experiments(MODES["quick"]), 3)
-    some = [work[name] for name in ("lqr-r1/residual", "lqr-r3-sigma-0.1/two-point-common", "lemmas", "feasible")]
+    some = [work[name] for name in ("lqr-r1/residual", "lqr-r3-redrawn/two-point-common", "lemmas", "feasible")]
     one, two = (sweep(compute, some, jobs=jobs, load=load) for jobs in (1, 2))
     for a, b in zip(one, two, strict=True):
         if hasattr(a, "data"):
             assert a.data == b.data
         else:
-            assert a.about == b.about
-            assert (a.cost == b.cost).all()
-            assert (a.variance == b.variance).all()
+            for convention in ("own", "shared"):
+                first, second = getattr(a, convention), getattr(b, convention)
+                assert first.about == second.about
+                assert (first.cost == second.cost).all()
+                assert (first.variance == second.variance).all()
 
 
 def test_contradicting_words_are_one_clear_line(tmp_path):

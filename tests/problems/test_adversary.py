@@ -134,3 +134,14 @@ def test_misuse_is_refused_in_words():
     world.play(0, x, x)
     with pytest.raises(ValueError, match=r"query has the shape \(1, 2, 1\), not \(1, 1, 1\).*a world of its own"):
         world.play(1, x, np.ones((1, 2, 1)))
+
+
+def test_a_budget_is_spent_and_then_nothing_changes():
+    """V_f = 0.5 and W̃_T = 1: four rounds of 0.25 each."""
+    world = Adversary(dim=2, order="after", power=0.5, budget=1.0).world(seed=0, trials=1)
+    centre, query = np.array([[[3.0, 0.0]]]), np.array([[[3.1, 0.2]]])
+    for round in range(8):
+        world.play(round, centre, query)
+    np.testing.assert_allclose([world.optimum(t)[0] for t in range(8)], [0, -0.5, -1, -1.5, -2, -2, -2, -2])
+    with pytest.raises(ValueError, match="budget=-1 must be a number, 0 or more"):
+        Adversary(budget=-1)

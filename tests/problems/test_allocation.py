@@ -380,3 +380,13 @@ def test_points_of_another_shape_are_refused():
             world.cost(0, np.zeros(shape))
     with pytest.raises(ValueError, match="before the first"):
         world.measure(-1, np.zeros((2, 1, 576)))
+
+
+def test_a_torus_has_64_actions_too_and_keeps_nothing():
+    problem = Allocation(torus=True)
+    assert (problem.actions, problem.dim) == (64, 576)
+    assert all(len(set(problem.neighbours(i))) == 4 and i not in problem.neighbours(i) for i in range(16))
+    assert problem.neighbours(0) == (12, 4, 3, 1)
+    # What is sent arrives: at θ = 0, without demand, every agent gets four quarters and keeps its stock.
+    quiet = Allocation(torus=True, amplitude=(0.0, 0.0), noise=0.0, network=0)
+    assert quiet.world(0, 1).cost(0, np.zeros((1, 1, 576)))[0, 0] == 0.0

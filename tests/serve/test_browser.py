@@ -377,3 +377,22 @@ def test_what_pages_may_load(service):
     script = service.http.get("/static/plotly.min.js")
     assert script.headers["content-encoding"] == "gzip"
     assert "Plotly" in script.text
+
+
+def test_correct_a_radius(service, visit):
+    service.make()
+    service.run(5)
+    page = visit(f"{service.url}/studies/a", allowed=("422",))
+    page.click("#do-correct")
+    page.select_option("#dialog-field", "radius")
+    page.fill("#dialog-value", "7")
+    page.click("#dialog-yes")
+    expect(page.locator("#dialog-wrong")).to_contain_text("radius")
+    page.fill("#dialog-value", "0.02")
+    page.fill("#dialog-why", "the pump rattles")
+    page.click("#dialog-yes")
+    expect(page.locator("#dialog")).to_be_hidden()
+    expect(page.locator("[data-part=happened]")).to_contain_text("the pump rattles")
+    assert service.get()["fields"]["radius"] == 0.02
+    page.reload()
+    expect(page.locator("#dialog-field option[value=radius]")).to_have_attribute("data-now", "0.02")

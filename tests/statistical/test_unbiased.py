@@ -70,6 +70,37 @@ def test_residual_feedback_stays_unbiased_after_moves_and_jumps(law):
     assert_mean(samples - fs[-1].gradient(centres) + fs[-1].gradient(centres.mean(0)), fs[-1].gradient(centres.mean(0)))
 
 
+@pytest.mark.parametrize("law", [tt.Gaussian(), tt.Rademacher()], ids=str)
+def test_residual_feedback_is_unbiased_for_the_smoothed_cost_where_that_is_another(law):
+    """f = Σ c_j x_j³: the slope of f_δ is that of f plus 3c_jδ². With signs E u_j⁴ = 1, not 3: c_jδ² more."""
+    weights, radius, x = np.array([0.5, -1.0, 2.0]), 0.3, np.array([0.4, -0.3, 0.2])
+
+    def cubic(p):
+        return (weights * p**3).sum(-1)
+
+    tuner = tt.Tuner(np.tile(x, (LANES, 1)), tt.residual(radius=radius, step=STEP, directions=law), seed=0)
+    tuner.tell(trial := tuner.ask(), cubic(trial.x) + 0.1)  # another round, another level
+    tuner.tell(trial := tuner.ask(), cubic(trial.x))
+    more = 3.0 if isinstance(law, tt.Gaussian) else 1.0
+    assert_mean((x - tuner.centre) / STEP, 3 * weights * x**2 + more * weights * radius**2)
+
+
+def test_residual_feedback_on_orthogonal_blocks_is_unbiased_only_while_the_centre_stays():
+    """Within a block the directions that are left depend on those that were used, and so does a centre that moved."""
+    fs = [Quadratic(3, seed=2) for _ in range(4)]  # rounds 1, 2, … of a block of three
+    x = np.array([0.3, -0.2, 0.5])
+    gradient = fs[-1].gradient
+
+    def deviation(step):
+        method = tt.residual(radius=0.3, step=step, directions=tt.Orthogonal())
+        samples, centres = estimates(method, fs[:3], x)
+        off = samples * STEP / step - gradient(centres)
+        return np.abs(off.mean(0) / (off.std(0) / np.sqrt(len(off)))).max()
+
+    assert deviation(1e-6) < 6
+    assert deviation(0.2) > 10
+
+
 @pytest.mark.parametrize("base", LAWS, ids=str)
 @pytest.mark.parametrize("estimator", [tt.Residual(), tt.HighPass(0.5)], ids=str)
 def test_paired_directions_estimate_a_mean_of_two_rounds(base, estimator):

@@ -142,6 +142,39 @@ def test_feasible_queries_stay_below_their_bound_and_inside(dim):
         tuner.tell(trial, float(world.measure(t, trial.x[None, None])[0, 0]))
 
 
+@pytest.mark.parametrize(("dim", "offset"), [(2, 0.0), (10, 0.0), (10, 0.2)])
+def test_ball_smoothing_is_sharper_and_holds(dim, offset):
+    """Regret, what is played, and the second moment in every round, below bounds that are linear in d."""
+    for horizon in (200, 2000):
+        problem = make("absolute-v1", dim=dim, drift="none", offset=offset)
+        some = {"dim": dim, "horizon": horizon, "lipschitz": 1.0, "distance": 1.0}
+        plan = theory.convex_lipschitz_ball(**some, variation=offset)
+        assert plan.contraction <= 0.5 + 1e-12
+        record = run(problem, plan.method(), rounds=horizon, trials=LANES, seed=SEED, evidence=True)
+        bound = plan.bound(variation=offset)
+        assert (
+            upper(record.regret()[:, -1]) < bound.total < theory.convex_lipschitz(**some).bound(variation=offset).total
+        )
+        assert upper(record.regret(of="played")[:, -1]) < plan.bound(variation=offset, played=True).total
+        moment = record.evidence["moment"].mean(0)
+        some = {"dim": dim, "lipschitz": 1.0, "radius": plan.radius, "law": "ball"}
+        added = theory.perturbation(**some, variation=offset)
+        assert (moment[1:] <= 1.2 * (plan.contraction * moment[:-1] + added)).all()  # 1.2: means over 48 lanes
+
+
+def test_what_is_played_costs_the_smoothing_once_more():
+    """E f(x + δu) = f_δ(x): T·L₀δ√d more for Lipschitz f, T·L₁δ²d for smooth ones."""
+    plan = theory.convex_lipschitz(dim=9, horizon=400, lipschitz=2.0, distance=1.0)
+    extra = plan.bound(variation=0.1, played=True).total - plan.bound(variation=0.1).total
+    assert extra == pytest.approx(400 * 2.0 * plan.radius * 3.0)
+    smooth = theory.convex_smooth(dim=9, horizon=400, lipschitz=2.0, smoothness=1.5, distance=1.0)
+    terms = smooth.bound(variation=0.1, played=True).terms
+    assert terms["playing"] == pytest.approx(400 * 1.5 * smooth.radius**2 * 9)
+    slopes = theory.nonconvex_smooth(dim=9, horizon=400, lipschitz=2.0, smoothness=1.5)
+    with pytest.raises(ValueError, match="nothing is paid for those"):
+        slopes.bound(gap=1.0, variation=0.1, played=True)
+
+
 @pytest.mark.parametrize("id", ["absolute-v1", "logcosh-v1"])
 @pytest.mark.parametrize(("boldness", "offset", "slack"), [(1.0, 0.2, 400.0), (8.0, 0.2, 400.0), (1.0, 20.0, 3.0)])
 def test_the_second_moment_along_the_run(id, boldness, offset, slack):

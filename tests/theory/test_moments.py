@@ -10,15 +10,15 @@ from trimtab import theory
 CONSTANTS = {"dim": 3, "lipschitz": 2.0, "step": 0.01, "radius": 0.2, "variation": 0.4}
 
 
-@pytest.mark.parametrize("law", ["gaussian", "sphere"])
+@pytest.mark.parametrize("law", ["gaussian", "sphere", "ball"])
 @pytest.mark.parametrize("step", [0.01, 0.5])
 def test_the_closed_form_is_the_recursion(law, step):
     some = {**CONSTANTS, "step": step, "law": law}
     alpha = theory.contraction(**{k: v for k, v in some.items() if k != "variation"})
     added = theory.perturbation(**{k: v for k, v in some.items() if k != "step"})
-    lift = 3 if law == "gaussian" else 9
-    assert alpha == pytest.approx(4 * lift * 4.0 * step**2 / 0.04)
-    assert added == pytest.approx(16 * 4.0 * (49 if law == "gaussian" else 9) + 2 * lift * 0.16 / 0.04)
+    factor, probing, moving = {"gaussian": (12, 16 * 49, 6), "sphere": (36, 16 * 9, 18), "ball": (27, 18, 27)}[law]
+    assert alpha == pytest.approx(factor * 4.0 * step**2 / 0.04)
+    assert added == pytest.approx(4.0 * probing + moving * 0.16 / 0.04)
     moment = 5.0
     for t in range(1, 20):
         moment = alpha * moment + added
@@ -68,6 +68,7 @@ def test_rates_of_one_point_feedback():
     # At the variation to beat, both orders are equal.
     v = theory.variation_to_beat(level=5.0, lipschitz=2.0)
     assert v**2 / 2.0 * math.sqrt(4 * 3.0) * 1000 == pytest.approx(theory.one_point_order(**some, lipschitz=2.0))
+    assert theory.variation_to_beat(level=1.0, lipschitz=2.0) == 0.0  # L₀ ≲ B is needed as well
     v = theory.variation_to_beat(level=5.0, lipschitz=2.0, smoothness=8.0)
     assert v**2 / 2.0 * (4 * 3.0 * 10_000) ** (2 / 3) == pytest.approx(theory.one_point_order(**some, smoothness=8.0))
 
@@ -75,7 +76,7 @@ def test_rates_of_one_point_feedback():
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"law": "cube"}, "law='cube' has no theory here: choose 'gaussian' or 'sphere'"),
+        ({"law": "cube"}, "law='cube' has no theory here: choose 'gaussian', 'sphere' or 'ball'"),
         ({"radius": 0.0}, "radius=0.0 must be a finite number > 0"),
         ({"dim": 2.5}, "dim=2.5 must be a whole number"),
     ],
@@ -85,3 +86,14 @@ def test_bad_input(change, reason):
         theory.second_moment(**{**CONSTANTS, **change})
     with pytest.raises(ValueError, match="lipschitz=, smoothness=, or both"):
         theory.smoothing_gap(dim=2, radius=0.1)
+
+
+@pytest.mark.parametrize("dim", [2, 10, 60])
+def test_a_lipschitz_function_hardly_varies_over_a_sphere(dim):
+    """Poincaré: Var f(x + δu) ≤ L₀²δ²/(d−1); a linear function has L₀²δ²/d."""
+    rng = np.random.default_rng(0)
+    u = rng.standard_normal((40_000, dim))
+    u /= np.linalg.norm(u, axis=1, keepdims=True)
+    x = rng.standard_normal(dim)
+    for f in (lambda p: p[:, 0], lambda p: np.linalg.norm(p, axis=1), lambda p: np.abs(p).sum(1) / math.sqrt(dim)):
+        assert f(x + 0.3 * u).var() < 1.03 * 0.3**2 / (dim - 1)

@@ -158,6 +158,7 @@ def test_the_smallest_horizon_is_where_the_condition_begins_to_hold():
         "nonconvex-lipschitz": {"lipschitz": 2.0, "accuracy": 31.0},
         "nonconvex-smooth": {"lipschitz": 2.0, "smoothness": 1.0},
         "convex-lipschitz-feasible": {"lipschitz": 2.0, "inner_radius": 1.3, "outer_radius": 4.0},
+        "convex-lipschitz-ball": {"lipschitz": 2.0, "distance": 9.3, "variation": 0.3},
     }
     assert set(ask) == set(theory.theorems)
     for name, constants in ask.items():

@@ -134,4 +134,5 @@ def test_orthogonal_directions_need_memory_of_order_d():
     stream = Stream(tt.Orthogonal(), (10_000,), seed=0)
     for t in range(50):
         stream(t)
-    assert stream._source.block.size + stream._source.block_parameters.size <= 5 * 10_000
+    made = stream._source
+    assert sum(part.size for part in (made.block, made.signs, made.order, made.flips)) <= 5 * 10_000

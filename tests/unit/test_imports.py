@@ -6,10 +6,10 @@ import sys
 
 import pytest
 
-HEAVY = ("numba", "scipy", "matplotlib", "joblib", "jinja2", "daqp")
+HEAVY = ("numba", "scipy", "matplotlib", "joblib", "jinja2", "daqp", "gest_api", "gymnasium", "optuna")
 
 
-@pytest.mark.parametrize("package", ["domains", "problems", "lab", "theory", "paper"])
+@pytest.mark.parametrize("package", ["adapters", "domains", "problems", "lab", "theory", "paper"])
 def test_imports_nothing_heavy(package):
     code = f"import json, sys, trimtab.{package}; print(json.dumps([m for m in {HEAVY} if m in sys.modules]))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -30,3 +30,14 @@ def test_the_allocation_problem_needs_scipy_for_its_offline_optimum_alone():
     """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert 'the offline optimum needs SciPy: pip install "trimtab[lab]"' in done.stdout
+
+
+def test_an_adapter_is_imported_when_it_is_asked_for():
+    code = """if True:
+    import sys, trimtab as tt
+    tt.adapters
+    assert "scipy" not in sys.modules
+    print(tt.adapters.scipy.auto.__name__, hasattr(tt.adapters, "abacus"))
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "auto False\n"

@@ -63,3 +63,40 @@ def test_nonsense_is_refused():
         tt.Momentum(alpha=1)
     with pytest.raises(ValueError, match="m=1 must be a whole number, at least 2"):
         tt.LeastSquares(1)
+    with pytest.raises(ValueError, match="count=1 must be a whole number, at least 2"):
+        tt.Hedged(count=1)
+
+
+def test_hedge_is_the_mean_of_experts_that_are_kept_one_by_one():
+    """Three experts by hand: x_i ← x_i − η·r_i·ĝ, p_i ∝ exp(−ε·Σ ⟨ĝ, x_i − x⟩), and the centre is Σ p_i·x_i."""
+    values = [3.0, 5.0, 1.0, 2.0, 4.0]
+    steps, u, _ = moves(tt.pbgd(radius=RADIUS, step=STEP, count=3), values)
+    sizes, experts, losses, seen = np.array([0.5, 1.0, 2.0]), np.zeros((3, 2)), np.zeros(3), 0.0
+    weights, centre, total = np.ones(3) / 3, np.zeros(2), np.zeros(2)
+    for value, direction, step in zip(values, u, steps, strict=True):
+        g = value * direction / RADIUS
+        losses += (experts - centre) @ g  # ℓ_t(x_i) = ⟨ĝ_t, x_i − x_t⟩
+        seen += (STEP * (sizes[-1] - sizes[0]) * (g @ total)) ** 2  # the squared range of the losses
+        total = total + g
+        experts = experts - STEP * sizes[:, None] * g
+        if seen:
+            weights = np.exp(-np.sqrt(np.log(3) / seen) * losses)
+            weights /= weights.sum()
+        np.testing.assert_allclose(step, weights @ experts - centre, rtol=1e-9, atol=1e-12)
+        centre = weights @ experts
+
+
+def test_hedge_leans_to_long_steps_on_a_slope_and_to_short_ones_where_it_turns_back():
+    size = []
+    for sign in (1.0, -1.0):
+        method = tt.pbgd(radius=RADIUS, step=STEP, count=3, base=tt.Residual())
+        tuner = tt.Tuner(np.zeros(1), method, seed=3)
+        tuner.tell(tuner.ask(), 0.0)
+        y = 0.0
+        for t in range(40):
+            before, trial = tuner.centre, tuner.ask()
+            u = float((trial.x - before)[0]) / RADIUS
+            y += (sign**t) * RADIUS * np.sign(u) / max(abs(u), 0.1)  # ĝ = ±1, or turning back every round
+            tuner.tell(trial, y)
+        size.append(float(tuner.state.slope.gained))
+    assert size[0] > 0 > size[1]

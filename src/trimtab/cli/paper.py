@@ -18,7 +18,7 @@ COLOURS = {"holds": "blue", "partly": "yellow", "fails": "red"}
 @app.command("paper", epilog="Example: trimtab paper --quick")
 def reproduce_paper(
     folder: Annotated[Path, typer.Option("--out", help="Where to write.")] = Path("out/paper"),
-    quick: Annotated[bool, typer.Option("--quick", help="A first look, under a minute.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="A first look: few trials, short runs.")] = False,
     full: Annotated[bool, typer.Option("--full", help="The long runs: allocation with 10 000 rounds.")] = False,
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes (default: all cores).")] = None,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same numbers.")] = 0,
@@ -27,8 +27,8 @@ def reproduce_paper(
 ) -> None:
     """Reproduce the paper: experiments, figures, and an honest verdict on each of its claims.
 
-    Writes report.html (open it in a browser; it needs nothing else), results.json and the figures. Takes a few minutes;
-    what is finished is kept, and a second run, or one after Ctrl-C, goes on from there.
+    Writes report.html (open it in a browser; it needs nothing else), results.json and the figures. Takes a minute or
+    more; what is finished is kept, and a second run, or one after Ctrl-C, goes on from there.
     """
     from trimtab.files import cache_folder
     from trimtab.paper import reproduce

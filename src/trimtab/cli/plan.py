@@ -15,7 +15,10 @@ from trimtab.cli.console import app, err, new_table, out
 if TYPE_CHECKING:
     from trimtab.theory import Bound, Plan
 
-THEOREMS = "convex-lipschitz, convex-smooth, nonconvex-lipschitz, nonconvex-smooth, convex-lipschitz-feasible"
+THEOREMS = (
+    "convex-lipschitz, convex-smooth, nonconvex-lipschitz, nonconvex-smooth, convex-lipschitz-feasible,"
+    " convex-lipschitz-ball"
+)
 MEANING = {
     "dim": "the number of parameters, d",
     "horizon": "the number of rounds, T",
@@ -65,6 +68,9 @@ def plan_run(
     tight: Annotated[
         bool, typer.Option("--tight", help="With the actual α and the right factors, not those printed in the paper.")
     ] = False,
+    played: Annotated[
+        bool, typer.Option("--played", help="Guarantee what is played, probes included, not the centres.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else.")] = False,
 ) -> None:
     """Choose step and radius by a theorem of the paper, and see what it guarantees, term by term.
@@ -88,6 +94,8 @@ def plan_run(
         outer_radius=outer_radius,
     )
     drift = _given(variation=variation, gap=gap, accumulated=accumulated, squared=squared)
+    if "variation" in inspect.signature(theorems[theorem]).parameters:
+        problem |= _given(variation=variation)
     _fits(theorem, problem)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -96,7 +104,7 @@ def plan_run(
     if plan.convex and (unused := [name for name in drift if name != "variation"]):
         raise ValueError(f"{theorem} does not use --{unused[0]}: it is for the nonconvex theorems")
     missing = _missing(plan, drift)
-    bound = plan.bound(**drift, tight=tight) if plan.holds and not missing else None
+    bound = plan.bound(**drift, tight=tight, played=played) if plan.holds and not missing else None
     if plan.holds and missing:
         notes.append(f"for the guarantee, give also {_flag(missing)} ({MEANING[missing]})")
     if as_json:

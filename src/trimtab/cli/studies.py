@@ -1,4 +1,4 @@
-"""`trimtab show`, `export`, `import`, `undo`, `reset-to`, `approve`: one study."""
+"""`trimtab show`, `set`, `export`, `import`, `undo`, `reset-to`, `approve`: one study."""
 
 from __future__ import annotations
 
@@ -101,17 +101,57 @@ def import_study(
     print(f"imported: {found}")
 
 
-@app.command("undo", epilog="Example: trimtab undo 250 --study demo")
+@app.command("set", epilog="Example: trimtab set demo knobs.valve.high=80 radius=0.02 --why 'the pump rattles'")
+def set_fields(
+    name: Annotated[str, typer.Argument(help="The study.")],
+    changes: Annotated[list[str], typer.Argument(help="field=value, by the names of study.toml; none takes one away.")],
+    why: Annotated[str | None, typer.Option(help="For those who read the history.")] = None,
+    who: Annotated[str | None, typer.Option(help="Whose correction it is (default: you).")] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print each field with its old and new value as JSON, and nothing else.")
+    ] = False,
+    store: StoreOption = "trimtab.db",
+) -> None:
+    """Correct a study, also while it runs; what it has learnt is kept.
+
+    Fields are radius, narrowest, widest, keep, pause, timeout, low, high and radius of a knob (knobs.NAME.high), and
+    those of the guard and the baseline (guard.failures). All or none. Whoever runs the study takes it before the next
+    round, without a restart. `trimtab undo` takes the last correction back.
+    """
+    from trimtab.live.corrections import sentence
+    from trimtab.live.requests import correct, read_change
+
+    changed, taken = correct(store, name, dict(map(read_change, changes)), who=who, why=why)
+    if as_json:
+        print(json.dumps(changed))
+    elif not changed:
+        print(f"{name}: all of it is so already")
+    else:
+        head = "set" if taken else "asked for, and set before the next round of whoever runs it"
+        print(f"{name}: {head}: {sentence(changed)}")
+
+
+@app.command("undo", epilog="Example: trimtab undo demo, or trimtab undo demo 250")
 def undo(
-    round: Annotated[int, typer.Argument(min=0, help="The round that shall be the next one again.")],
+    what: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[name] [round]", help="The study, and the round that shall be the next one again."),
+    ] = None,
     study: StudyOption = None,
     store: StoreOption = "trimtab.db",
 ) -> None:
-    """Back to the state before a round; recorded in the history, which is kept."""
+    """Back to the state before a round; without a round, take the last correction back.
+
+    Corrections stay as they are when a round is given, and what was learnt since is kept when none is. Both are
+    recorded in the history, which is kept.
+    """
     from trimtab.live.study import Study
 
-    with Study.open(store, only_study(store, study)) as held:
+    name, round = _study_and_round(what or [], study)
+    with Study.open(store, only_study(store, name)) as held:
         held.undo(round)
+        for text in held.news():
+            print(f"{held.name}: {text}")
         print(f"{held.name}: the next round is {held.round}; centre: {_named(held.centre)}")
 
 
@@ -129,6 +169,17 @@ def reset_to(
     with Study.open(store, only_study(store, study)) as held:
         held.reset()
         print(f"{held.name}: the next round is {held.round}; centre: {_named(held.centre)}")
+
+
+def _study_and_round(what: list[str], study: str | None) -> tuple[str | None, int | None]:
+    """What was typed after undo: a name, a round, or both."""
+    *names, last = what or [""]
+    round = int(last) if last.isdecimal() else None
+    names += [last] if last and round is None else []
+    names += [] if study is None else [study]
+    if len(names) > 1:
+        raise ValueError(f"undo {' '.join(what)} is unclear: write trimtab undo NAME, or trimtab undo NAME ROUND")
+    return (names[0] if names else None), round
 
 
 def _draw(study: Study, plot: Path | None, html: Path | None) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from trimtab.cli.console import ALL_FAILED, INTERRUPTED, NO_STORE, STOPPED, app, out
+from trimtab.cli.options import StoreOption
 from trimtab.live.errors import StoreError
 from trimtab.live.text import word
 
@@ -32,13 +33,29 @@ def init_study(
     systemd: Annotated[
         bool, typer.Option("--systemd", help="A unit file for the study, which may be there already.")
     ] = False,
+    study: Annotated[
+        str | None,
+        typer.Option(
+            "--from", help="A study: write another one that starts where it is now, for what cannot change on the way."
+        ),
+    ] = None,
+    store: StoreOption = "trimtab.db",
 ) -> None:
-    """Write a commented example study, and a drifting simulator to try it on at once."""
+    """Write a commented example study, and a drifting simulator to try it on at once.
+
+    With --from, a study.toml with the knobs, limits and rails of a study as they are now, and start where it is: add or
+    remove knobs, change goal or method there, and run it under its new name.
+    """
     from trimtab.live.config import read_config
     from trimtab.live.example import write_example
     from trimtab.live.service import write_unit
 
-    written = [] if systemd and file.exists() else write_example(file)
+    if study is not None:
+        from trimtab.live.successor import write_successor
+
+        written = [write_successor(file, store, study)]
+    else:
+        written = [] if systemd and file.exists() else write_example(file)
     if systemd:
         config = read_config(file)
         written.append(write_unit(file, config.name, config.timeout))

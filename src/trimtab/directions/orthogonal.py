@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trimtab.directions import rows
 from trimtab.directions.rademacher import signs
@@ -70,7 +71,8 @@ class Frames:
         chunk = min(SOON // shape[-1], max(1, rows.CACHE // numbers))
         self.chunk = max(1, chunk, min(2 * SOON, rows.CACHE) // numbers)
         self.index, self.start, self.block = -1, 0, np.empty((0, *shape))
-        self.held, self.block_parameters = (0, self.block), self.block
+        self.held = (0, self.block)
+        self.signs = self.order = self.flips = np.empty(0, self.cosines.whole)
 
     def __call__(self, draw: int) -> Array:
         """`(d,)` or `(lanes, d)`."""
@@ -78,25 +80,30 @@ class Frames:
         if index != self.index:
             states = self.keyed.states(index, self.lane, *self.shape[:-1])
             shape = (3 * self.blocks, *self.shape)
-            self.block_parameters = drawn_rows(self.law.fill, self.keyed, states, shape, last=True)
+            drawn = drawn_rows(self.law.fill, self.keyed, states, shape, last=True).astype(self.cosines.whole)
+            self.signs, order, flips = (drawn[k::3] for k in range(3))
+            self.order, self.flips = (np.moveaxis(x, -1, 1).reshape(-1, *self.shape[:-1]) for x in (order, flips))
             self.index, self.block = index, self.block[:0]
         if not self.start <= row < self.start + len(self.block):
             self.start = row - row % self.chunk
             self.block = self._made(slice(self.start, self.start + self.chunk))
             self.block.setflags(write=False)
             self.held = index * self.blocks * self.shape[-1] + self.start, self.block
-        drawn: Array = self.block[row - self.start]
-        return drawn
+        found: Array = self.block[row - self.start]
+        return found
 
     def _made(self, some: slice) -> Array:
         """Rows of the blocks at hand."""
-        dim = self.shape[-1]
-        signs, order, flips = (self.block_parameters[k::3] for k in range(3))
-        first, last = some.start // dim, min(-(-some.stop // dim), self.blocks)
-        part = slice(some.start - first * dim, some.stop - first * dim)
-        order, flips = (np.moveaxis(x[first:last], -1, 1).reshape(-1, *self.shape[:-1])[part] for x in (order, flips))
-        columns = signs[0] if self.blocks == 1 else np.repeat(signs[first:last], dim, axis=0)[part]
-        return self.cosines(order, columns, flips)
+        columns = self.signs[0]
+        if self.blocks > 1:
+            dim, last = self.shape[-1], min(some.stop, len(self.order))
+            first = some.start // dim
+            columns = np.repeat(self.signs[first : -(-last // dim)], dim, axis=0)[some.start - first * dim :]
+            columns = columns[: last - some.start]
+        return self.cosines(self.order[some], columns, self.flips[some])
+
+
+Whole = NDArray[Any]
 
 
 class Cosines:
@@ -107,15 +114,15 @@ class Cosines:
         self._table = np.concatenate([half, -half])
         if dim <= 2:
             self._table = np.sign(np.round(self._table, 9))  # exactly ±1
-        self._whole: Any = np.uint32 if 2 * dim * (dim + 4) < 2**32 else np.uint64
-        self._odd = np.arange(1, 2 * dim, 2).astype(self._whole)
-        self._period = self._whole(4 * dim)
+        self.whole: Any = np.uint32 if 2 * dim * (dim + 4) < 2**32 else np.uint64
+        self._odd = np.arange(1, 2 * dim, 2).astype(self.whole)
+        self._period = self.whole(4 * dim)
 
-    def __call__(self, k: Array, columns: Array, rows: Array) -> Array:
+    def __call__(self, k: Whole, columns: Whole, rows: Whole) -> Array:
         """The rows k, shifted by what columns and rows say."""
-        place = k.astype(self._whole)[..., None] * self._odd
-        place += columns.astype(self._whole)
-        place += rows.astype(self._whole)[..., None]
+        place = k[..., None] * self._odd
+        place += columns
+        place += rows[..., None]
         place -= place // self._period * self._period  # a remainder by a fixed divisor is faster this way
         u: Array = self._table.take(place)
         u[k == 0] = np.sign(u[k == 0])

@@ -164,13 +164,13 @@ class Knob:
 
     def share(self, value: float) -> float:
         """A number → its place in the range, 0 to 1."""
-        if self.low == self.high:
-            return 0.0
+        return 0.0 if self.low == self.high else min(max(self.portion(value, self.low, self.high), 0.0), 1.0)
+
+    def portion(self, value: float, low: float, high: float) -> float:
+        """A number → how far it is on the way from low to high, also beyond them."""
         if self.scale == "log":
-            share = math.log(value / self.low) / math.log(self.high / self.low)
-        else:
-            share = (value - self.low) / (self.high - self.low)
-        return min(max(share, 0.0), 1.0)
+            return math.log(value / low) / math.log(high / low)
+        return (value - low) / (high - low)
 
     def value(self, share: float) -> float:
         """A place in the range → the number, never outside it, before any rounding."""

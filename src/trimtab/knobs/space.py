@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -22,6 +22,8 @@ class Knobs:
     """All knobs of a system, in the order of their coordinates.
 
     radius: how far the method probes; knobs with a radius of their own have coordinates scaled by radius/their own.
+    ranges: name → the (low, high) that coordinates and radius are measured by, where they are not the knob's limits:
+    limits that move on the way leave the coordinates as they are.
 
     >>> knobs = Knobs.of([dict(name="gain", low=0, high=10, start=2), dict(name="cache", type="bool", start=True)])
     >>> knobs.setting(knobs.start)
@@ -30,6 +32,7 @@ class Knobs:
 
     all: tuple[Knob, ...]
     radius: float = SHARE
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.all:
@@ -53,14 +56,15 @@ class Knobs:
     def domain(self) -> Domain:
         """Where coordinates may be: a box, beside a simplex for each choice."""
         parts: list[tuple[Domain, int]] = []
-        sides: list[float] = []
+        extents: list[tuple[float, float]] = []
         for knob in (*self.all, None):
             if knob is not None and knob.choices is None:
-                sides += [self.side(knob)] * knob.size
+                extents += [self.extent(knob)] * knob.size
                 continue
-            if sides:
-                parts.append((Box(0.0, sides if set(sides) != {1.0} else 1.0), len(sides)))
-                sides = []
+            if extents:
+                low, high = zip(*extents, strict=True)
+                parts.append((Box(low if any(low) else 0.0, high if set(high) != {1.0} else 1.0), len(extents)))
+                extents = []
             if knob is not None and knob.size:
                 parts.append((Simplex(self.side(knob)), knob.size))
         if not parts:
@@ -79,7 +83,11 @@ class Knobs:
             raise ValueError(
                 f"a setting of {sorted(setting)} does not fit the knobs {names}: give each of them a value"
             )
-        return np.array([self.side(k) * share for k in self.all for share in k.place(setting[k.name])])
+        return np.array([x for k in self.all for x in self._outward(k, k.place(setting[k.name]))])
+
+    def _outward(self, knob: Knob, shares: list[float]) -> list[float]:
+        low, high = self.extent(knob)
+        return [low + (high - low) * share for share in shares]
 
     def values(self, coordinates: Sequence[float] | Array) -> list[Level]:
         """Coordinates → values in the units of the knobs, numbers not rounded; of choices, the likeliest."""
@@ -103,8 +111,16 @@ class Knobs:
         return f"a knob needs a radius below 1/2 of its range{choices}: lower it, or use tt.auto, which can do without"
 
     def side(self, knob: Knob) -> float:
-        """How long its range is, in coordinates."""
+        """How long the range that it is measured by is, in coordinates."""
         return 1.0 if knob.radius is None else self.radius / knob.radius
+
+    def extent(self, knob: Knob) -> tuple[float, float]:
+        """Where its limits are, in coordinates."""
+        side, measure = self.side(knob), self.ranges.get(knob.name)
+        if measure is None:
+            return 0.0, side
+        low, high = (knob.portion(limit, *measure) for limit in (knob.low, knob.high))
+        return side * low, side * high
 
     def shares(self, coordinates: Sequence[float] | Array) -> list[list[float]]:
         """Each knob's own coordinates, as shares and weights."""
@@ -113,7 +129,8 @@ class Knobs:
             raise ValueError(f"the coordinates have shape {flat.shape}, but the knobs have {self.dim}: give as many")
         found, first = [], 0
         for knob in self.all:
-            found.append((flat[first : first + knob.size] / self.side(knob)).tolist())
+            low, high = self.extent(knob)
+            found.append(((flat[first : first + knob.size] - low) / (high - low)).tolist())
             first += knob.size
         return found
 

@@ -45,7 +45,8 @@ class Book:
     def enter_variances(self, t: int, found: Array) -> None:
         """`(2, trials, methods)`: at each method's own iterate, and at the common one."""
         found[0][self.diverged] = np.inf
-        self.variances.append((t, np.where(np.isnan(found), np.inf, found)))
+        found[0][np.isnan(found[0])] = np.inf
+        self.variances.append((t, found))
 
     def record(self, k: int, fixed: Array, final: Array, about: About, evidence: dict[str, Array]) -> Record:
         """The finished record of method k."""

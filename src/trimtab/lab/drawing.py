@@ -25,6 +25,9 @@ COLOURS = {
     "one-point": "#009E73",
     "auto": "#D55E00",
     "high-pass": "#56B4E9",
+    "reszo": "#882255",
+    "hlf-szo": "#56B4E9",
+    "pbgd": "#117733",
     "still": "#666666",
     "oracle": "#F0E442",
 }

@@ -117,10 +117,11 @@ class Group:
         self.before = self.state
         self.state = tell(self.setup, self.state, beside(values, self.limits))
 
-    def variances(self, world: World, common: Array, resamples: int, of: slice) -> Array:
+    def variances(self, world: World, common: Array | None, resamples: int, of: slice) -> Array:
         """Trace of the covariance of ĝ_t over fresh directions (of this round and of the anchor's) and noise.
 
-        `(2, trials, members)`: at each method's own iterates, and at the common one. Without a contrast ĝ_t = 0.
+        `(2, trials, members)`: at each method's own iterates, and at the common one (NaN without one). Without a
+        contrast ĝ_t = 0.
         """
         trials, members, dim = self.shape
         found = np.zeros((2, trials, members))
@@ -133,12 +134,12 @@ class Group:
             seed=(self.seed + RESAMPLING) % 2**64,
             lane=self.first * resamples,
         )
-        common = setup.home.project(common.copy())
+        found[1] = np.nan
+        shared = () if common is None else (np.repeat(setup.home.project(common.copy()), resamples, axis=0),)
         for k in range(members):
             lanes = np.repeat(np.arange(trials) * members + k, resamples)
             before, now = take(self.before, lanes), take(self.state, lanes)
-            shared = np.repeat(common, resamples, axis=0)
-            for which, (earlier, later) in enumerate(((before.centre, now.centre), (shared, shared))):
+            for which, (earlier, later) in enumerate(((before.centre, now.centre), *((x, x) for x in shared))):
                 state = before._replace(centre=earlier)
                 state = tell(setup, state, self._resampled(world, setup, state, resamples))._replace(centre=later)
                 values = self._resampled(world, setup, state, resamples)

@@ -72,7 +72,8 @@ class Record:
     variance: Array
     """Trace of the covariance of the estimate at the trial's own iterate, `(trials, n)`."""
     common_variance: Array
-    """The same at an iterate common to all methods: the optimum, or the start where that is unknown; `(trials, n)`."""
+    """The same at an iterate common to all methods: the optimiser, or a point that was given; NaN where neither is
+    known; `(trials, n)`."""
     evidence: dict[str, Array] = field(default_factory=dict)
     """What the theory's assumptions speak of, `(trials, rounds)` each, if it was asked for: see `lab.evidence`."""
     excess: Array = field(default_factory=lambda: np.empty((0, 0, 0)))

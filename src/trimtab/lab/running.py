@@ -56,6 +56,7 @@ class _Plan:
     evidence: bool
     variance_at: frozenset[int]
     variance_of: slice
+    common: Array | None
     resamples: int
 
 
@@ -74,6 +75,7 @@ def simulate(
     evidence: bool = False,
     variance_at: Sequence[int] = (),
     variance_of: slice = slice(None),
+    common: Array | None = None,
     resamples: int = 64,
     progress: Progress | None = None,
 ) -> dict[str, Record]:
@@ -84,7 +86,7 @@ def simulate(
     gradients: record ‖∇f_t(x_t)‖². static: find the best fixed point in hindsight, for the static regret.
     evidence: record what the assumptions of the theory speak of (`trimtab.lab.evidence`; about three times the work).
     variance_at: rounds at which each estimator is resampled, at its own iterate and at one common to all methods.
-    variance_of: the coordinates that count in it.
+    variance_of: the coordinates that count in it. common: the one point, `(trials, d)`, if not the optimiser.
     progress: called with the share that is done.
     """
     problem = make(problem) if isinstance(problem, str) else problem
@@ -106,6 +108,7 @@ def simulate(
         evidence=evidence,
         variance_at=frozenset(variance_at) - {0},
         variance_of=variance_of,
+        common=common,
         resamples=resamples,
     )
     for name, method in methods.items():
@@ -148,7 +151,7 @@ def _simulate(
                 away = centres - best[:, None]
                 book.enter("distance", t, np.sqrt(np.einsum("tkd,tkd->tk", away, away)))
             if t in plan.variance_at:
-                common = x0 if best is None else best
+                common = best if plan.common is None else plan.common
                 found = [group.variances(world, common, plan.resamples, plan.variance_of) for group in parties]
                 book.enter_variances(t, np.concatenate(found, axis=2))
             if witness:

@@ -9,10 +9,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from trimtab.live.advice import Finding
     from trimtab.live.baseline import Baseline
-    from trimtab.live.config import Config, Guard, read_config
-    from trimtab.live.diagnostics import Diagnostics, Finding
+    from trimtab.live.config import Config, read_config
+    from trimtab.live.diagnostics import Diagnostics
     from trimtab.live.errors import Damaged, Moved, NoStore, StoreError, Taken, Unavailable
+    from trimtab.live.guard import Guard
     from trimtab.live.knobs import Knob, Knobs
     from trimtab.live.limits import Limits
     from trimtab.live.runner import Report, Runner, Stopped
@@ -22,13 +24,15 @@ if TYPE_CHECKING:
     from trimtab.live.study import Study, Trial
 
 _WHERE = {
-    **dict.fromkeys(("Config", "Guard", "read_config"), "config"),
-    **dict.fromkeys(("Diagnostics", "Finding"), "diagnostics"),
+    **dict.fromkeys(("Config", "read_config"), "config"),
+    "Diagnostics": "diagnostics",
+    "Finding": "advice",
     **dict.fromkeys(("Damaged", "Moved", "NoStore", "StoreError", "Taken", "Unavailable"), "errors"),
     **dict.fromkeys(("Knob", "Knobs"), "knobs"),
     **dict.fromkeys(("Report", "Runner", "Stopped"), "runner"),
     "Baseline": "baseline",
     "Event": "schema",
+    "Guard": "guard",
     "Limits": "limits",
     "Saving": "saving",
     "Store": "store",

@@ -92,3 +92,8 @@ def read_baseline(given: Wanted, knobs: Knobs) -> tuple[int, Setting | None]:
         except (ValueError, TypeError) as error:
             raise ValueError(f"baseline.knobs: {error}") from None
     return every, knobs.setting(knobs.coordinates({name: named.get(name, knob.start) for name, knob in known.items()}))
+
+
+def said_of(plan: tuple[int, Setting | None]) -> dict[str, Any]:
+    """What `read_baseline` gave, by the dotted names of a study.toml."""
+    return {"baseline.every": plan[0], "baseline.knobs": plan[1]}

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import replace
 from typing import Any
 
+from trimtab.knobs import SHARE
 from trimtab.live import engine
-from trimtab.live.baseline import EVERY, Wanted, read_baseline
+from trimtab.live.baseline import EVERY, Wanted, read_baseline, said_of
+from trimtab.live.corrections import capped, fields_of, remedy, unlike
 from trimtab.live.diagnostics import Diagnostics
 from trimtab.live.history import Position
-from trimtab.live.knobs import Knob, Knobs, described, encode
+from trimtab.live.knobs import Knobs, described, encode
 from trimtab.live.limits import Limits
 from trimtab.live.schema import Event, Saved
 from trimtab.live.store import Store
-from trimtab.recipes import Method
+from trimtab.live.terms import Fields, Terms
+from trimtab.recipes import Method, auto
 from trimtab.setup import Setup
 
 
@@ -32,15 +34,22 @@ def create(
     method: Method | None,
     maximise: bool | None,
     seed: int | None,
+    settings: Fields,
     baseline: Wanted | None,
     limits: Limits | None,
     more: dict[str, Any] | None = None,
 ) -> Saved:
     """A new study, where the system is now; `more` is kept beside its knobs."""
-    limits, baseline = limits or Limits(), EVERY if baseline is None else baseline
+    limits = limits or Limits()
+    if largest := settings.get("guard.largest_move"):
+        method = auto(radius=SHARE) if method is None else method
+        method = capped(method, Knobs(knobs.all, method.radius), largest)
     setup, state = engine.begin(knobs, method, maximise=bool(maximise), seed=seed, limits=len(limits.all))
     knobs = Knobs(knobs.all, setup.method.radius)
-    begin = Position(setup, state, Diagnostics(), limits=limits).planned(*read_baseline(baseline, knobs))
+    plan = read_baseline(EVERY if baseline is None else baseline, knobs)
+    given = {**settings, **({} if baseline is None else said_of(plan))}
+    terms = Terms(knobs, said=fields_of(knobs, setup.method, given)).with_settings(settings)
+    begin = Position(setup, state, Diagnostics(), terms, limits=limits).planned(*plan)
     centre = encode(knobs, knobs.values(engine.centre(state)))
     start = Event(0, 0, "start", None, None, centre, time.time(), None)
     return store.add(
@@ -58,22 +67,12 @@ def compare(
     seed: int | None,
 ) -> None:
     """Refuse to go on with a study that is not the one described."""
-    differs = ""
-    if wanted is not None and _ranges(wanted) != _ranges(knobs):
-        differs = "its knobs"
-    elif maximise is not None and maximise != setup.maximise:
-        differs = "its goal"
+    if maximise is not None and maximise != setup.maximise:
+        goals = ["minimise", "maximise"]
+        differs: str | None = f"its goal is to {goals[setup.maximise]}, and now {goals[maximise]} is asked for"
     elif seed is not None and seed != setup.seed:
-        differs = f"its seed ({setup.seed})"
-    elif method is not None and replace(method, max_move=None) != replace(setup.method, max_move=None):
-        differs = f"its method ({setup.method})"
+        differs = f"its seed is {setup.seed}, and now {seed} is asked for"
+    else:
+        differs = unlike(knobs, setup, wanted, method)
     if differs:
-        raise ValueError(
-            f"study {name!r} exists with another setup: {differs} cannot change on the way; put it back, or"
-            " give the study a new name, with start where the system is now (trimtab show tells)"
-        )
-
-
-def _ranges(knobs: Knobs) -> list[Knob]:
-    """Where a study started, and units, do not matter later."""
-    return [replace(knob, start=knob.low, unit="") for knob in knobs.all]
+        raise ValueError(f"study {name!r} cannot change in this on the way: {differs}; {remedy(name)}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import math
 import os
 import re
@@ -14,71 +13,21 @@ from pathlib import Path
 from typing import Any
 
 from trimtab.live.baseline import read_baseline
+from trimtab.live.corrections import capped
+from trimtab.live.guard import LONGEST, SPELT, Guard
+from trimtab.live.guard import choice as _choice
+from trimtab.live.guard import number as _number
 from trimtab.live.knobs import Knobs
 from trimtab.live.limits import Limits
 from trimtab.live.schema import Setting
-from trimtab.live.study import KEEP, Callback, Study
+from trimtab.live.study import Callback, Study
+from trimtab.live.terms import KEEP, RUN, TABLES, Terms, flattened
 from trimtab.live.text import word
 from trimtab.recipes import Method, methods
 from trimtab.tuner import SHARE
 
-LONGEST = 10**9  # seconds
 UNFIT = ("two-point", "modified-two-point", "still", "primal-dual")  # a study has one number a round, and learns
 HOLE = r"\{([A-Za-z_]\w*)\}"  # where a knob goes, in a word of the command
-
-
-@dataclass(frozen=True, kw_only=True)
-class Guard:
-    """The rails: what the tuner may not do, and what happens when things go wrong."""
-
-    largest_move: float | None = None
-    failures: int | None = None
-    on_failures: str = "hold"
-    stop_above: float | None = None
-    stop_below: float | None = None
-    quiet_hours: list[str] = field(default_factory=list)
-    approval: bool = False
-    dry_run: bool = False
-    leave_at: str = "centre"
-
-    def __post_init__(self) -> None:
-        if self.largest_move is not None:
-            _number("guard.largest_move", self.largest_move, 0, 1, "a share of the ranges, for example 0.02")
-        if self.failures is not None and (type(self.failures) is not int or self.failures < 1):
-            raise ValueError(
-                f"guard.failures={self.failures!r} is no number of rounds: give a whole number, at least 1"
-            )
-        _choice("guard.on_failures", self.on_failures, "hold", "start")
-        _choice("guard.leave_at", self.leave_at, "query", "centre", "start")
-        for name in ("stop_above", "stop_below"):
-            if getattr(self, name) is not None:
-                _number(f"guard.{name}", getattr(self, name), -math.inf, math.inf, "a value of the measurement")
-        for name in ("approval", "dry_run"):
-            if not isinstance(getattr(self, name), bool):
-                raise ValueError(f"guard.{name}={getattr(self, name)!r} is neither true nor false")
-        if not isinstance(self.quiet_hours, list):
-            raise ValueError(f'guard.quiet_hours={self.quiet_hours!r} is no list: write ["22:00-06:00"]')
-        for span in self.quiet_hours:
-            _span(span)
-
-    def quiet(self, now: datetime.time) -> bool:
-        """Whether no round may start at this time of the day.
-
-        >>> Guard(quiet_hours=["22:00-06:00"]).quiet(datetime.time(23, 30))
-        True
-        """
-        for begin, end in map(_span, self.quiet_hours):
-            if (begin <= now < end) if begin <= end else (now >= begin or now < end):
-                return True
-        return False
-
-    def beyond(self, value: float) -> str | None:
-        """Why this value ends the run, if it does."""
-        if self.stop_above is not None and value > self.stop_above:
-            return f"the value {value:g} is above guard.stop_above={self.stop_above:g}"
-        if self.stop_below is not None and value < self.stop_below:
-            return f"the value {value:g} is below guard.stop_below={self.stop_below:g}"
-        return None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,6 +61,7 @@ class Config:
         for name in ("name", "store"):
             if not isinstance(getattr(self, name), str):
                 raise ValueError(f"{name}={getattr(self, name)!r} is no text: write it in quotes")
+        object.__setattr__(self, "goal", SPELT.get(self.goal, self.goal))
         _choice("goal", self.goal, "minimise", "maximise")
         if Limits.of(self.limits).all and self.method == "auto":
             object.__setattr__(self, "method", "primal-dual")  # the only one that knows of limits
@@ -172,12 +122,16 @@ class Config:
             dual_step = self.step if self.dual_step is None else self.dual_step
             options |= {"limits": len(Limits.of(self.limits).all), "dual_step": dual_step}
         method = methods[self.method](**{name: value for name, value in options.items() if value is not None})
-        if self.guard.largest_move is None:
-            return method
-        knobs = Knobs(self.knobs.all, self.radius)
-        shortest = min((knobs.side(knob) for knob in knobs.all if knob.size), default=1.0)  # where a move counts most
-        cap = self.guard.largest_move * shortest / (self.radius * math.sqrt(max(knobs.dim, 1)))
-        return replace(method, max_move=cap if method.max_move is None else min(cap, method.max_move))
+        return capped(method, Knobs(self.knobs.all, self.radius), self.guard.largest_move or ...)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What of the run may be corrected, by dotted names."""
+        return {**{name: getattr(self, name) for name in RUN}, **flattened({n: getattr(self, n) for n in TABLES})}
+
+    def corrected(self, terms: Terms) -> Config:
+        """The same with what has been corrected since it was read."""
+        return replace(self, **{name: terms[name] for name in RUN}, **{name: terms.table(name) for name in TABLES})
 
     @property
     def where(self) -> str:
@@ -193,7 +147,8 @@ class Config:
             self.build_method(),
             maximise=self.goal == "maximise",
             seed=self.seed,
-            keep=self.keep,
+            settings=self.settings,
+            source="study.toml",
             callbacks=callbacks,
             baseline=self.baseline,
             limits=self.limits or None,
@@ -245,29 +200,3 @@ def _known(prefix: str, given: Mapping[str, Any], known: set[str]) -> None:
 
 def _list(names: set[str]) -> str:
     return ", ".join(sorted(names))
-
-
-def _number(name: str, number: Any, low: float, high: float, what: str, *, equal: bool = False) -> None:
-    good = isinstance(number, int | float) and not isinstance(number, bool) and math.isfinite(number)
-    if not good or not (low < number <= high or (equal and number == low)):
-        limits = (
-            ""
-            if math.isinf(low)
-            else f", {'at least' if equal else 'above'} {low:g}"
-            if math.isinf(high)
-            else f", {low:g} to {high:g}"
-        )
-        raise ValueError(f"{name}={number!r} is out of range: give {what}{limits}")
-
-
-def _choice(name: str, word: Any, *choices: str) -> None:
-    if word not in choices:
-        raise ValueError(f"{name}={word!r} is unknown: choose {' or '.join(map(repr, choices))}")
-
-
-def _span(text: Any) -> tuple[datetime.time, datetime.time]:
-    try:
-        begin, end = (datetime.time.fromisoformat(part.strip()) for part in text.split("-"))
-        return begin, end
-    except (ValueError, AttributeError):
-        raise ValueError(f'guard.quiet_hours: {text!r} is no span of the day: write "22:00-06:00"') from None

@@ -1,4 +1,4 @@
-"""How the tuning goes, from told values and moves alone, in O(1) per round; and what to do when it does not go well.
+"""How the tuning goes, from told values and moves alone, in O(1) per round; `trimtab.live.advice` makes advice of it.
 
 All are running means over about the last hundred rounds (a plain mean before that), of what happened in told rounds:
 y the values, Δ the moves of the centre as shares of the ranges, ρ the length of a probe.
@@ -26,14 +26,15 @@ from trimtab.types import Array
 WINDOW = 100
 SHORT = 10
 LAG = 16
-ENOUGH = 50  # rounds before there is any advice
 
 
-class Finding(NamedTuple):
-    """One figure, and a sentence of advice where it is out of its healthy range."""
+class Edge(NamedTuple):
+    """Where the operating point is, as seen after a round."""
 
-    value: float
-    advice: str | None
+    sides: Array
+    """+1 or −1 for a coordinate at its high or low limit, else 0."""
+    slope: Array
+    """How steeply the value gets better beyond it: above 0 beyond a high limit, below 0 beyond a low one."""
 
 
 @dataclass(frozen=True)
@@ -48,15 +49,18 @@ class Diagnostics:
     """The last values, for the lags."""
     near: float = 0.0
     far: float = 0.0
-    early: float = 0.0
-    """The mean of the first values."""
     slow: float = 0.0
     fast: float = 0.0
     moved: float = 0.0
     capped: float = 0.0
     heading: tuple[float, ...] = ()
     edges: tuple[float, ...] = ()
-    """Per knob: the share of rounds at its high limit, less that at its low one."""
+    """Per coordinate: the share of rounds at its high limit, less that at its low one."""
+    beyond: tuple[float, ...] = ()
+    beyond_square: tuple[float, ...] = ()
+    """Per coordinate: the mean slope beyond the limit it is at, and its mean square."""
+    long: float = 0.0
+    """The share of moves that were longer than 0.7 probes: an outlier is one of many, whatever its size."""
     at_edge: int = 0
     """Rounds with any knob at a limit, ever."""
 
@@ -64,8 +68,8 @@ class Diagnostics:
         """After a round without a value."""
         return replace(self, skipped=self.skipped + 1, failures=self.failures + 1)
 
-    def after(self, value: float, move: Array, cap: float, sides: Array) -> Diagnostics:
-        """After a value and the move it led to; `sides` is +1 or −1 for a knob at its high or low limit, else 0."""
+    def after(self, value: float, move: Array, cap: float, edge: Edge, probe: float = math.inf) -> Diagnostics:
+        """After a value and the move it led to."""
         told = self.told + 1
         value = min(max(value, -LARGEST), LARGEST)  # whose squares are finite
         weight, short = max(1 / told, 1 / WINDOW), max(1 / told, 1 / SHORT)
@@ -75,7 +79,9 @@ class Diagnostics:
         lagged = told - LAG
         far = _mean(self.far, (value - old[0]) ** 2, max(1 / lagged, 1 / WINDOW)) if lagged > 0 else 0.0
         heading = np.asarray(self.heading or np.zeros(len(move)))
-        edges = np.asarray(self.edges or np.zeros(len(move)))
+        slope = np.clip(edge.slope, -LARGEST, LARGEST)
+        seen = [(self.edges, edge.sides), (self.beyond, slope), (self.beyond_square, slope * slope)]
+        edges, beyond, beyond_square = (_means(old or (0.0,) * len(move), new, weight) for old, new in seen)
         return Diagnostics(
             told=told,
             skipped=self.skipped,
@@ -83,15 +89,25 @@ class Diagnostics:
             values=(*old[-LAG + 1 :], value),
             near=near,
             far=far,
-            early=_mean(self.early, value, 1 / told) if told <= SHORT else self.early,
             slow=_mean(self.slow, value, weight),
             fast=_mean(self.fast, value, short),
             moved=_mean(self.moved, square, weight),
             capped=_mean(self.capped, float(square >= (0.999 * cap) ** 2), weight),
             heading=tuple((heading + (move - heading) * weight).tolist()),
-            edges=tuple((edges + (sides - edges) * weight).tolist()),
-            at_edge=self.at_edge + bool(sides.any()),
+            edges=edges,
+            beyond=beyond,
+            beyond_square=beyond_square,
+            long=_mean(self.long, float(2 * square >= probe**2), weight),
+            at_edge=self.at_edge + bool(edge.sides.any()),
         )
+
+    def rescaled(self, factors: Array, limits: Array) -> Diagnostics:
+        """In coordinates `factors` times as large; a knob whose limits are others now (`limits`) has been at none."""
+        if not self.told:
+            return self
+        heading, moved = np.asarray(self.heading) * factors, self.moved / float(np.mean(factors**-2.0))
+        edges, new = tuple(np.where(limits, 0.0, self.edges).tolist()), (0.0,) * len(heading)
+        return replace(self, heading=tuple(heading.tolist()), moved=moved, edges=edges, beyond=new, beyond_square=new)
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -100,7 +116,8 @@ class Diagnostics:
     @classmethod
     def from_dict(cls, saved: dict[str, Any]) -> Diagnostics:
         """What `to_dict` gave."""
-        plain: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in saved.items()}
+        known = {name: value for name, value in saved.items() if name in cls.__dataclass_fields__}
+        plain: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in known.items()}
         return cls(**plain)
 
     @property
@@ -119,47 +136,21 @@ class Diagnostics:
         steady = min(max((share - noise) / (1 - noise), 0.0), 0.999)
         return steady / (1 - steady)
 
-    def findings(self, probe: float, names: list[str], *, maximise: bool = False) -> dict[str, Finding]:
-        """Every figure, with advice where it is wanted."""
-        gained = (self.slow - self.early) * (1 if maximise else -1)
-        contrast = math.sqrt(self.near)
-        drift = math.sqrt(max(self.far - self.near, 0.0) / (LAG - 1)) if self.told > LAG else 0.0
-        contraction = 2 * self.moved / probe**2
-        knob = int(np.argmax(np.abs(self.edges))) if self.edges else 0
-        edge = self.edges[knob] if self.edges else 0.0
-        side = "high" if edge > 0 else "low"
+    def figures(self, probe: float) -> dict[str, float]:
+        """Every figure; `probe` is the length of a probe of the radius given."""
         return {
-            "contrast": self._finding(
-                contrast, contrast == 0, "The value never changes: does the command use the knobs?"
-            ),
-            "drift": self._finding(
-                drift,
-                drift > contrast > 0 and gained <= max(contrast, drift),  # the way down from the start is no drift
-                "The system changes faster than probing can follow: measure more often, or raise radius.",
-            ),
-            "contraction": self._finding(
-                contraction, contraction >= 1, "Moves are long against probes: lower step, or set guard.largest_move."
-            ),
-            "signal": self._finding(
-                self.signal,
-                self.signal < 0.005 and abs(self.slow - self.early) <= contrast,
-                "Moves have no common direction and the value is where it began: unless that was the optimum, noise"
-                " hides the probes; raise radius, or measure longer.",
-            ),
-            "capped": self._finding(
-                self.capped,
-                self.capped > 0.8,
-                "Most moves are as long as allowed: raise guard.largest_move, or radius.",
-            ),
-            "edge": self._finding(
-                abs(edge),
-                abs(edge) > 0.5,
-                f"{names[knob]} stays at its {side} limit: widen its range if the system allows it.",
-            ),
+            "contrast": math.sqrt(self.near),
+            "drift": math.sqrt(max(self.far - self.near, 0.0) / (LAG - 1)) if self.told > LAG else 0.0,
+            "contraction": 2 * self.moved / probe**2,
+            "signal": self.signal,
+            "capped": self.capped,
+            "edge": max(map(abs, self.edges), default=0.0),
         }
 
-    def _finding(self, value: float, wrong: bool, advice: str) -> Finding:
-        return Finding(value, advice if wrong and self.told >= ENOUGH else None)
+
+def _means(old: tuple[float, ...], new: Array, weight: float) -> tuple[float, ...]:
+    before = np.asarray(old)
+    return tuple((before + (new - before) * weight).tolist())
 
 
 def _mean(old: float, new: float, weight: float) -> float:

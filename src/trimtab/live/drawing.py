@@ -35,7 +35,7 @@ def draw_study(study: Study, path: str | Path) -> None:
         axis.grid(alpha=0.25)
         axis.spines[["top", "right"]].set_visible(False)
         for event in events:
-            if event.kind in ("undo", "reset", "import", "setup"):
+            if event.kind in ("undo", "reset", "import", "set", "setup"):
                 axis.axvline(event.seq, color=GREY, ls="--", lw=1)
                 if axis is axes[0]:
                     axis.annotate(

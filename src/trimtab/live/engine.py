@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from trimtab import core, storage
 from trimtab.estimators import probing
-from trimtab.live.diagnostics import Diagnostics
+from trimtab.estimators.plane import Fit
+from trimtab.live.diagnostics import Diagnostics, Edge
 from trimtab.live.knobs import Knob, Knobs, Setting
 from trimtab.randomness import Keyed
-from trimtab.reading import beside
+from trimtab.reading import beside as with_limits
 from trimtab.recipes import Method
+from trimtab.rescaling import interrupted, rescaled
 from trimtab.setup import Setup
-from trimtab.state import State
+from trimtab.state import State, frozen
 from trimtab.tuner import Tuner
-from trimtab.types import Array
+from trimtab.types import Array, Document
 
 
 def begin(
@@ -42,14 +43,20 @@ def begin(
     return tuner.setup, tuner.state
 
 
-def pack(setup: Setup, state: State) -> str:
-    """As text, exactly."""
-    return storage.to_json(setup, state)
+def pack(setup: Setup, state: State, beside: Document | None = None) -> str:
+    """As text, exactly; with what else is to be kept."""
+    return storage.to_json(setup, state, beside)
 
 
 def unpack(text: str) -> tuple[Setup, State]:
     """What `pack` gave."""
     return storage.from_json(text)
+
+
+def beside(text: str) -> Document | None:
+    """What was kept beside setup and state; whether it is what was written is seen when those are unpacked."""
+    found: Document | None = storage.parsed(text)[0].get("knobs")
+    return found
 
 
 def ask(setup: Setup, state: State) -> Array:
@@ -59,11 +66,19 @@ def ask(setup: Setup, state: State) -> Array:
 
 def tell(setup: Setup, state: State, value: Any, excesses: Sequence[float] | None = None) -> State:
     """The state after the value of the query that `ask` gives, and g of each limit; None if there is none."""
-    told = value if value is None or not excesses else beside(value, excesses, len(excesses))
+    told = value if value is None or not excesses else with_limits(value, excesses, len(excesses))
     return core.tell(setup, state, told, state.round)
 
 
-def tell_at(knobs: Knobs, setup: Setup, state: State, value: float, draws: Keyed, applied: Setting) -> State:
+def tell_at(
+    knobs: Knobs,
+    setup: Setup,
+    state: State,
+    value: float,
+    draws: Keyed,
+    applied: Setting,
+    excesses: Sequence[float] | None = None,
+) -> State:
     """The state after a value of other knobs than those of the query p = c + wδu that was asked for.
 
     The displacement d of what was set is one along the probe, which was so much longer, w′ = w·(1 + d·p̂/|p − c|)
@@ -80,7 +95,7 @@ def tell_at(knobs: Knobs, setup: Setup, state: State, value: float, draws: Keyed
     factor = min(max(1 + float(off @ probe) / square, 0.5), 2.0) if square else 1.0
     centre = setup.domain.project(look.centre + off - (factor - 1) * probe)
     moved = look._replace(centre=centre, width=look.width * factor)
-    return core.tell(setup, state._replace(open=((state.round, moved),)), value, state.round)
+    return tell(setup, state._replace(open=((state.round, moved),)), value, excesses)
 
 
 def restart(setup: Setup, state: State, start: Array) -> State:
@@ -88,9 +103,17 @@ def restart(setup: Setup, state: State, start: Array) -> State:
     return core.init(setup, start)._replace(round=state.round)
 
 
-def retune(setup: Setup, method: Method) -> Setup:
-    """The same setup with another method."""
-    return replace(setup, method=method)
+def carried(setup: Setup, state: State, factors: Array) -> State:
+    """The state in a setup whose coordinates are `factors` times those it comes from, and whose probes are others."""
+    state = interrupted(rescaled(state, factors) if np.any(factors != 1.0) else state)
+    centre, last, pace, step = state.centre, state.last, state.pace, setup.method.step
+    if not np.all(setup.home.contains(centre)):
+        centre = setup.home.project(centre)
+    if not np.all(setup.domain.contains(last.centre)):
+        last = last._replace(centre=setup.domain.project(last.centre))
+    if "width" in getattr(pace, "_fields", ()):
+        pace = pace._replace(width=min(max(pace.width, step.narrowest), step.widest))
+    return frozen(state._replace(centre=centre, last=last, pace=pace))
 
 
 def centre(state: State) -> list[float]:
@@ -145,12 +168,40 @@ def measured(
 ) -> Diagnostics:
     """The figures after a value and the move it led to."""
     cap = longest_move(setup)
-    near = 1e-9 + setup.method.radius * min(setup.directions.reach(setup.dim)[0], 2.0)
-    ends = np.array([_end(knobs, knob) for knob in knobs.all for _ in range(knob.size)])
-    sides = (after.centre >= ends - near).astype(float) - ((after.centre <= near) & np.isfinite(ends))
-    return running.after(value, after.centre - before.centre, cap, sides)
+    return running.after(value, after.centre - before.centre, cap, edge(knobs, setup, after), setup.probe_length)
 
 
-def _end(knobs: Knobs, knob: Knob) -> float:
-    """The coordinate of a number's high limit; choices and switches have none, as their best is an end."""
-    return knobs.side(knob) if knob.type in ("float", "integer") else math.inf
+def edge(knobs: Knobs, setup: Setup, state: State) -> Edge:
+    """Which limits the operating point is at, and how steeply the value gets better beyond them.
+
+    Less what the mean curvature makes of it over a probe: near an optimum at the limit, probes that can only go inwards
+    see a slope, too. Where a probe is shorter than from one whole number to the next, that is its length, and nothing
+    is known where no curvature is.
+    """
+    method = setup.method
+    fit, width = cast(Any, state.slope), cast(float, state.last.width)
+    plain = not isinstance(fit, Fit)
+    probe = method.radius * (min(setup.directions.reach(setup.dim)[0], 2.0) if plain else abs(width))
+    ends = [_ends(knobs, knob) for knob in knobs.all for _ in range(knob.size)]
+    low, high, first, last = (np.array(column) for column in zip(*ends, strict=True))
+    near = 1e-9 + (probe if plain else 0.5 * probe)
+    sides = (state.centre >= high - near).astype(float) - (state.centre <= low + near)
+    apart = np.where(sides > 0, last, first)
+    if plain:
+        return Edge(sides, sides * (apart <= probe))
+    outwards = -fit.fade * fit.slope * sides - fit.bent * np.maximum(apart, probe)
+    return Edge(sides, sides * np.where((apart > probe) & (fit.bent == 0), 0.0, outwards))
+
+
+def _ends(knobs: Knobs, knob: Knob) -> tuple[float, float, float, float]:
+    """The coordinates of a number's limits, and how far each is from the next value that can be set.
+
+    Choices and switches have none, as their best is an end.
+    """
+    if knob.type not in ("float", "integer"):
+        return -math.inf, math.inf, 0.0, 0.0
+    low, high = knobs.extent(knob)
+    if knob.levels is None:
+        return low, high, 0.0, 0.0
+    unit, length = (knob.high - knob.low) / knob.levels, high - low
+    return low, high, length * knob.share(knob.low + unit), length * (1.0 - knob.share(knob.high - unit))

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from trimtab.live.beginning import check_name
 from trimtab.live.checksums import canonical, checksum
-from trimtab.live.history import Position, follow
+from trimtab.live.history import Position, read_snapshot
 from trimtab.live.knobs import Knobs, described, read_knobs
 from trimtab.live.schema import KINDS, ROUTINE, UNLEARNT, Event, Saved, Snapshot
 from trimtab.live.store import Store
@@ -69,7 +69,9 @@ def adopt(where: str | os.PathLike[str], text: str, name: str | None = None) -> 
     with Store(where) as store:
         if store.find(name) is not None:
             raise ValueError(f"there is a study {name!r} in {store.where} already: import it --as another name")
-        status = now.status(found.knobs, seq, max((e.time for e in found.events if e.kind in ROUTINE), default=None))
+        status = now.status(
+            now.terms.knobs, seq, max((e.time for e in found.events if e.kind in ROUTINE), default=None)
+        )
         snapshots = [*found.snapshots, now.snapshot(seq)]
         store.add(name, described(found.knobs), status, [*found.events, came], snapshots, found.created)
     return name
@@ -81,16 +83,17 @@ def _read(document: dict[str, Any]) -> Exported:
     if document.pop("checksum") != checksum(document):
         raise ValueError("its checksum does not fit")
     knobs = read_knobs(document["setup"])
-    events = [_event(event, knobs) for event in document["events"]]
+    snapshots = [Snapshot(**snapshot) for snapshot in document["snapshots"]]
+    positions = [read_snapshot(knobs, given, f"the state after event {given.seq}") for given in snapshots]
+    known_knobs = [knobs, *(position.terms.knobs for position in positions)]
+    events = [_event(event, known_knobs) for event in document["events"]]
     for before, after in itertools.pairwise(events):
         if after.seq <= before.seq:
             raise ValueError(f"event {after.seq} comes after event {before.seq}")
-    snapshots = [Snapshot(**snapshot) for snapshot in document["snapshots"]]
     known = {event.seq for event in events}
-    for snapshot in snapshots:
+    for snapshot, position in zip(snapshots, positions, strict=True):
         if snapshot.seq not in known:
             raise ValueError(f"there is a state after event {snapshot.seq!r}, which is missing")
-        position = follow(knobs, snapshot, [], f"the state after event {snapshot.seq}")
         if position.setup.shape != (knobs.dim,):
             raise ValueError(f"the state after event {snapshot.seq} is of {position.setup.shape}, not of these knobs")
     if snapshots[-1].seq != events[-1].seq:
@@ -98,7 +101,7 @@ def _read(document: dict[str, Any]) -> Exported:
     return Exported(document["name"], _finite("created", document["created"]), knobs, events, snapshots, position)
 
 
-def _event(given: dict[str, Any], knobs: Knobs) -> Event:
+def _event(given: dict[str, Any], knobs: Sequence[Knobs]) -> Event:
     event = Event(**given)
     for name in ("seq", "round"):
         number = getattr(event, name)
@@ -122,12 +125,14 @@ def _event(given: dict[str, Any], knobs: Knobs) -> Event:
     )
 
 
-def _point(seq: int, given: list[float], knobs: Knobs) -> list[float]:
+def _point(seq: int, given: list[float], knobs: Sequence[Knobs]) -> list[float]:
+    """Numbers between limits that there were at some time."""
     point = [_finite("setting", number) for number in given]
-    if len(point) != len(knobs.all):
-        raise ValueError(f"event {seq}: {len(point)} settings for {len(knobs.all)} knobs")
-    for knob, number in zip(knobs.all, point, strict=True):
-        low, high = (knob.low, knob.high) if knob.choices is None else (0, len(knob.choices) - 1)
+    if len(point) != len(knobs[0].all):
+        raise ValueError(f"event {seq}: {len(point)} settings for {len(knobs[0].all)} knobs")
+    for versions, number in zip(zip(*(version.all for version in knobs), strict=True), point, strict=True):
+        knob, low, high = versions[0], min(k.low for k in versions), max(k.high for k in versions)
+        low, high = (low, high) if knob.choices is None else (0, len(knob.choices) - 1)
         if not low <= number <= high or (knob.choices is not None and number % 1):
             raise ValueError(f"event {seq}: {knob.name}={number!r} is outside {low!r} to {high!r}")
     return point

@@ -16,6 +16,7 @@ from trimtab.live.knobs import Knob, Knobs, decode, encode, level, rounding
 from trimtab.live.limits import Limits
 from trimtab.live.saving import Ledger, Saving
 from trimtab.live.schema import UNLEARNT, Event, Setting, Snapshot
+from trimtab.live.terms import Terms
 from trimtab.setup import Setup
 from trimtab.state import State
 
@@ -30,6 +31,8 @@ class Position(NamedTuple):
     setup: Setup
     state: State
     diagnostics: Diagnostics
+    terms: Terms
+    """The knobs, and what else a person may correct."""
     baseline: Baseline = Baseline()
     ledger: Ledger = Ledger()
     limits: Limits = Limits()
@@ -48,7 +51,7 @@ class Position(NamedTuple):
         else:
             now = engine.measured(knobs, self.setup, self.state, state, now, value)
         found = self._replace(state=state, diagnostics=now)
-        if kind == "tell" and limits is not None:
+        if kind in ("tell", "applied") and limits is not None:
             found = found._replace(limits=self.limits.after(limits))
         return found if kind == "hold" else found._replace(**self._entered(kind, value))
 
@@ -77,17 +80,8 @@ class Position(NamedTuple):
         """To be stored beside an event."""
         figures = {**self.diagnostics.to_dict(), BASELINE: self.baseline.to_dict(), LEDGER: self.ledger.to_dict()}
         figures |= {LIMITS: self.limits.to_dict()} if self.limits.all else {}
-        return Snapshot(seq, engine.pack(self.setup, self.state), json.loads(json.dumps(figures)))
-
-    @classmethod
-    def of(cls, snapshot: Snapshot) -> Position:
-        """What was stored."""
-        setup, state = engine.unpack(snapshot.state)
-        figures = dict(snapshot.diagnostics)
-        baseline = Baseline.from_dict(figures.pop(BASELINE, None), state.round)
-        ledger = Ledger.from_dict(figures.pop(LEDGER, None))
-        limits = Limits.from_dict(figures.pop(LIMITS, None))
-        return cls(setup, state, Diagnostics.from_dict(figures), baseline, ledger, limits)
+        text = engine.pack(self.setup, self.state, self.terms.to_dict())
+        return Snapshot(seq, text, json.loads(json.dumps(figures)))
 
     def status(self, knobs: Knobs, turn: int, time: float | None) -> dict[str, Any]:
         """At a glance; `turn` is the last event that the state comes from, `time` that of the last round."""
@@ -110,16 +104,16 @@ class Position(NamedTuple):
 
 
 def follow(knobs: Knobs, snapshot: Snapshot, events: Sequence[Event], who: str) -> Position:
-    """The position after the last event; refused where it is not the one that was recorded."""
-    try:
-        position = Position.of(snapshot)
-    except (ValueError, TypeError) as error:
-        raise Damaged(f"{who} is damaged ({error})") from None
-    return advance(knobs, position, events, who)
+    """The position after the last event; refused where it is not the one that was recorded.
+
+    knobs: those of a snapshot that does not say them.
+    """
+    return advance(read_snapshot(knobs, snapshot, who), events, who)
 
 
-def advance(knobs: Knobs, position: Position, events: Sequence[Event], who: str) -> Position:
+def advance(position: Position, events: Sequence[Event], who: str) -> Position:
     """The position after routine events that follow on another; refused where it is not the one that was recorded."""
+    knobs = position.terms.knobs
     for event in events:
         state = position.state
         if event.kind in ("tell", "skip"):
@@ -130,11 +124,27 @@ def advance(knobs: Knobs, position: Position, events: Sequence[Event], who: str)
         elif event.kind == "applied":
             query, draws = decode(knobs, event.query or [], whole=True), rounding(position.setup.seed)
             applied = {knob.name: level for knob, level in zip(knobs.all, query, strict=True)}
-            state = engine.tell_at(knobs, position.setup, state, event.value or 0.0, draws, applied)
+            excesses = None if event.limits is None else position.limits.excesses(event.limits)
+            state = engine.tell_at(knobs, position.setup, state, event.value or 0.0, draws, applied, excesses)
         position = position.after(knobs, event.kind, event.value, state, event.limits)
     if events:
         _compare(knobs, position.state, events[-1], who)
     return position
+
+
+def read_snapshot(knobs: Knobs, snapshot: Snapshot, who: str) -> Position:
+    """The position that a snapshot keeps."""
+    try:
+        setup, state = engine.unpack(snapshot.state)
+        said = engine.beside(snapshot.state)
+        terms = Terms(knobs) if said is None else Terms.from_dict(said)
+        figures = dict(snapshot.diagnostics)
+        baseline = Baseline.from_dict(figures.pop(BASELINE, None), state.round)
+        ledger = Ledger.from_dict(figures.pop(LEDGER, None))
+        limits = Limits.from_dict(figures.pop(LIMITS, None))
+        return Position(setup, state, Diagnostics.from_dict(figures), terms, baseline, ledger, limits)
+    except (ValueError, TypeError, KeyError) as error:
+        raise Damaged(f"{who} is damaged ({error})") from None
 
 
 def _compare(knobs: Knobs, state: State, event: Event, who: str) -> None:

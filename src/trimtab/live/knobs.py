@@ -12,12 +12,15 @@ __all__ = ["Knob", "Knobs", "Setting", "decode", "described", "encode", "level",
 
 def described(knobs: Knobs) -> dict[str, Any]:
     """What a store keeps of them."""
-    return {"knobs": knobs.to_list(), "radius": knobs.radius}
+    ranges = {"ranges": {name: list(pair) for name, pair in knobs.ranges.items()}} if knobs.ranges else {}
+    return {"knobs": knobs.to_list(), "radius": knobs.radius, **ranges}
 
 
 def read_knobs(setup: dict[str, Any]) -> Knobs:
     """What `described` gave."""
-    return Knobs.of(setup["knobs"], setup.get("radius", SHARE))
+    knobs = Knobs.of(setup["knobs"], setup.get("radius", SHARE))
+    ranges = {name: (low, high) for name, (low, high) in setup.get("ranges", {}).items()}
+    return Knobs(knobs.all, knobs.radius, ranges)
 
 
 def level(knob: Knob, value: Any) -> float:

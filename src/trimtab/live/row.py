@@ -7,17 +7,19 @@ date from the events since. Two who change the same study at once both compute, 
 from __future__ import annotations
 
 import json
+import math
 import threading
 import time
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from trimtab.live import approval, engine
 from trimtab.live.errors import Damaged
 from trimtab.live.history import Position, advance, follow
-from trimtab.live.knobs import Knobs, read_knobs, rounding
+from trimtab.live.knobs import read_knobs, rounding
 from trimtab.live.schema import ROUTINE, STILL, Event, Move, Saved, Setting
 from trimtab.live.shared import SharedStore
-from trimtab.live.study import KEEP, Study, Trial
+from trimtab.live.study import Study, Trial
 from trimtab.live.text import clean
 from trimtab.randomness import Keyed
 
@@ -26,7 +28,6 @@ class Known(NamedTuple):
     """A study as it was after one event."""
 
     saved: Saved
-    knobs: Knobs
     position: Position
     snapshot_at: int
     draws: Keyed
@@ -39,16 +40,16 @@ def load(store: SharedStore, saved: Saved, known: Known | None = None) -> Known:
             return known._replace(saved=saved)
         events = store.events(saved, known.saved.seq, saved.seq)
         if len(events) == saved.seq - known.saved.seq and all(event.kind in ROUTINE for event in events):
-            position = advance(known.knobs, known.position, events, f"study {saved.name!r}")
+            position = advance(known.position, events, f"study {saved.name!r}")
             return known._replace(saved=saved, position=position)
-    knobs, snapshot = read_knobs(saved.setup), store.last_snapshot(saved, saved.seq)
+    snapshot = store.last_snapshot(saved, saved.seq)
     if snapshot is None:
         raise Damaged(f"study {saved.name!r} has no state left: restore the store from a copy")
     events = store.events(saved, snapshot.seq, saved.seq)
     if len(events) != saved.seq - snapshot.seq:
         raise Damaged(f"study {saved.name!r}: events after {snapshot.seq} are missing: restore the store from a copy")
-    position = follow(knobs, snapshot, events, f"study {saved.name!r}")
-    return Known(saved, knobs, position, snapshot.seq, rounding(position.setup.seed))
+    position = follow(read_knobs(saved.setup), snapshot, events, f"study {saved.name!r}")
+    return Known(saved, position, snapshot.seq, rounding(position.setup.seed))
 
 
 class RowStudy(Study):
@@ -58,11 +59,11 @@ class RowStudy(Study):
         saved = known.saved
         self._store: SharedStore = store
         self._saved, self._held = saved, False
-        self._keep: int = saved.setup.get("keep", KEEP)
         self._lock = threading.RLock()
         self.callbacks = []
         self.name, self.uid, self.seq = saved.name, saved.uid, saved.seq
-        self.knobs, self._position, self._snapshot_at, self._draws = known[1:]
+        self._position, self._snapshot_at, self._draws = known[1:]
+        self._asked, self._news = [], []
         self._turn = saved.status["turn"]
         self._open = None
         self.move: Move | None = None
@@ -75,7 +76,7 @@ class RowStudy(Study):
     @property
     def known(self) -> Known:
         """To go on from, once the move is stored."""
-        return Known(self._saved, self.knobs, self._position, self._snapshot_at, self._draws)
+        return Known(self._saved, self._position, self._snapshot_at, self._draws)
 
     @property
     def open_id(self) -> int:
@@ -84,7 +85,19 @@ class RowStudy(Study):
 
     def fate(self, trial: int) -> Event | None:
         """The event that closed a trial: its value, or what a person did instead; None if it is not kept."""
-        return self._store.first_after(self._saved, trial, STILL) if self.seq - self._keep < trial else None
+        seq: int | None = trial if self.seq - self.settings["keep"] < trial else None
+        while seq is not None:
+            event = self._store.first_after(self._saved, seq, STILL)
+            if event is None or event.kind not in ("set", "undo") or not self._was_left_alone(event.seq):
+                return event
+            seq = event.seq + 1
+        return None
+
+    def _was_left_alone(self, seq: int) -> bool:
+        """Whether a correction was of the run alone, so that the open trial was still open after it."""
+        before, after = (self._position_after(at)[1] for at in (seq - 1, seq))
+        same = engine.pack(before.setup, before.state) == engine.pack(after.setup, after.state)
+        return same and before.baseline == after.baseline
 
     def proposed(self, trial: Trial) -> approval.Decision | None:
         """The word on a trial that has to be approved; if there is none, it waits for one from now on."""
@@ -107,14 +120,22 @@ class RowStudy(Study):
         self._store.pause(self._saved, paused)
         self._saved = self._saved._replace(paused=paused)
 
-    def tell_at(self, trial: Trial, value: float | None, note: str | None = None) -> None:
+    def tell_at(
+        self,
+        trial: Trial,
+        value: float | None,
+        note: str | None = None,
+        limits: Mapping[str, float | None] | None = None,
+    ) -> None:
         """A value that was measured at other knobs than those asked for: learnt from as what it is."""
-        if value is None:
+        told = [] if value is None else self.limits.read(limits)
+        if value is None or any(map(math.isnan, told)):
             self.tell(trial, None, note)
             return
-        state = engine.tell_at(self.knobs, self.setup, self.state, value, self._draws, trial.knobs)
-        after = self._position.after(self.knobs, "applied", value, state)
-        self._record("applied", after, self.round, value, list(trial.knobs.values()), note)
+        excesses = self.limits.excesses(told)
+        state = engine.tell_at(self.knobs, self.setup, self.state, value, self._draws, trial.knobs, excesses)
+        after = self._position.after(self.knobs, "applied", value, state, told or None)
+        self._record("applied", after, self.round, value, list(trial.knobs.values()), note, told or None)
 
     def setting_of(self, event: Event) -> Setting:
         """What was set, by name."""
@@ -145,6 +166,9 @@ class RowStudy(Study):
 
     def _write(self, move: Move) -> None:
         self.move = move
+
+    def _is_ours(self) -> bool:
+        return self._saved.holder is None or self.released()
 
 
 def paused(who: str, why: str) -> str:

@@ -27,6 +27,7 @@ from trimtab.live.study import Study
 from trimtab.live.text import clean, word
 
 TICK = 0.1  # seconds between two looks at what a signal may have set
+LOOK = 1.0  # seconds between two looks for corrections, in a long pause
 POLL = 0.2  # seconds between two looks for an approval, or at the clock
 FIRST_WAIT, LONGEST_WAIT = 0.1, 60.0  # seconds after the second failed round in a row; doubled with each, up to that
 T = TypeVar("T")
@@ -84,7 +85,8 @@ class Runner:
     """
 
     def __init__(self, config: Config, study: Study) -> None:
-        self.config, self.study = config, study
+        self._file, self._terms = config, study.settings
+        self.config, self.study = config.corrected(study.settings), study
         self.stop, self.hurry, self.abandon = Flag(), Flag(), Flag()
         self.told = self.failed = 0
         self._ran = False
@@ -100,13 +102,19 @@ class Runner:
             yield Report("note", self.study.round, {}, None, note)
         done = 0
         while not self.stop.is_set() and (most is None or done < most):
-            if done and self._wait(self._pause()):
+            if done and self._wait_between():
                 break
             yield from self._wait_for_quiet_hours()
+            self._refresh()
+            for text in self.study.news():
+                yield Report("note", self.study.round, {}, None, text)
             held, setting = self._plan()
+            planned = self.study.seq
             approved = yield from self._wait_for_approval(setting)
             if self.stop.is_set():
                 break
+            if self.study.seq != planned:
+                continue  # what waited for approval has been corrected
             report = self._round(held, setting, approved)
             done += 1
             yield report
@@ -129,6 +137,23 @@ class Runner:
         with contextlib.suppress(StoreError):  # the system comes first
             self.study.held(setting, value, note, kind="leave")
         yield Report("leave", round, setting, value, note)
+
+    def _refresh(self) -> None:
+        """Take the corrections that others asked for."""
+        self._store(self.study.refresh)
+        if self._terms is not self.study.settings:
+            self._terms = self.study.settings
+            self.config = self._file.corrected(self._terms)
+
+    def _wait_between(self) -> bool:
+        """The pause, which may be corrected while it lasts; True if told to stop meanwhile."""
+        began = time.monotonic()
+        while (left := began + self._pause() - time.monotonic()) > 0:
+            if self._wait(min(left, LOOK)):
+                return True
+            if left > LOOK:
+                self._refresh()
+        return self.stop.is_set()
 
     def _pause(self) -> float:
         """Between rounds; longer and longer while they fail."""
@@ -200,16 +225,20 @@ class Runner:
             said = True
             if self._wait(POLL):
                 return
+            self._refresh()
 
     def _wait_for_approval(self, setting: Setting) -> Generator[Report, None, str | None]:
         """None if the round may be run: at once, unless a person has to say so; or who rejected it."""
         if not self.config.guard.approval:
             return None
-        said = False
+        said, seq = False, self.study.seq
         while True:
             decision, _ = self._store(lambda: self.study.decision(setting))
             if decision is not None:
                 return None if decision.approved else f"rejected by {decision.by}"
+            self._refresh()
+            if self.study.seq != seq:
+                return None
             if not said:
                 self._store(lambda: self.study.propose(setting))
                 how = f"proposed: waiting for trimtab approve {self.study.name} --round {self.study.round}"

@@ -1,7 +1,8 @@
 """The tables of a store, for SQLite and PostgreSQL alike, and how their rows are read and sealed.
 
 A study is a sealed row that says where it is; an event is value, query, centre and note, numbers as 8-byte floats; a
-snapshot is the state of the tuner after an event, at every hundredth and wherever the state did not follow from values.
+snapshot is the state of the tuner after an event, at every hundredth and wherever the state did not follow from values;
+a request is a correction that somebody asks the holder of a study for.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ from trimtab.live.checksums import checksum
 from trimtab.live.errors import Damaged
 
 VERSION = 4
+REQUESTS = "CREATE TABLE trimtab_requests (id {id}, study INTEGER NOT NULL, request TEXT NOT NULL)"
 TOKENS = """CREATE TABLE trimtab_tokens (
         id TEXT PRIMARY KEY, hash TEXT NOT NULL, scope TEXT NOT NULL, study TEXT, label TEXT, created {real} NOT NULL,
         expires {real}, revoked {real}, parent TEXT)"""
 MIGRATIONS: dict[int, tuple[str, ...]] = {
-    3: ("ALTER TABLE trimtab_events ADD COLUMN limits {blob}",),
+    3: ("ALTER TABLE trimtab_events ADD COLUMN limits {blob}", REQUESTS),
     4: (
         "ALTER TABLE trimtab_studies ADD COLUMN paused TEXT",
         "ALTER TABLE trimtab_studies ADD COLUMN archived {real}",
@@ -40,12 +42,13 @@ TABLES = (
     """CREATE TABLE trimtab_snapshots (
         study INTEGER NOT NULL REFERENCES trimtab_studies (id), seq BIGINT NOT NULL, state TEXT NOT NULL,
         diagnostics TEXT NOT NULL, checksum BIGINT NOT NULL, PRIMARY KEY (study, seq)) {clustered}""",
+    REQUESTS,
     TOKENS,
 )
 Setting = dict[str, Any]
 """The value of every knob, by name; whole numbers are ints, switches bools."""
 KINDS = (
-    *("tell", "applied", "skip", "baseline", "hold", "leave", "start", "undo", "reset", "setup", "import"),
+    *("tell", "applied", "skip", "baseline", "hold", "leave", "start", "undo", "reset", "set", "setup", "import"),
     *("pause", "resume", "archive", "restore"),
 )
 ROUTINE = ("tell", "applied", "skip", "baseline", "hold", "leave")
@@ -63,7 +66,7 @@ class Event(NamedTuple):
     round: int
     """Of the trial; for an undo, a reset and the like, the next round."""
     kind: str
-    """One of KINDS."""
+    """One of KINDS; what is set now was setup once."""
     value: float | None
     query: list[Any] | None
     """What was set, in the units of the knobs; a choice is stored as its number, from 0 on, a switch as 0 or 1."""
@@ -115,6 +118,8 @@ class Move(NamedTuple):
     status: dict[str, Any]
     snapshot: Snapshot | None
     keep: int
+    request: str | None = None
+    """What it is the answer to."""
 
     @property
     def saved(self) -> Saved:

@@ -194,8 +194,12 @@ class Store:
         status: dict[str, Any],
         snapshot: Snapshot | None,
         keep: int,
+        request: str | None = None,
     ) -> None:
-        """Append the event and say where the study is; on the disk when this returns. Old events are thinned."""
+        """Append the event and say where the study is; on the disk when this returns. Old events are thinned.
+
+        request: what the event is the answer to; it is gone with it.
+        """
         db, text = self._ready(), canonical(status)
         sealed = schema.seal(study.uid, study.name, study.created, self._described, event.seq, text)
         with db.transaction():
@@ -209,6 +213,8 @@ class Store:
                     self._insert_snapshot(study.id, snapshot)
                 if event.seq % EVERY == 0:
                     self._thin(study.id, event.seq, keep)
+                if request is not None:
+                    self.answer(study, request)
             elif not self._has(study, event):
                 raise Taken(f"study {study.name!r} was changed by someone else meanwhile: open it again")
         db.verify()
@@ -267,6 +273,19 @@ class Store:
             "UPDATE trimtab_studies SET decision = ? WHERE id = ? AND seq = ? AND proposal = ? AND decision IS NULL",
             *(decision, study.id, study.seq, study.proposal),
         )
+
+    def request(self, study: Saved, request: str) -> None:
+        """Write down what is asked of the holder of a study."""
+        self._ready().execute("INSERT INTO trimtab_requests (study, request) VALUES (?, ?)", study.id, request)
+
+    def requests(self, study: Saved) -> list[str]:
+        """What is asked of the holder, oldest first."""
+        rows = self._ready().execute("SELECT request FROM trimtab_requests WHERE study = ? ORDER BY id", study.id)
+        return [text for (text,) in rows]
+
+    def answer(self, study: Saved, request: str) -> None:
+        """It is done, or cannot be."""
+        self._ready().execute("DELETE FROM trimtab_requests WHERE study = ? AND request = ?", study.id, request)
 
     def hold(self, study: Saved) -> None:
         """Become the only one who writes this study, or say who is."""

@@ -15,8 +15,11 @@ from typing import Any, NamedTuple
 
 from trimtab.live import approval, beginning, engine, exchange
 from trimtab.live import limits as limiting
-from trimtab.live.baseline import Baseline, Wanted, read_baseline
-from trimtab.live.diagnostics import Diagnostics, Finding
+from trimtab.live.advice import Finding, findings
+from trimtab.live.baseline import Baseline, Wanted, read_baseline, said_of
+from trimtab.live.correctable import Correctable
+from trimtab.live.corrections import moved
+from trimtab.live.diagnostics import Diagnostics
 from trimtab.live.errors import Damaged, NoStore, StoreError
 from trimtab.live.history import Position, follow
 from trimtab.live.knobs import Knob, Knobs, decode, encode, read_knobs, rounding
@@ -25,12 +28,10 @@ from trimtab.live.saving import Saving
 from trimtab.live.schema import ROUTINE, STILL, Event, Move, Saved, Setting
 from trimtab.live.store import EVERY, Store
 from trimtab.live.summary import summary
+from trimtab.live.terms import check
 from trimtab.live.text import clean
 from trimtab.recipes import Method
-from trimtab.setup import Setup
-from trimtab.state import State
 
-KEEP = 100_000
 LOG = logging.getLogger("trimtab.live")
 Callback = Callable[["Study", Event], Any]
 
@@ -45,7 +46,7 @@ class Trial(NamedTuple):
     """Or "baseline": the reference setting, from which nothing is learnt but what tuning saves."""
 
 
-class Study:
+class Study(Correctable):
     """A tuner that lives in a store under a name; made with `Study.open`.
 
     `ask`, `tell` and `skip` are those of `Tuner`, with named knobs, and may be called from several threads: all who
@@ -60,22 +61,21 @@ class Study:
         store: Store,
         saved: Saved,
         *,
-        keep: int = KEEP,
         held: bool = True,
         callbacks: Sequence[Callback] = (),
     ) -> None:
         if held:
             store.hold(saved)
             saved = store.load(saved.name)
-        self._store, self._saved, self._keep, self._held = store, saved, keep, held
+        self._store, self._saved, self._held = store, saved, held
         self._lock = threading.RLock()
         self.callbacks = list(callbacks)
         self.name, self.uid, self.seq = saved.name, saved.uid, saved.seq
-        self.knobs = read_knobs(saved.setup)
         self._turn: int = saved.status["turn"]
         self._snapshot_at, self._position = self._position_after(saved.seq)
         self._draws = rounding(self.setup.seed)
         self._open: Trial | None = None
+        self._asked, self._news = [], []
 
     @classmethod
     def open(
@@ -86,8 +86,11 @@ class Study:
         method: Method | None = None,
         *,
         maximise: bool | None = None,
+        maximize: bool | None = None,
         seed: int | None = None,
-        keep: int = KEEP,
+        keep: int | None = None,
+        settings: Mapping[str, Any] | None = None,
+        source: str = "Study.open",
         callbacks: Sequence[Callback] = (),
         baseline: Wanted | None = None,
         limits: limiting.Wanted | None = None,
@@ -95,9 +98,10 @@ class Study:
         """The study of that name; with knobs, a new one if there is none yet.
 
         where: a path of a SQLite file, a URL (`postgresql://user@host/database`), or ":memory:".
-        method, maximise, seed: as for `Tuner`. For a study that exists they, and knobs, are checked against it: only
-        the method's `max_move` may differ, and is taken over.
-        keep: how many of the last rounds are kept in full; see docs/live.md for the rule.
+        method, maximise (or maximize), seed: as for `Tuner`. For a study that exists they, and knobs, are compared with
+        what was said last: what can be corrected (see `set`) and has changed since then is, and anything else refused.
+        keep: how many of the last rounds are kept in full (by default 100000); see docs/live.md for the rule.
+        settings: other fields that can be corrected, by their dotted names; source: who says all this.
         baseline: every so many rounds the reference setting is measured, by default in a new study every 20th, 0 for
         never: or {"every": 20, "knobs": {...}}, where the reference is not the start. It may change on the way.
         limits: {"temperature": {"max": 80}}: numbers told beside the value that are to stay within, in the long run;
@@ -116,8 +120,9 @@ class Study:
         >>> folder.cleanup()
         """
         beginning.check_name(name)
-        if isinstance(keep, bool) or not isinstance(keep, int) or keep < 1000:
-            raise ValueError(f"keep={keep!r} is too few: give a whole number of rounds, at least 1000")
+        maximise = maximise if maximize is None else maximize
+        settings = {**(settings or {}), **({} if keep is None else {"keep": keep})}
+        check(settings)
         wanted = None if knobs is None else Knobs.of(knobs)
         limited = None if limits is None else Limits.of(limits)
         store = Store(where, "write" if wanted is None else "create", thorough=True)
@@ -127,15 +132,14 @@ class Study:
                 found = store.load(name)
             if found is None:
                 assert wanted is not None
-                found = beginning.create(store, name, wanted, method, maximise, seed, baseline, limited)
-            study = cls(store, found, keep=keep, callbacks=callbacks)
+                found = beginning.create(store, name, wanted, method, maximise, seed, settings, baseline, limited)
+            study = cls(store, found, callbacks=callbacks)
             beginning.compare(name, study.knobs, study.setup, wanted, method, maximise, seed)
-            if method is not None and study.setup.method != method:
-                study._take_over(method)
+            study.refresh()
+            plan = {} if baseline is None else said_of(read_baseline(baseline, study.knobs))
+            study._hear(wanted, method, {**settings, **plan}, source)
             if limited is not None:
                 study._limit(limited)
-            if baseline is not None:
-                study._plan_baseline(*read_baseline(baseline, study.knobs))
             return study
         except BaseException:
             store.close()
@@ -176,33 +180,15 @@ class Study:
             self._store.close()
 
     @property
-    def setup(self) -> Setup:
-        """What does not change, of the tuner."""
-        return self._position.setup
-
-    @property
-    def state(self) -> State:
-        """What does."""
-        return self._position.state
-
-    @property
-    def diagnostics(self) -> Diagnostics:
-        """The running figures."""
-        return self._position.diagnostics
-
-    @property
-    def round(self) -> int:
-        """The number of the next trial's round; after an undo, one that was there before."""
-        return self.state.round
-
-    @property
     def centre(self) -> Setting:
         """The operating point now: the nearest setting the system can take."""
         return self.knobs.setting(engine.centre(self.state))
 
+    center = centre
+
     @property
     def start(self) -> Setting:
-        """Where the system was when the study began."""
+        """Where the system was when the study began; inside the limits of now."""
         return self.knobs.setting(self.knobs.start)
 
     @property
@@ -226,9 +212,14 @@ class Study:
         return engine.probes(self.knobs, self.setup, self.state)
 
     def ask(self) -> Trial:
-        """The next trial; the same one until it is told or skipped. Its `kind` says if it measures the baseline."""
+        """The next trial; the same one until it is told or skipped. Its `kind` says if it measures the baseline.
+
+        Corrections that others asked for come first.
+        """
         with self._lock:
             if self._open is None:
+                if self._held:
+                    self._overhear()
                 self._open = self._next(self._turn + 1, self._position)
             return self._open._replace(knobs=dict(self._open.knobs))
 
@@ -273,9 +264,16 @@ class Study:
             after = self._position.after(self.knobs, kind, value, self.state)
             self._record(kind, after, self.round, value, list(setting.values()), note)
 
-    def undo(self, round: int) -> None:
-        """Back to the state in which `round` was the next one; recorded, and itself to be undone."""
+    def undo(self, round: int | None = None) -> None:
+        """Back to the state in which `round` was the next one; recorded, and itself to be undone.
+
+        Corrections stay as they are: what was learnt is carried over to the limits and radii of now. Without a round,
+        the last correction is taken back, and what was learnt since is kept; with nothing since, it never was.
+        """
         with self._lock:
+            if round is None:
+                self._take_back()
+                return
             event = self._store.before_round(self._saved, round)
             try:
                 if event is None:
@@ -283,15 +281,19 @@ class Study:
                 _, there = self._position_after(event.seq)
             except LookupError:
                 raise ValueError(
-                    f"the state before round {round} is not kept: of {self.round} rounds so far the last {self._keep}"
-                    f" are, and every 100th, 1000th, … before; trimtab show {self.name} --csv lists them"
+                    f"the state before round {round} is not kept: of {self.round} rounds so far the last"
+                    f" {self.settings['keep']} are, and every 100th, 1000th, … before; trimtab show {self.name} --csv"
+                    " lists them"
                 ) from None
-            figures = replace(there.diagnostics, failures=0)
-            there = there._replace(
-                setup=self.setup, diagnostics=figures, limits=there.limits.corrected(Limits(self.limits.all))
-            )
+            there = moved(there, self.knobs, self.setup.method)
             if there.baseline[:2] != self.baseline[:2]:  # what a person has changed since then stays
                 there = there.planned(*self.baseline[:2])
+            there = there._replace(
+                setup=self.setup,
+                terms=self._position.terms,
+                diagnostics=replace(there.diagnostics, failures=0),
+                limits=there.limits.corrected(Limits(self.limits.all)),
+            )
             self._record("undo", there, round, note=f"from round {self.round}")
 
     def reset(self, failures: int = 0) -> None:
@@ -358,9 +360,7 @@ class Study:
 
     def findings(self) -> dict[str, Finding]:
         """The diagnostics, with advice where it is wanted."""
-        names = [knob.name for knob in self.knobs.all for _ in range(knob.size)]
-        length = engine.probe_length(self.setup)
-        return self.diagnostics.findings(length, names, maximise=self.setup.maximise)
+        return findings(self.name, self._position)
 
     def summary(self) -> dict[str, Any]:
         """What `trimtab list --json` says of the study."""
@@ -408,7 +408,7 @@ class Study:
         events = self._store.events(self._saved, snapshot.seq, seq)
         if len(events) != seq - snapshot.seq:
             raise LookupError(f"the events {snapshot.seq} to {seq} are not kept")
-        return snapshot.seq, follow(self.knobs, snapshot, events, f"study {self.name!r}")
+        return snapshot.seq, follow(read_knobs(self._saved.setup), snapshot, events, f"study {self.name!r}")
 
     def _record(
         self,
@@ -419,16 +419,18 @@ class Study:
         query: list[Any] | None = None,
         note: str | None = None,
         limits: list[float] | None = None,
+        request: str | None = None,
     ) -> None:
         """Everything that changes goes through here: first the disk, then the memory."""
         seq, now = self.seq + 1, time.time()
-        centre = encode(self.knobs, self.knobs.values(engine.centre(after.state)))
-        asked = None if query is None else encode(self.knobs, query)
+        knobs = after.terms.knobs
+        centre = encode(knobs, knobs.values(engine.centre(after.state)))
+        asked = None if query is None else encode(knobs, query)
         event = Event(seq, round, kind, value, asked, centre, now, None if note is None else clean(note), limits)
-        turn = self._turn if kind in STILL else seq
-        status = after.status(self.knobs, turn, now if kind in ROUTINE else self._saved.status["time"])
+        turn = self._turn if kind in STILL or self._leaves_alone(kind, after) else seq
+        status = after.status(knobs, turn, now if kind in ROUTINE else self._saved.status["time"])
         snapshot = None if kind in ROUTINE and seq % EVERY else after.snapshot(seq)
-        self._write(Move(self._saved, event, status, snapshot, self._keep))
+        self._write(Move(self._saved, event, status, snapshot, after.terms["keep"], request))
         self._position, self.seq, self._turn = after, seq, turn
         self._saved = self._saved._replace(seq=seq, status=status)
         self._snapshot_at = self._snapshot_at if snapshot is None else seq
@@ -447,20 +449,9 @@ class Study:
             raise ValueError(f"study {self.name!r} was opened to look at: use Study.open to change it")
         self._store.record(*move)
 
-    def _plan_baseline(self, every: int, setting: Setting | None) -> None:
-        """As often as this from now on, if it is not so already."""
-        if (every, setting) != self.baseline[:2]:
-            note = f"baseline every {every} rounds" + ("" if setting is None else f" at {setting}")
-            self._record("setup", self._position.planned(every, setting), self.round, note=note)
-
     def _limit(self, wanted: Limits) -> None:
         """Other bounds from now on, if they are others."""
         after = self._position._replace(limits=self.limits.corrected(Limits(wanted.all)))
         if after.limits.all != self.limits.all:
             bounds = ", ".join(f"{limit.name} {limit.side} {limit.bound:g}" for limit in wanted.all)
-            self._record("setup", after, self.round, note=f"limits: {bounds}")
-
-    def _take_over(self, method: Method) -> None:
-        """The same method with another cap on its moves."""
-        after = self._position._replace(setup=engine.retune(self.setup, method))
-        self._record("setup", after, self.round, note=f"max_move={method.max_move}")
+            self._record("set", after, self.round, note=f"limits: {bounds}")

@@ -17,36 +17,63 @@ class Claim(TypedDict):
     where: str
     verdict: str
     evidence: str
+    figure: str
+    """The picture, or the section of the report, in which it can be seen."""
 
 
 class Spread(TypedDict):
-    """Over the trials."""
+    """Over the trials: median, quartiles, and the 95 % interval of the median."""
 
     median: Number
     q25: Number
     q75: Number
+    low: Number
+    high: Number
 
 
 class Variance(TypedDict):
-    """Of the estimates, along the run."""
+    """Of the estimates along the run: medians where each method is, and at one point for all."""
 
     round: list[int]
-    median: list[Number]
+    own: list[Number]
+    common: list[Number]
 
 
-class MethodResult(TypedDict):
-    """One method in one experiment."""
+class Setting(TypedDict):
+    """One method with one radius and step."""
 
+    radius: Number
     step: Number
-    step_at_edge: bool | None
-    queries: int
     regret: Spread
     incurred: Spread
     diverged: int
-    variance: Variance
-    tuning: list[dict[str, Number]] | None
+
+
+class MethodResult(Setting):
+    """One method in one experiment, with its own best radius and step; and at the radius that all share."""
+
+    at_edge: bool
+    queries: int
+    shared: Setting
+    variance: NotRequired[Variance]
+    tuning: NotRequired[list[dict[str, Number]]]
     cost_over_zeta: NotRequired[dict[str, Number]]
     """J/ζ at the start, a quarter, half and the end of the run."""
+
+
+class Comparison(TypedDict):
+    """a divided by b, medians of paired trials, with a 95 % bootstrap interval."""
+
+    experiment: str
+    what: str
+    """"regret" (at the centre), "incurred", "variance" (own iterates), "common variance"."""
+    convention: str
+    """"own": each method with its own radius; "shared": with the same."""
+    a: str
+    b: str
+    ratio: Number
+    low: Number
+    high: Number
 
 
 class ExperimentResult(TypedDict):
@@ -58,17 +85,20 @@ class ExperimentResult(TypedDict):
     rounds: int
     radius: float
     trials: int
-    tuning_trials: int
+    rungs: list[list[int]]
     methods: dict[str, MethodResult]
     levels: NotRequired[dict[str, Number]]
     """J/ζ of the uniform policy and of the offline optimum."""
+    network: NotRequired[int]
+    networks: NotRequired[list[ExperimentResult]]
+    """Of the allocation: the same on several networks."""
 
 
 class Map(TypedDict):
     """Median regret and diverged trials, by radius (rows) and step (columns)."""
 
     radii: list[float]
-    steps: list[float | None]
+    steps: list[float]
     regret: list[list[Number]]
     diverged: list[list[int]]
     trials: int
@@ -78,24 +108,48 @@ Toy = TypedDict("Toy", {"round": list[int], "residual": list[float], "one-point"
 
 
 class Lemma(TypedDict):
-    """The mean of many estimates, against the gradient."""
+    """The mean of many estimates, against the gradient of the smoothed cost."""
 
     bias: float
     error: float
     largest_z: float
-    predicted_bias: NotRequired[float]
+    expected_bias: float
+    """What the text predicts: 0 for an unbiased estimate."""
+    from_slope: float
+    """How far the smoothed gradient is from the gradient itself."""
 
 
-Lemmas = TypedDict("Lemmas", {"residual": Lemma, "modified two-point": Lemma})
+Lemmas = dict[str, Lemma]
+
+
+class Moment(TypedDict):
+    """A second-moment lemma along a run."""
+
+    kept: float
+    """The share of the rounds in which the inequality holds."""
+    rounds: int
+    slack: float
+    """The least right side over left side."""
+    contraction: Number
+
+
+Moments = dict[str, Moment]
 
 
 class TheoremRow(TypedDict):
     """What happened, and what is promised."""
 
     theorem: str
+    case: str
+    dim: int
     horizon: int
     mean: float
+    high: float
+    """The upper end of the mean's 95 % interval."""
     bound: float
+    played: Number
+    """The mean of what was played, and the bound for it."""
+    played_bound: Number
 
 
 class Theorems(TypedDict):
@@ -109,6 +163,7 @@ class OpponentRow(TypedDict):
 
     horizon: int
     regret: float
+    high: float
     bias: float
     predicted: float
     bound: float
@@ -121,18 +176,8 @@ class Opponent(TypedDict):
     exponent: float
 
 
-class Opponents(TypedDict):
-    """By when they choose."""
-
-    before: Opponent
-    after: Opponent
-
-
-class Contraction(TypedDict):
-    """The step, and of each assumption the verdict and its text."""
-
-    step: float | None
-    findings: dict[str, tuple[str, str]]
+Opponents = dict[str, Opponent]
+"""By what they may spend and when they choose: "before", "after", "budget before", "budget after"."""
 
 
 class Feasible(TypedDict):
@@ -147,13 +192,19 @@ class Checks(TypedDict):
 
     toy: Toy
     lemmas: Lemmas
+    moments: Moments
     theorems: Theorems
     opponents: Opponents
-    contraction: Contraction
     feasible: Feasible
 
 
-TableData = Map | Toy | Lemmas | Theorems | Opponents | Contraction | Feasible
+class Ready(TypedDict):
+    """What has been compiled, or found."""
+
+    ready: str
+
+
+TableData = Ready | Map | Toy | Lemmas | Moments | Theorems | Opponents | Feasible
 Tables = dict[str, TableData]
 """What was computed, by the name of the cell."""
 
@@ -165,6 +216,7 @@ class Results(TypedDict):
     mode: str
     seed: int
     experiments: dict[str, ExperimentResult]
+    comparisons: list[Comparison]
     checks: Checks
     maps: dict[str, Map]
     versions: dict[str, str]

@@ -2,252 +2,270 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from trimtab.lab import Record
-from trimtab.lab.drawing import band, colour_of, panels, save
-from trimtab.lab.record import quantiles
-from trimtab.paper.cells import MAPPED, MAPS
-from trimtab.paper.document import Map, Number, Tables, Toy
-from trimtab.paper.experiments import PAPER_TRIALS, Experiment
-from trimtab.paper.results import maps, over_zeta, zetas
+from trimtab.lab.drawing import band
+from trimtab.paper.document import Comparison, Map, MethodResult, Number, Results, Toy
+from trimtab.paper.drawing import colour_of, idea, keep, legend, panel, regret, variance
+from trimtab.paper.experiments import ILLUSTRATION, LITERAL, PAPER, Experiment
+from trimtab.paper.results import NETWORKS, AllRuns, over_zeta, zetas
+from trimtab.paper.statistics import value
 from trimtab.types import Array, Integers
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Records = dict[str, dict[str, Record]]
+Records = dict[str, Record]
 
 
 def draw(
-    folder: Path, seed: int, experiments: dict[str, Experiment], records: Records, tables: Tables
+    folder: Path, experiments: dict[str, Experiment], runs: AllRuns, results: Results, jobs: int = 1
 ) -> dict[str, list[Path]]:
     """All figures: name → files."""
-    seen = maps(tables)
+    own, shared = (
+        {id: {name: getattr(both, kind) for name, both in found.items()} for id, found in runs.items()}
+        for kind in ("own", "shared")
+    )
+
+    def conventions(id: str) -> list[Figure]:
+        e = experiments[id]
+        return [
+            regret(shared[id], e.rounds, f"δ = {e.radius:g} for all methods"),
+            regret(own[id], e.rounds, "each method with its own δ"),
+        ]
+
+    def spreads(id: str, common: str) -> list[Figure]:
+        words = ("where each method is", common)
+        kinds = ("variance", "common_variance")
+        return [variance(shared[id], kind, where) for kind, where in zip(kinds, words, strict=True)]
+
     figures = {
-        "idea": _idea(seed),
-        "figure-1a": _regret(records["lqr-r1"], experiments["lqr-r1"]),
-        "figure-1b": _variance(records["lqr-r1"], "Variance of the gradient estimates"),
-        "figure-2a": _allocation(records["allocation"], experiments["allocation"], seed),
-        "figure-2b": _variance(records["allocation"], "Variance at agent 1"),
-        "lqr-r2": _regret(records["lqr-r2"], experiments["lqr-r2"]),
-        "incurred": _incurred(records, experiments),
-        "sensitivity": _sensitivity(seen),
-        "limits": _limits(records, experiments, seen),
-        "toy": _toy(cast(Toy, tables["toy"])),
+        "idea": idea(results["seed"]),
+        "figure-1a": conventions("lqr-r1"),
+        "figure-1b": spreads("lqr-r1", "at one point for all: the optimum"),
+        "figure-1a-noisy": conventions(LITERAL),
+        "figure-1b-noisy": spreads(LITERAL, "at one point for all: the optimum"),
+        "figure-2a": _allocation(own["allocation"], experiments["allocation"], results["seed"]),
+        "figure-2b": spreads("allocation", "at one point for all: the offline optimum"),
+        "networks": _networks(results),
+        "lqr-r2": conventions("lqr-r2"),
+        "incurred": [_incurred(results, id) for id in ("lqr-r1-t40", "lqr-r2", "allocation")],
+        "sensitivity": [_sensitivity(name, results["maps"]) for name in PAPER],
+        "limits": _limits(results),
+        "theorems": [_theorems(results)],
+        "toy": [_toy(results["checks"]["toy"])],
     }
     folder.mkdir(parents=True, exist_ok=True)
-    return {name: save(figure, folder / name) for name, figure in figures.items()}
+    if jobs < 2:
+        return {name: keep(some, folder / name) for name, some in figures.items()}
+    from joblib import Parallel, delayed
+
+    files = Parallel(n_jobs=jobs)(delayed(keep)(some, folder / name) for name, some in figures.items())
+    return dict(zip(figures, files, strict=True))
 
 
-def _idea(seed: int) -> Figure:
-    """Two rounds of a cost whose level drifts, and what the two estimates make of many such rounds."""
-    figure, (left, right) = panels(2, (9, 3.4))
-    x = np.linspace(-1.6, 1.6, 200)
-    low, high = 0.5 * x**2 + 1.0, 0.5 * (x - 0.15) ** 2 + 1.25
-    left.plot(x, low, color="#999999", lw=1.5)
-    left.plot(x, high, color="#222222", lw=1.8)
-    places = [(0.55, low), (1.15, high)]
-    values = [float(np.interp(p, x, f)) for p, f in places]
-    for (p, _), y, label, colour in zip(places, values, (r"$y_{t-1}$", r"$y_t$"), ("#999999", "#222222"), strict=True):
-        left.plot(p, y, "o", color=colour, ms=7)
-        left.annotate(label, (p, y), textcoords="offset points", xytext=(8, -12) if p < 1 else (-20, 6), fontsize=11)
-    left.annotate(
-        "", (1.3, values[1]), (1.3, values[0]), arrowprops={"arrowstyle": "<->", "color": "#0072B2", "lw": 1.6}
-    )
-    left.text(1.34, float(np.mean(values)), "residual", color="#0072B2", va="center")
-    left.annotate("", (1.15, values[1]), (1.15, 0), arrowprops={"arrowstyle": "<->", "color": "#009E73", "lw": 1.2})
-    left.text(1.11, 0.5, "one-point", color="#009E73", ha="right", va="center")
-    left.set(
-        xlim=(-1.6, 2.0),
-        ylim=(0, 2.4),
-        xlabel="knob",
-        ylabel="cost",
-        title="The cost in two rounds, measured once each",
-    )
-    rng = np.random.default_rng(seed)
-    u, before, level = rng.standard_normal((2, 40_000, 1)), 0.6, 1.25
-    f_old, f_new = (0.5 * (before + 0.1 * u[0]) ** 2 + 1.0, 0.5 * (before - 0.15 + 0.1 * u[1]) ** 2 + level)
-    span = (-40.0, 40.0)
-    for name, estimate in (
-        ("one-point", u[1] / 0.1 * f_new),
-        ("residual", u[1] / 0.1 * (f_new - f_old)),
-    ):
-        right.hist(
-            estimate[:, 0], bins=120, range=span, density=True, color=colour_of(name), alpha=0.6,
-            label=f"{name}: rms {math.sqrt(np.mean(np.square(estimate))):.3g}",
-        )  # fmt: skip
-    right.axvline(before - 0.15, color="#222222", lw=1, ls="--", label=f"true slope {before - 0.15:.2g}")
-    right.set(xlabel="estimate of the slope", yticks=[], title="What they say of the slope, over many rounds")
-    right.legend(frameon=False)
-    return figure
-
-
-def _regret(records: dict[str, Record], e: Experiment) -> Figure:
-    """Figure 1(a): accumulated regret, ten trials as in the paper, and all of them."""
-    figure, axes = panels(2, (10, 4), sharey=True)
-    for axis, count in zip(axes, (PAPER_TRIALS, e.trials), strict=True):
-        for name, record in records.items():
-            some = record.select(slice(0, count))
-            band(axis, np.arange(1, e.rounds + 1), np.maximum(some.regret(), 1e-12), some, name)
-        low = min(np.nanmin(quantiles(r.regret()[:, max(1, e.rounds // 50)], (0.5,))) for r in records.values())
-        high = max(_top(r.regret()[:, -1]) for r in records.values())
-        title = "ten trials, as in the paper" if count == PAPER_TRIALS else f"{count} trials"
-        axis.set(xlabel="episode", yscale="log", ylim=(low / 3, high * 4), title=f"{e.title}: {title}")
-        axis.legend(frameon=False, fontsize=8, loc="upper left")
-    axes[0].set_ylabel("accumulated regret, median and quartiles")
-    return figure
-
-
-def _top(values: Array) -> float:
-    """The upper quartile, or the largest number below it that is finite."""
-    finite = values[np.isfinite(values)]
-    return float(np.quantile(finite, 0.75)) if finite.size else 1.0
-
-
-def _variance(records: dict[str, Record], title: str) -> Figure:
-    """Figures 1(b) and 2(b): trace of the covariance, at each method's own iterate, and at one common to all."""
-    figure, axes = panels(2, (10, 4), sharey=True)
-    for axis, kind in zip(axes, ("variance", "common_variance"), strict=True):
-        for name, record in records.items():
-            values = getattr(record, kind)
-            if name != "still" and values.size and not np.isnan(values).all():
-                band(axis, record.variance_rounds, np.maximum(values, 1e-12), record, name)
-        where = "at each method's own iterate" if kind == "variance" else "at one point for all: the optimum"
-        axis.set(xlabel="episode", yscale="log", title=f"{title}, {where}")
-        axis.title.set_fontsize(10)
-    axes[0].set_ylabel("variance (trace), median and quartiles")
-    axes[1].legend(frameon=False, fontsize=8)
-    return figure
-
-
-def _allocation(records: dict[str, Record], e: Experiment, seed: int) -> Figure:
+def _allocation(records: Records, e: Experiment, seed: int) -> list[Figure]:
     """Figure 2(a): J_t(θ_t), and J_t/ζ_t, without the swing that all methods share."""
-    figure, axes = panels(2, (10, 4.2))
     zeta = zetas(e, seed)
     width = max(1, e.rounds // 100)
     at = np.arange(width, e.rounds + 1, width)
-    for axis, divided in zip(axes, (False, True), strict=True):
+    figures = []
+    for divided in (False, True):
+        figure, axis = panel((5.4, 4.6))
         for name, record in records.items():
-            if name == "still":
-                continue
-            values = over_zeta(record, zeta) if divided else record.cost
-            band(axis, at, _means(values, at, width), record, name)
+            if name != "still" or not divided:
+                band(axis, at, _means(over_zeta(record, zeta) if divided else record.cost, at, width), record, name)
         if divided:
-            uniform = float(np.median(over_zeta(records["still"], zeta)))
-            best = float(np.median(next(iter(records.values())).optimum / zeta))
-            axis.axhline(uniform, color="#666666", ls=":", lw=1.5)
-            axis.text(e.rounds, uniform, "uniform policy", ha="right", va="bottom", fontsize=8, color="#444444")
-            axis.axhline(best, color="#000000", ls=":", lw=1.5)
-            axis.text(e.rounds, best, "offline optimum", ha="right", va="bottom", fontsize=8)
-        else:
-            band(axis, at, _means(records["still"].cost, at, width), records["still"], "still")
+            uniform, best = (
+                float(np.median(v)) for v in (over_zeta(records["still"], zeta), records["still"].optimum / zeta)
+            )
+            axis.axhline(uniform, color="#666666", ls=":", lw=1.5, label="uniform policy")
+            axis.axhline(best, color="#000000", ls="--", lw=1.2, label="offline optimum")
         axis.set(xlabel="episode", ylabel=r"$J_t(\theta_t)/\zeta_t$" if divided else r"$J_t(\theta_t)$", ylim=(0, None))
-        axis.set_title(f"Cost{', divided by its sensitivity' if divided else ''} ({e.trials} trials)", fontsize=10)
-    axes[0].legend(frameon=False, fontsize=8, ncols=2)
-    return figure
+        axis.set_title(f"network {ILLUSTRATION}: cost" + (", divided by its sensitivity" if divided else ""))
+        legend(figure, axis)
+        figures.append(figure)
+    return figures
 
 
 def _means(values: Array, at: Integers, width: int) -> Array:
     return np.asarray(values[:, : len(at) * width].reshape(len(values), len(at), width).mean(2))
 
 
-def _incurred(records: Records, experiments: dict[str, Experiment]) -> Figure:
+def _networks(results: Results) -> list[Figure]:
+    """Ratios with their intervals, network by network, and together."""
+    ids = [f"network-{one['network']}" for one in results["experiments"]["allocation"]["networks"]]
+    places = [*ids, NETWORKS]
+    labels = [*(id.replace("-", " ") for id in ids), "all together"]
+    rivals = ("one-point", "two-point", "two-point-forward", "still")
+    wanted = (
+        ("regret of residual feedback, divided by that of …", "residual", "regret", rivals),
+        ("what is played, divided by standing still", None, "incurred", ("residual", "auto")),
+    )  # fmt: skip
+    figures = []
+    for title, of, what, names in wanted:
+        figure, axis = panel((5.4, 4.6))
+        for k, name in enumerate(names):
+            a, b = (of, name) if of else (name, "still")
+            for n, place in enumerate(places):
+                for c in _compared(results, place, what, a, b):
+                    y = n + 0.16 * (k - (len(names) - 1) / 2)
+                    axis.plot([value(c["low"]), value(c["high"])], [y, y], color=colour_of(name), lw=1.2)
+                    label = name if place == NETWORKS else None
+                    axis.plot(
+                        value(c["ratio"]),
+                        y,
+                        "D" if place == NETWORKS else "o",
+                        color=colour_of(name),
+                        ms=5,
+                        label=label,
+                    )
+        axis.axvline(1.0, color="#000000", lw=0.8)
+        axis.set_yticks(range(len(places)), labels)
+        axis.invert_yaxis()
+        axis.set(xscale="log", xlabel="ratio of medians, 95 % interval")
+        axis.set_title(title, fontsize=10)
+        _plain_ticks(axis.xaxis)
+        legend(figure, axis)
+        figures.append(figure)
+    return figures
+
+
+def _compared(results: Results, place: str, what: str, a: str, b: str) -> list[Comparison]:
+    key = (place, what, "own", a, b)
+    some = results["comparisons"]
+    return [c for c in some if (c["experiment"], c["what"], c["convention"], c["a"], c["b"]) == key]
+
+
+def _plain_ticks(axis: object) -> None:
+    """0.5, 1, 2 instead of powers of ten."""
+    from matplotlib.ticker import FuncFormatter, LogLocator
+
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))  # type: ignore[attr-defined]
+    axis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))  # type: ignore[attr-defined]
+    axis.set_minor_formatter(FuncFormatter(lambda x, _: ""))  # type: ignore[attr-defined]
+
+
+def _incurred(results: Results, id: str) -> Figure:
     """Regret of what was played, probes included, beside that of the centre."""
-    ids = ("lqr-r1-t40", "lqr-r2", "allocation")
-    figure, axes = panels(len(ids), (11, 3.8))
-    for axis, id in zip(axes, ids, strict=True):
-        names = list(records[id])
-        for kind, offset, alpha in (("centre", -0.19, 1.0), ("incurred", 0.19, 0.45)):
-            spreads = [quantiles(records[id][name].regret(of=kind)[:, -1]) for name in names]
-            middle = np.array([s[1] for s in spreads])
-            errors = np.abs(np.array([[s[1] - s[0], s[2] - s[1]] for s in spreads]).T)
-            middle, errors = (np.where(np.isfinite(v), v, np.nan) for v in (middle, errors))
-            axis.bar(
-                np.arange(len(names)) + offset, middle, 0.36, yerr=errors, alpha=alpha,
-                color=[colour_of(n) for n in names], error_kw={"lw": 0.8},
-            )  # fmt: skip
-        axis.set_xticks(range(len(names)), names, rotation=40, ha="right", fontsize=7)
-        axis.set_title(experiments[id].title, fontsize=9)
-        axis.set_yscale("log")
-    axes[0].set_ylabel("regret: centre (full), played (light)")
+    found = results["experiments"][id]
+    figure, axis = panel((5.4, 4.6))
+    names = list(found["methods"])
+    for k, name in enumerate(names):
+        both = found["methods"][name]
+        for one, offset, alpha in ((both["regret"], -0.18, 1.0), (both["incurred"], 0.18, 0.45)):
+            middle, low, high = (value(one[key]) for key in ("median", "low", "high"))
+            if np.isfinite(middle):
+                axis.barh(k + offset, middle, 0.34, color=colour_of(name), alpha=alpha)
+                axis.plot([low, high if np.isfinite(high) else middle], [k + offset] * 2, color="#222222", lw=0.9)
+    axis.set_yticks(range(len(names)), names, fontsize=8)
+    axis.invert_yaxis()
+    axis.set(xscale="log", xlabel="regret: centre (full), played (light); 95 % interval")
+    axis.set_title(found["title"], fontsize=10)
     return figure
 
 
-def _sensitivity(seen: dict[str, Map]) -> Figure:
-    """Median regret over δ and η, one map per method; hatched where a quarter of the trials or more diverge."""
+def _sensitivity(name: str, maps: dict[str, Map]) -> Figure:
+    """Median regret over δ and η; hatched where a quarter of the trials or more diverge."""
     from matplotlib.colors import LogNorm
 
-    shown = [(name, seen[f"lqr-r1/{name}"]) for name in MAPPED]
-    figure, axes = panels(len(shown), (12, 3.6), sharey=True)
-    floor = min(np.min(_numbers(t["regret"])) for _, t in shown)
-    norm = LogNorm(floor, floor * 1e3)
-    for axis, (name, table) in zip(axes, shown, strict=True):
-        x, y = (np.log10(np.array(table[key], dtype=float)) for key in ("steps", "radii"))
-        regret = np.clip(_numbers(table["regret"]), floor, floor * 1e3)
-        mesh = axis.pcolormesh(x, y, regret, norm=norm, cmap="viridis_r", shading="nearest", rasterized=True)
-        lost = np.array(table["diverged"]) >= table["trials"] / 4
-        half = (x[1] - x[0]) / 2, (y[1] - y[0]) / 2
-        for i, j in np.argwhere(lost):
-            axis.fill_between(
-                [x[j] - half[0], x[j] + half[0]], y[i] - half[1], y[i] + half[1],
-                facecolor="none", edgecolor="#D55E00", hatch="////", lw=0,
-            )  # fmt: skip
-        i, j = np.unravel_index(np.argmin(np.where(lost, np.inf, regret)), regret.shape)
-        axis.plot(x[j], y[i], "w*", ms=11, mec="#000000")
-        axis.grid(False)
-        axis.set(xlabel=r"$\log_{10}$ step $\eta$", title=name)
-    axes[0].set_ylabel(r"$\log_{10}$ radius $\delta$")
-    figure.colorbar(mesh, ax=axes, label="median regret, T = 50", shrink=0.9)
+    floor = min(np.min(_numbers(table["regret"])) for table in maps.values())
+    norm, table = LogNorm(floor, floor * 1e3), maps[name]
+    figure, axis = panel((5.4, 3.8))
+    x, y = (np.log10(np.array(table[key], dtype=float)) for key in ("steps", "radii"))
+    found = np.clip(_numbers(table["regret"]), floor, floor * 1e3)
+    mesh = axis.pcolormesh(x, y, found, norm=norm, cmap="viridis_r", shading="nearest", rasterized=True)
+    lost = np.array(table["diverged"]) >= table["trials"] / 4
+    half = (x[1] - x[0]) / 2, (y[1] - y[0]) / 2
+    for i, j in np.argwhere(lost):
+        axis.fill_between(
+            [x[j] - half[0], x[j] + half[0]], y[i] - half[1], y[i] + half[1],
+            facecolor="none", edgecolor="#D55E00", hatch="////", lw=0,
+        )  # fmt: skip
+    i, j = np.unravel_index(np.argmin(np.where(lost, np.inf, found)), found.shape)
+    axis.plot(x[j], y[i], "w*", ms=11, mec="#000000")
+    axis.grid(False)
+    axis.set(xlabel=r"$\log_{10}$ step $\eta$", ylabel=r"$\log_{10}$ radius $\delta$", title=f"{name}, R1")
+    figure.colorbar(mesh, ax=axis, label="median regret, T = 50")
     return figure
 
 
-def _numbers(rows: list[list[Number]]) -> Array:
-    return np.array([[math.inf if v is None else float(v) for v in row] for row in rows])
+def _numbers(rows: Sequence[Sequence[Number]]) -> Array:
+    return np.array([[np.inf if v is None else float(v) for v in row] for row in rows])
 
 
-def _limits(records: Records, experiments: dict[str, Experiment], seen: dict[str, Map]) -> Figure:
+def _limits(results: Results) -> list[Figure]:
     """Where the claims stop holding: noise, x₀ redrawn, δ too small."""
-    figure, axes = panels(4, (13, 4))
-    names = ("residual", "one-point", "two-point", "two-point-forward", "auto", "still")
-    noisy = {id: e for id, e in experiments.items() if id.startswith("lqr-r3-sigma-")}
-    sigmas = [e.parameters["sigma_w"] for e in noisy.values()]
+    names = (*PAPER, "auto", "still")
+    noisy = [id for id in results["experiments"] if id.startswith("lqr-r3-sigma-")]
+    first, axis = panel((5.4, 4.6))
     for name in names:
-        middle = [quantiles(records[id][name].regret()[:, -1])[1] for id in noisy]
-        places = range(len(sigmas))
-        axes[0].plot(places, middle, "o:" if name == "still" else "o-", color=colour_of(name), label=name, ms=4)
-    axes[0].set_xticks(range(len(sigmas)), [f"{s:g}" for s in sigmas])
-    axes[0].set(xlabel=r"process noise $\sigma_w$", ylabel="median regret, T = 40", yscale="log", title="noise")
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(names), frameon=False)
-    redrawn = records["lqr-r3-redrawn"]
-    for k, name in enumerate(redrawn):
-        low, middle, high = quantiles(redrawn[name].regret()[:, -1])
-        axes[1].barh(-k, middle, color=colour_of(name), alpha=0.5 if name.endswith("-common") else 0.9)
-        axes[1].plot([low, high], [-k, -k], color="#222222", lw=1)
-    axes[1].set_yticks(-np.arange(len(redrawn)), list(redrawn), fontsize=7)
-    axes[1].set(xlabel="median regret, T = 40", title=r"$x_0$ redrawn in every rollout")
-    for axis, place, title in zip(axes[2:], MAPS, ("small δ, exact values", "small δ, noise 0.1"), strict=True):
-        for name in (*MAPPED, "auto"):
-            table = seen[f"{place}/{name}"]
-            regret = _numbers(table["regret"])
-            kept = np.where(np.array(table["diverged"]) < table["trials"] / 4, regret, np.inf).min(axis=1)
-            axis.plot(table["radii"], np.where(np.isfinite(kept), kept, np.nan), "o-", color=colour_of(name), ms=4)
+        found = [results["experiments"][id]["methods"][name]["regret"] for id in noisy]
+        middle, low, high = ([value(one[key]) for one in found] for key in ("median", "low", "high"))
+        axis.plot(range(len(noisy)), middle, "o:" if name == "still" else "o-", color=colour_of(name), label=name, ms=4)
+        axis.fill_between(range(len(noisy)), low, high, color=colour_of(name), alpha=0.15, lw=0)
+    axis.set_xticks(range(len(noisy)), [id.removeprefix("lqr-r3-sigma-") for id in noisy])
+    axis.set(
+        xlabel=r"process noise $\sigma_w$", ylabel="median regret, T = 40", yscale="log", title="noise in the rollouts"
+    )
+    legend(first, axis)
+    second, axis = panel((5.4, 4.6))
+    redrawn = results["experiments"]["lqr-r3-redrawn"]["methods"]
+    for k, (name, one) in enumerate(redrawn.items()):
+        spread = one["regret"]
+        axis.barh(k, value(spread["median"]), color=colour_of(name), alpha=0.5 if name.endswith("-common") else 0.9)
+        axis.plot([value(spread["low"]), value(spread["high"])], [k, k], color="#222222", lw=1)
+    axis.set_yticks(range(len(redrawn)), list(redrawn), fontsize=8)
+    axis.invert_yaxis()
+    axis.set(xlabel="median regret, T = 40, 95 % interval", title=r"$x_0$ redrawn in every rollout")
+    figures = [first, second]
+    for id, title in (("lqr-r1", "δ too small: exact values"), (LITERAL, "δ too small: noise 0.1")):
+        figure, axis = panel((5.4, 4.2))
+        for name in PAPER:
+            radii, best = _by_radius(results["experiments"][id]["methods"][name])
+            axis.plot(radii, best, "o-", color=colour_of(name), ms=4, label=name)
         axis.set(xscale="log", yscale="log", xlabel=r"radius $\delta$, each with its best $\eta$", title=title)
+        axis.set_ylabel("median regret")
+        legend(figure, axis)
+        figures.append(figure)
+    return figures
+
+
+def _by_radius(found: MethodResult) -> tuple[list[float], list[float]]:
+    """The best median of each radius, in the first rung of the search; not those where a trial diverged."""
+    rows = [row for row in found["tuning"] if not row["diverged"]]
+    radii = sorted({value(row["radius"]) for row in rows})
+    return radii, [min(value(row["median"]) for row in rows if value(row["radius"]) == r) for r in radii]
+
+
+def _theorems(results: Results) -> Figure:
+    """The bound of each theorem against what happened."""
+    figure, axis = panel((5.4, 4.8))
+    rows = results["checks"]["theorems"]["rows"]
+    marks = dict(zip(dict.fromkeys(row["theorem"] for row in rows), "os^vDP", strict=False))
+    for theorem, mark in marks.items():
+        some = [row for row in rows if row["theorem"] == theorem]
+        axis.loglog([r["mean"] for r in some], [r["bound"] for r in some], mark, ms=6, alpha=0.8, label=theorem)
+    ends = np.array([min(r["mean"] for r in rows) / 2, max(r["bound"] for r in rows) * 2])
+    axis.plot(ends, ends, ":", color="#444444", lw=1.2, label="bound = what happened")
+    axis.set(xlabel="what happened (mean)", ylabel="bound", title="every point above the line: the bound holds")
+    legend(figure, axis)
     return figure
 
 
 def _toy(toy: Toy) -> Figure:
     """Section 3: second moments at a point that stays."""
-    figure, (axis,) = panels(1, (6, 3.8))
+    figure, axis = panel()
     for name in ("one-point", "residual"):
         axis.loglog(toy["round"], toy[name], color=colour_of(name), lw=1.8, label=name)
     t = np.array(toy["round"], dtype=float)
     axis.loglog(t, t / 0.01, ":", color="#444444", lw=1, label=r"$t/\delta^2$ and $1/\delta^2$")
     axis.loglog(t, np.full_like(t, 100.0), ":", color="#444444", lw=1)
     axis.set(xlabel="round t", ylabel=r"$E\,\hat g_t^2$", title=r"$f_0 = x^2/2$, $f_t = f_{t-1} + n_t$, δ = 0.1")
-    axis.legend(frameon=False)
+    legend(figure, axis, columns=3)
     return figure

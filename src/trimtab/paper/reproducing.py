@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trimtab.files import write_atomically
-from trimtab.lab import Record
 from trimtab.lab.sweeping import sweep
-from trimtab.paper.cells import cells, compute, load
+from trimtab.paper.cells import Runs, Table, cells, compute, load, preparations
 from trimtab.paper.claims import claims
 from trimtab.paper.document import Results
 from trimtab.paper.experiments import MODES, experiments
@@ -62,18 +61,23 @@ def reproduce(
         if report:
             report(names[n], sum(s * w for s, w in zip(shares, weights, strict=True)) / sum(weights))
 
+    if jobs > 1:  # kernels are compiled once, one kind in each process, not all of them in all
+        if report:
+            report("compiling, and the best policies offline", 0.0)
+        if None in sweep(compute, preparations(chosen), jobs=jobs, folder=cache, load=load):
+            return Reproduction(folder, 0, len(names))
     found = sweep(compute, list(work.values()), jobs=jobs, folder=cache, report=progress, load=load)
     finished = {name: result for name, result in zip(names, found, strict=True) if result is not None}
     if len(finished) < len(names):
         return Reproduction(folder, len(finished), len(names))
-    runs = {name: result for name, result in finished.items() if isinstance(result, Record)}
-    records = {e.id: {name: runs[f"{e.id}/{name}"] for name in e.methods} for e in planned.values()}
-    tables = {name: result.data for name, result in finished.items() if not isinstance(result, Record)}
-    results = gather(chosen, seed, planned, records, tables)
+    cells_of = {name: result for name, result in finished.items() if isinstance(result, Runs)}
+    runs = {e.id: {name: cells_of[f"{e.id}/{name}"] for name in e.methods} for e in planned.values()}
+    tables = {name: result.data for name, result in finished.items() if isinstance(result, Table)}
+    results = gather(chosen, seed, planned, runs, tables)
     results["claims"] = claims(results)
     if report:
         report("drawing", 1.0)
-    figures = draw(folder, seed, planned, records, tables)
+    figures = draw(folder, planned, runs, results, jobs)
     results["figures"] = {name: [file.name for file in files] for name, files in figures.items()}
     text = json.dumps(results, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     write_atomically(folder / "results.json", text.encode())

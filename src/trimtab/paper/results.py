@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Callable, Iterable
 from importlib import metadata
 from typing import TYPE_CHECKING, cast
 
@@ -13,14 +14,29 @@ import trimtab.problems as problems
 from trimtab.lab import Record
 from trimtab.lab.about import plain
 from trimtab.lab.record import quantiles
-from trimtab.paper.document import Checks, ExperimentResult, Map, MethodResult, Number, Results, Tables
+from trimtab.paper.cells import Runs
+from trimtab.paper.document import (
+    Checks,
+    Comparison,
+    ExperimentResult,
+    Map,
+    MethodResult,
+    Number,
+    Results,
+    Setting,
+    Tables,
+)
 from trimtab.paper.experiments import Experiment, Mode
+from trimtab.paper.statistics import paired, spread
 from trimtab.types import Array
 
 if TYPE_CHECKING:
     from trimtab.problems.allocation import AllocationWorld
 
-FORMAT = 1
+FORMAT = 2
+NETWORKS = "networks"
+"""The experiment that stands for all networks together, in comparisons."""
+AllRuns = dict[str, dict[str, Runs]]
 
 
 def zetas(e: Experiment, seed: int) -> Array:
@@ -43,56 +59,118 @@ def quarters(values: Array) -> dict[str, Number]:
     return {name: plain(quantiles(part.mean(1), (0.5,))[0]) for name, part in parts.items()}
 
 
-def gather(
-    mode: Mode,
-    seed: int,
-    experiments: dict[str, Experiment],
-    records: dict[str, dict[str, Record]],
-    tables: Tables,
-) -> Results:
+def gather(mode: Mode, seed: int, experiments: dict[str, Experiment], runs: AllRuns, tables: Tables) -> Results:
     """The document, but for the claims."""
-    found: dict[str, ExperimentResult] = {}
-    for e in experiments.values():
-        zeta = zetas(e, seed) if e.agent is not None else None
-        entry: ExperimentResult = {
-            "title": e.title,
-            "problem": e.problem,
-            "parameters": e.parameters,
-            "rounds": e.rounds,
-            "radius": e.radius,
-            "trials": e.trials,
-            "tuning_trials": e.tuning_trials,
-            "methods": {},
-        }
-        for name, record in records[e.id].items():
-            summary = record.summary()
-            kept = ("step", "step_at_edge", "queries", "regret", "incurred", "diverged", "variance", "tuning")
-            method = cast(MethodResult, {key: summary.get(key) for key in kept})
-            if not method["variance"]:
-                method["variance"] = {"round": [], "median": []}
-            if zeta is not None:
-                method["cost_over_zeta"] = quarters(over_zeta(record, zeta))
-            entry["methods"][name] = method
-        if zeta is not None:
-            still, best = records[e.id]["still"], next(iter(records[e.id].values())).optimum
-            entry["levels"] = {
-                "uniform": quarters(over_zeta(still, zeta))["end"],
-                "offline": plain(np.median(best / zeta)),
-            }
-        found[e.id] = entry
+    found = {
+        e.id: _experiment(e, runs[e.id], zetas(e, seed) if e.agent is not None else None) for e in experiments.values()
+    }
+    networks = [found.pop(e.id) for e in experiments.values() if e.network is not None]
+    found["allocation"]["networks"] = networks
     return {
         "format": FORMAT,
         "mode": mode.name,
         "seed": seed,
         "experiments": found,
+        "comparisons": comparisons(experiments, runs),
         "checks": cast(Checks, {name: table for name, table in tables.items() if not name.startswith("map/")}),
         "maps": maps(tables),
         "versions": versions(),
     }
 
 
+def _experiment(e: Experiment, runs: dict[str, Runs], zeta: Array | None) -> ExperimentResult:
+    entry: ExperimentResult = {
+        "title": e.title,
+        "problem": e.problem,
+        "parameters": e.parameters,
+        "rounds": e.rounds,
+        "radius": e.radius,
+        "trials": e.trials,
+        "rungs": [list(rung) for rung in e.rungs],
+        "methods": {},
+    }
+    for name, both in runs.items():
+        about = both.own.about
+        method = cast(MethodResult, _setting(both.own)) | {
+            "at_edge": about["step_at_edge"],
+            "queries": 0 if name == "still" else about["queries"],
+            "shared": _setting(both.shared),
+            "tuning": about["tuning"],
+        }
+        if both.shared.variance_rounds.size:
+            own, common = (
+                [plain(v) for v in quantiles(values, (0.5,))[0]]
+                for values in (both.shared.variance, both.shared.common_variance)
+            )
+            method["variance"] = {"round": both.shared.variance_rounds.tolist(), "own": own, "common": common}
+        if zeta is not None:
+            method["cost_over_zeta"] = quarters(over_zeta(both.own, zeta))
+        entry["methods"][name] = cast(MethodResult, method)
+    if zeta is not None:
+        still = runs["still"].own
+        entry["levels"] = {
+            "uniform": quarters(over_zeta(still, zeta))["end"],
+            "offline": plain(np.median(still.optimum / zeta)),
+        }
+    if e.network is not None:
+        entry["network"] = e.network
+    return entry
+
+
+def _setting(record: Record) -> Setting:
+    return {
+        "radius": record.about["radius"],
+        "step": record.about["step"],
+        "regret": spread(record.regret()[:, -1]),
+        "incurred": spread(record.regret(of="incurred")[:, -1]),
+        "diverged": int(record.diverged.sum()),
+    }
+
+
+QUANTITIES: dict[str, Callable[[Record], Array]] = {
+    "regret": lambda record: record.regret()[:, -1],
+    "incurred": lambda record: record.regret(of="incurred")[:, -1],
+    "variance": lambda record: _typical(record.variance),
+    "common variance": lambda record: _typical(record.common_variance),
+}
+
+
+def _typical(variances: Array) -> Array:
+    """Of each trial, the geometric mean along the run: `(trials,)`."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.exp(np.log(variances).mean(1))) if variances.size else np.empty(0)
+
+
+def comparisons(experiments: dict[str, Experiment], runs: AllRuns) -> list[Comparison]:
+    """Residual feedback and `auto` against all others, in every experiment; the networks one by one and together."""
+    places: dict[str, list[str]] = {e.id: [e.id] for e in experiments.values()}
+    places[NETWORKS] = [e.id for e in experiments.values() if e.network is not None]
+    found = []
+    for place, ids in places.items():
+        names = list(runs[ids[0]])
+        for a, b in _pairs(names):
+            for what, convention in (
+                ("regret", "own"), ("regret", "shared"), ("incurred", "own"), ("incurred", "shared"),
+                ("variance", "shared"), ("common variance", "shared"),
+            ):  # fmt: skip
+                values = [tuple(QUANTITIES[what](getattr(runs[id][name], convention)) for name in (a, b)) for id in ids]
+                if not all(part.size and not np.isnan(part).any() for pair in values for part in pair):
+                    continue
+                ratio = paired([(pair[0], pair[1]) for pair in values])
+                one = Comparison(experiment=place, what=what, convention=convention, a=a, b=b, **ratio)
+                found.append(one)
+    return found
+
+
+def _pairs(names: Iterable[str]) -> list[tuple[str, str]]:
+    known = list(names)
+    return [
+        (a, b) for a in ("residual", "auto") if a in known for b in known if b != a and (b, a) != ("auto", "residual")
+    ]
+
+
 def maps(tables: Tables) -> dict[str, Map]:
-    """The sensitivity maps, by place and method."""
+    """The sensitivity maps, by method."""
     return {name.removeprefix("map/"): cast(Map, table) for name, table in tables.items() if name.startswith("map/")}
 
 

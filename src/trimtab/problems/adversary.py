@@ -3,6 +3,7 @@
 f_t(x) = L₀·(√(1 + ‖x‖²) − 1) + b_t: the opponent raises or lowers the whole function by at most V_f per round,
 b_t = b_{t−1} ± V_f. The optimiser stays at 0 and regret f_t(x) − min f_t does not contain b_t: all the harm that is
 done goes through the estimate of the gradient. Residual feedback sees y_t − y_{t−1} = … ± V_f, times u_t/δ.
+With a `budget` it does so only as long as the squared changes add up to no more than W̃_T.
 
 * `order="before"`: the sign is chosen knowing everything but u_t. Then E[±V_f·u_t/δ] = 0: the estimate stays unbiased,
   as the paper's proofs need, and the opponent can only add variance. It takes the sign of the difference y_t − y_{t−1}
@@ -50,6 +51,8 @@ class Adversary(Problem):
     order: Order = "before"
     power: float = 0.05
     """V_f, by which the opponent may change the function in a round."""
+    budget: float = math.inf
+    """W̃_T, what the squared changes of all rounds may add up to: when it is spent, nothing changes any more."""
     scale: float = 1.0
     """L₀, the Lipschitz constant."""
     distance: float = 1.0
@@ -61,6 +64,8 @@ class Adversary(Problem):
         whole("dim", self.dim, 1)
         whole("rounds", self.rounds, 1)
         real("power", self.power, 0)
+        if not self.budget >= 0:
+            raise ValueError(f"budget={self.budget!r} must be a number, 0 or more; inf for an opponent without one")
         real("distance", self.distance, 0)
         real("scale", self.scale, 0, above=True)
         real("radius", self.radius, 0, above=True)
@@ -122,7 +127,9 @@ class AdversaryWorld(World):
         else:
             if round == last:
                 del self._offsets[-1], self._probes[-1]
-            self._offsets.append(self._offsets[-1] + self.problem.power * self._sign(centre, query))
+            # Rounds 1, …, n are paid for as long as n·V_f² is within the budget.
+            paid = round * self.problem.power**2 <= self.problem.budget
+            self._offsets.append(self._offsets[-1] + paid * self.problem.power * self._sign(centre, query))
         self._probes = [*self._probes[-1:], (centre.copy(), query.copy())]
 
     def _sign(self, centre: Array, query: Array) -> Array:

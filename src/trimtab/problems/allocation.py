@@ -61,6 +61,8 @@ class Allocation(Problem):
 
     rows: int = 4
     columns: int = 4
+    torus: bool = False
+    """The other reading of 64 actions on 4 × 4 places: the grid is closed to a torus, and nothing can be kept."""
     gamma: float = 0.75
     horizon: int = 30
     stock: float = 1.0
@@ -122,13 +124,15 @@ class Allocation(Problem):
 
     @property
     def actions(self) -> int:
-        """The edges of the grid, each in both directions, and a "keep" for each agent."""
+        """The edges of the grid, each in both directions, and (but on a torus) a "keep" for each agent."""
         return len(self._heads)
 
     def neighbours(self, agent: int) -> tuple[int, ...]:
-        """N_i: the agent itself, then those above, below, left and right of it."""
+        """N_i: the agent itself, then those above, below, left and right of it; on a torus only those four."""
         row, column = divmod(agent, self.columns)
         sides = ((row - 1, column), (row + 1, column), (row, column - 1), (row, column + 1))
+        if self.torus:
+            return tuple(r % self.rows * self.columns + c % self.columns for r, c in sides)
         return agent, *(r * self.columns + c for r, c in sides if 0 <= r < self.rows and 0 <= c < self.columns)
 
     def coordinates(self, agent: int) -> slice:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from inspect import signature
 from typing import TYPE_CHECKING, Literal, TypedDict, TypeVar
 
 from trimtab.parts import Directions, Estimator, Step
@@ -111,3 +112,17 @@ def register(name: str) -> Callable[[Constructor], Constructor]:
 def exported(name: str) -> Callable[..., Method] | None:
     """The constructor whose name, written as an identifier, is this one."""
     return methods.get(name.replace("_", "-"))
+
+
+def name_of(method: Method) -> str | None:
+    """The name under which methods with such an estimator are registered.
+
+    >>> name_of(methods["primal-dual"](radius=0.1, step=0.1, limits=2))
+    'primal-dual'
+    """
+    for name, constructor in methods.items():
+        needed = [p for p in signature(constructor).parameters.values() if p.default is p.empty]
+        made = constructor(**{p.name: 1 for p in needed if p.kind is not p.VAR_KEYWORD})
+        if type(made.estimator) is type(method.estimator):
+            return name
+    return None

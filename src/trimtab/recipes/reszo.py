@@ -21,6 +21,7 @@ from trimtab.types import Array, Memory, Value
 from trimtab.validation import whole
 
 MOST = 60  # values by default: a fit costs O(m²·d), and 2·d of them are as many as the paper takes
+RIDGE = 1e-13  # of the trace
 
 
 @part
@@ -54,11 +55,27 @@ class LeastSquares(OneQuery):
             full = ~np.isnan(y[..., 0])
             if full.any():
                 rises, steps = y[..., :-1] - y[..., -1:], p[..., :-1, :] - query[..., None, :]
-                fit = np.matmul(np.linalg.pinv(np.where(full[..., None, None], steps, 0.0)), rises[..., None])[..., 0]
+                fit = _shortest(np.where(full[..., None, None], steps, 0.0), rises)
                 slope = np.where(full[..., None], np.clip(fit, -STEEPEST, STEEPEST), slope)
             return contrast, 1.0, slope, window, None
 
         return Estimation(fresh_look, learn)
+
+
+def _shortest(steps: Array, rises: Array) -> Array:
+    """argmin ‖steps·g − rises‖, the shortest such g, by the smaller of the two normal equations.
+
+    A singular value decomposition takes ten times as long; RIDGE keeps equal queries from dividing by zero.
+    """
+    turned = np.swapaxes(steps, -1, -2)
+    wide = steps.shape[-2] < steps.shape[-1]
+    gram = np.matmul(steps, turned) if wide else np.matmul(turned, steps)
+    size = np.trace(gram, axis1=-2, axis2=-1)[..., None, None]
+    gram = gram + np.where(size > 0, RIDGE * size, 1.0) * np.eye(gram.shape[-1])
+    column = rises[..., None]
+    if wide:
+        return np.asarray(np.matmul(turned, np.linalg.solve(gram, column))[..., 0])
+    return np.asarray(np.linalg.solve(gram, np.matmul(turned, column))[..., 0])
 
 
 @register("reszo")

@@ -71,7 +71,7 @@ def _wave(
             if one.study not in known:
                 raise Problem(404, "no-study", f"there is no study {one.study!r}")
             study = RowStudy(store, known[one.study])
-            told = rounds.tell(study, one.trial, Result(rounds.number(one.value), one.note, one.applied))
+            told = rounds.tell(study, one.trial, Result(rounds.number(one.value), one.note, one.applied, one.values))
             answer = answered(told, study, next=next)
             answer = _refused(outside(answer["refused"])) if "refused" in answer else {"status": 200, "result": answer}
         except Exception as error:

@@ -56,6 +56,14 @@ class BaselineIn(Given):
     knobs: Setting | None = None
 
 
+class LimitIn(Given):
+    """The bounds of a number told beside the value; excesses are divided by the scale."""
+
+    max: Number | None = None
+    min: Number | None = None
+    scale: Number | None = None
+
+
 class StudyIn(Given):
     """A study to be made."""
 
@@ -70,6 +78,27 @@ class StudyIn(Given):
     keep: Annotated[int, Field(ge=1000, le=10**9)] | None = None
     guard: GuardIn = GuardIn()
     baseline: BaselineIn = BaselineIn()
+    limits: Annotated[dict[str, LimitIn], Field(max_length=100)] | None = None
+    """Numbers told beside the value that are to stay within, in the long run; the method is then "primal-dual"."""
+    dual_step: Number | None = None
+
+
+class CorrectionIn(Given):
+    """What is to change, by the dotted names of `fields`; null takes a field away. Who and why are recorded."""
+
+    changes: Annotated[
+        dict[Annotated[str, Field(max_length=200)], Level | list[Text] | dict[str, Level] | None],
+        Field(min_length=1, max_length=100),
+    ]
+    why: Annotated[str, Field(max_length=400)] = ""
+
+
+class CorrectionOut(BaseModel):
+    """Field → [old, new] of what changes; `pending` if the process that holds the study was asked for it."""
+
+    seq: int
+    changed: dict[str, tuple[Any, Any]]
+    pending: bool
 
 
 class Waits(BaseModel):
@@ -123,9 +152,12 @@ class StudyWhole(StudyOut):
 
     knobs: list[dict[str, Any]]
     start: Setting
-    guard: dict[str, Any]
     open: int
     """The number of the open trial."""
+    fields: dict[str, Any]
+    """What may be corrected, by the dotted names of a study.toml, as it is now."""
+    limits: list[dict[str, Any]]
+    """Of other numbers: their bounds, and by how much they were exceeded."""
     diagnostics: dict[str, FindingOut]
 
 
@@ -159,6 +191,8 @@ class ResultIn(Given):
     value: Number | None
     note: Text | None = None
     applied: Setting | None = None
+    values: Annotated[dict[str, Number | None], Field(max_length=100)] | None = None
+    """Of a study with limits: the numbers beside the value that they are on, by name."""
 
 
 class ResultOut(BaseModel):
@@ -223,9 +257,9 @@ class DecisionIn(ActionIn):
 
 
 class UndoIn(ActionIn):
-    """`round`: which shall be the next one again."""
+    """`round`: which shall be the next one again; without, the last correction is taken back."""
 
-    round: Annotated[int, Field(ge=0, lt=2**62)]
+    round: Annotated[int, Field(ge=0, lt=2**62)] | None = None
 
 
 class EventOut(BaseModel):

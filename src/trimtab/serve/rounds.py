@@ -7,7 +7,7 @@ import json
 import math
 from typing import Any, NamedTuple
 
-from trimtab.live.config import Guard
+from trimtab.live.guard import Guard
 from trimtab.live.row import RowStudy, paused
 from trimtab.live.schema import Event, Setting
 from trimtab.live.study import Trial
@@ -32,6 +32,8 @@ class Result(NamedTuple):
     value: float | None
     note: str | None = None
     applied: Setting | None = None
+    values: dict[str, float | None] | None = None
+    """The numbers beside the value that the study has limits on."""
 
 
 class Told(NamedTuple):
@@ -46,7 +48,8 @@ class Told(NamedTuple):
 
 def guard_of(study: RowStudy) -> Guard:
     """The rails of a study that is tuned over HTTP."""
-    return Guard(**study.saved.setup.get("guard", {}))
+    found: Guard = study.settings.table("guard")
+    return found
 
 
 def plan(study: RowStudy, guard: Guard) -> Trial:
@@ -132,11 +135,11 @@ def _record(study: RowStudy, trial: Trial, result: Result, asked: Setting | None
     if trial.kind == "rest":
         study.held(trial.knobs, result.value, result.note)
     elif asked is None or asked == trial.knobs:
-        study.tell(trial, result.value, result.note)
+        study.tell(trial, result.value, result.note, result.values)
     elif trial.kind == "baseline":
         study.skip(trial, "; ".join(filter(None, [result.note, f"not the reference, but {trial.knobs}"])))
     else:
-        study.tell_at(trial, result.value, result.note)
+        study.tell_at(trial, result.value, result.note, result.values)
 
 
 def _applied(study: RowStudy, trial: Trial, result: Result) -> Setting:
@@ -170,6 +173,9 @@ def _same(study: RowStudy, event: Event, result: Result) -> bool:
     if event.value != result.value:
         return False
     if result.note is not None and not (event.note or "").startswith(clean(result.note)):
+        return False
+    told = dict(zip(study.limits.names, event.limits or [], strict=False))
+    if result.values is not None and event.limits is not None and told != result.values:
         return False
     set_to = study.setting_of(event)
     return all(set_to.get(name) == value for name, value in (result.applied or {}).items())

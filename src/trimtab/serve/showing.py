@@ -56,8 +56,9 @@ def whole(study: RowStudy) -> Document:
         **at_a_glance(study.saved),
         "knobs": study.knobs.to_list(),
         "start": study.start,
-        "guard": study.saved.setup.get("guard", {}),
         "open": study.open_id,
+        "fields": study.fields(),
+        "limits": study.limits.describe(),
         "diagnostics": findings,
     }
 

@@ -10,16 +10,30 @@ from starlette.concurrency import run_in_threadpool
 
 from trimtab.live import beginning
 from trimtab.live.checksums import canonical
-from trimtab.live.config import Config, Guard
+from trimtab.live.config import Config
 from trimtab.live.errors import Taken
+from trimtab.live.guard import Guard
 from trimtab.live.knobs import Knobs
+from trimtab.live.limits import Limits
 from trimtab.live.row import RowStudy
 from trimtab.live.shared import SharedStore
 from trimtab.serve.fleet import Fleet
-from trimtab.serve.models import StudyIn, StudyList, StudyOut, StudyWhole
+from trimtab.serve.models import CorrectionIn, CorrectionOut, StudyIn, StudyList, StudyOut, StudyWhole
 from trimtab.serve.problems import Problem
 from trimtab.serve.showing import ATTENTION, at_a_glance, whole
-from trimtab.serve.wiring import ANSWERS, NAME, Administers, Operates, Reads, StudyName, etag, fleet, look
+from trimtab.serve.wiring import (
+    ANSWERS,
+    NAME,
+    Administers,
+    IfMatch,
+    Operates,
+    Reads,
+    StudyName,
+    etag,
+    expected,
+    fleet,
+    look,
+)
 from trimtab.types import Document, Json
 
 router = APIRouter(prefix="/v1", tags=["studies"], responses=ANSWERS)
@@ -38,6 +52,29 @@ async def make(name: StudyName, body: StudyIn, response: Response, request: Requ
 async def read(name: StudyName, response: Response, request: Request, _: Reads) -> Json:
     """A study as it is now; its ETag is the number of the last event."""
     document = await look(request, name, whole)
+    response.headers["ETag"] = etag(document["seq"])
+    return document
+
+
+@router.patch("/studies/{name}", response_model=CorrectionOut, responses={202: {"model": CorrectionOut}})
+async def correct(
+    name: StudyName,
+    body: CorrectionIn,
+    response: Response,
+    request: Request,
+    caller: Operates,
+    if_match: IfMatch = None,
+) -> Json:
+    """Correct what may change, all or nothing; what was learnt is kept. 202: the process that holds it was asked to."""
+
+    def act(study: RowStudy) -> Document:
+        if study.saved.archived is not None:
+            raise Problem(410, "archived", f"study {name!r} is archived: restore it first")
+        changed = study.set(body.changes, who=caller.who, why=body.why)
+        return {"seq": study.seq, "changed": changed, "pending": bool(changed) and study.move is None}
+
+    document = await run_in_threadpool(lambda: fleet(request).change(name, act, expected=expected(if_match)))
+    response.status_code = 202 if document["pending"] else 200
     response.headers["ETag"] = etag(document["seq"])
     return document
 
@@ -80,26 +117,20 @@ def _make(studies: Fleet, name: str, body: StudyIn) -> tuple[bool, Document]:
     asked, made = body.model_dump(exclude_none=True), False
     with studies.pool.store() as store:
         if store.glance(name) is None:
-            made = _create(store, name, body, asked)
+            made = _create(store, name, asked)
     document: Document = studies.look(name, lambda study: _compared(study, asked))
     return made, document
 
 
-def _create(store: SharedStore, name: str, body: StudyIn, asked: Document) -> bool:
+def _create(store: SharedStore, name: str, asked: Document) -> bool:
     """The study of a body; what is wrong with it is said as for a study.toml."""
-    guard = {key: value for key, value in body.guard.model_dump().items() if value is not None}
-    options = {
-        key: asked[key]
-        for key in ("goal", "method", "radius", "narrowest", "widest", "step", "seed", "keep")
-        if key in asked
-    }
-    knobs = Knobs.of(knob.model_dump(exclude_none=True) for knob in body.knobs)
-    config = Config(name=name, command=["over HTTP"], knobs=knobs, guard=Guard(**guard), **options)
-    baseline = body.baseline.model_dump(exclude_none=True)
-    more = {"asked": asked, "guard": guard, "keep": config.keep}
+    knobs, guard = Knobs.of(asked["knobs"]), Guard(**asked["guard"])
+    config = Config(name=name, command=["over HTTP"], **{**asked, "knobs": knobs, "guard": guard})
+    method, limits = config.build_method(), Limits.of(config.limits)
     try:
         beginning.create(
-            store, name, knobs, config.build_method(), config.goal == "maximise", config.seed, baseline, None, more
+            *(store, name, knobs, method, config.goal == "maximise", config.seed),
+            *(config.settings, config.baseline, limits, {"asked": asked}),
         )
     except Taken:
         return False  # somebody else made one of that name just now

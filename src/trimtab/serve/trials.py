@@ -56,7 +56,7 @@ async def tell(
     next: Annotated[bool, Query(description="Answer with the trial that follows, too.")] = False,
 ) -> Json:
     """The value of a trial, or null. Idempotent: the same again is 200, another is 409, one from before an undo 410."""
-    result = Result(rounds.number(body.value), body.note, body.applied)
+    result = Result(rounds.number(body.value), body.note, body.applied, body.values)
 
     def act(study: RowStudy) -> Document:
         return answered(rounds.tell(study, id, result), study, next=next)

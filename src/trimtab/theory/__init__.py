@@ -8,7 +8,16 @@
 41.2
 """
 
-from trimtab.theory.evidence import Constants, Diagnosis, Estimate, Finding, diagnose, estimate, measure
+from trimtab.theory.evidence import (
+    Constants,
+    Diagnosis,
+    Estimate,
+    Finding,
+    diagnose,
+    estimate,
+    measure,
+    second_moments,
+)
 from trimtab.theory.guarantees import Bound, Plan
 from trimtab.theory.moments import (
     contraction,
@@ -21,6 +30,7 @@ from trimtab.theory.moments import (
 )
 from trimtab.theory.plans import (
     convex_lipschitz,
+    convex_lipschitz_ball,
     convex_lipschitz_feasible,
     convex_smooth,
     nonconvex_lipschitz,
@@ -37,6 +47,7 @@ __all__ = [
     "Plan",
     "contraction",
     "convex_lipschitz",
+    "convex_lipschitz_ball",
     "convex_lipschitz_feasible",
     "convex_smooth",
     "diagnose",
@@ -48,6 +59,7 @@ __all__ = [
     "one_point_order",
     "perturbation",
     "second_moment",
+    "second_moments",
     "smoothing_gap",
     "theorems",
     "variation_to_beat",

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 from trimtab.lab import Record, run
 from trimtab.problems import Problem, make
 from trimtab.recipes import Method, auto
-from trimtab.theory.moments import Law, contraction, perturbation
+from trimtab.theory.moments import Law, coefficients, contraction, perturbation
 from trimtab.types import Array
 
 Verdict = Literal["holds", "doubtful", "fails", "not seen"]
@@ -170,7 +170,7 @@ def diagnose(record: Record) -> Diagnosis:
         _variation(seen, constants),
         _accumulated(seen),
         _contracts(record, constants),
-        _moments(record, seen, constants),
+        _moments(record, constants),
         _unbiased(seen, constants),
     ]
     return Diagnosis({finding.name: finding for finding in findings})
@@ -248,10 +248,15 @@ def _contracts(record: Record, constants: Constants) -> Finding:
     return Finding("contraction", "holds", f"{words}, below 1" + ("" if alpha.high <= 0.5 else ", though not below ½"))
 
 
-def _moments(record: Record, seen: dict[str, Array], constants: Constants) -> Finding:
-    name, law = "second moment", _law(record)
+def second_moments(record: Record) -> tuple[Array, Array]:
+    """Both sides of Lemma 2.6 (with noise 5.2, on the sphere H.6) in rounds 1, 2, …, as means over the trials of a run.
+
+    E‖ĝ_t‖² on the left, α·E‖ĝ_{t−1}‖² + D_t on the right, with the L₀ that the path has shown. For residual feedback
+    with a constant step and Gaussian or sphere directions, recorded with evidence=True.
+    """
+    seen, constants, law = _evidence(record), measure(record), _law(record)
     if constants.contraction is None or law is None:
-        return Finding(name, "not seen", "the inequality is for residual feedback with a constant step")
+        raise ValueError("the inequality is for residual feedback with a constant step: run tt.residual(...)")
     mean, square = _average(seen["moment"], 0), _average(np.square(seen["change"][:, 1:]), 0)
     floor = perturbation(
         dim=record.about["dim"],
@@ -260,9 +265,18 @@ def _moments(record: Record, seen: dict[str, Array], constants: Constants) -> Fi
         variation=0.0,
         law=law,
     )
-    lift = 2.0 * record.about["dim"] ** (1 if law == "gaussian" else 2) / record.about["radius"] ** 2
+    lift = coefficients(record.about["dim"], law)[2] / record.about["radius"] ** 2
     allowed = constants.contraction.value * mean[:-1] + floor + lift * square
-    kept = float((mean[1:] <= allowed)[np.isfinite(allowed)].mean())
+    known = np.isfinite(allowed)
+    return mean[1:][known], allowed[known]
+
+
+def _moments(record: Record, constants: Constants) -> Finding:
+    name = "second moment"
+    if constants.contraction is None:
+        return Finding(name, "not seen", "the inequality is for residual feedback with a constant step")
+    found, allowed = second_moments(record)
+    kept = float((found <= allowed).mean())
     text = f"E‖ĝ_t‖² ≤ α·E‖ĝ_t−1‖² + D_t in {kept:.1%} of the rounds"
     return Finding(name, "holds" if kept == 1.0 else "doubtful" if kept > 0.95 else "fails", text)
 

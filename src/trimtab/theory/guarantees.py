@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from trimtab.directions import Gaussian, Sphere
 from trimtab.estimators import Residual
 from trimtab.recipes import Method
-from trimtab.theory.moments import Law, gradient_gap, smoothing_gap
+from trimtab.theory.moments import Law, coefficients, gradient_gap, smoothing_gap
 from trimtab.validation import real
 
 
@@ -63,6 +63,8 @@ class Plan:
     """R, if it was known."""
     inner_radius: float | None = None
     outer_radius: float | None = None
+    law: Law = "gaussian"
+    """Of u, and of the constants: "ball" is the sphere, with sharper ones."""
 
     @property
     def holds(self) -> bool:
@@ -78,6 +80,8 @@ class Plan:
         """The method, ready for `Tuner`; of the feasible variant, with the domain that has these radii."""
         if self.feasible:
             return Method(estimator=Residual(), radius=self.radius, step=self.step, directions=Sphere(), margin="scale")
+        if self.law == "ball":
+            return Method(estimator=Residual(), radius=self.radius, step=self.step, directions=Sphere(), margin="none")
         return Method(estimator=Residual(), radius=self.radius, step=self.step, directions=Gaussian())
 
     def bound(
@@ -90,6 +94,7 @@ class Plan:
         squared: float | None = None,
         first_moment: float | None = None,
         tight: bool = False,
+        played: bool = False,
     ) -> Bound:
         """The guarantee over the horizon, by term.
 
@@ -98,6 +103,8 @@ class Plan:
         With noise these are V_{f,ξ} and W̃_{T,ξ} (Section 5).
 
         first_moment: E‖ĝ_0‖², if there was a measurement before the first. tight: see `trimtab.theory.plans`.
+        played: of what is played, x_t + δu_t, instead of the centres: E f_t(x_t + δu_t) = f_δ,t(x_t), so that the gap
+        between f_δ and f comes once more, T·L₀δ√d for Lipschitz f. For convex theorems.
         """
         if not self.holds:
             raise ValueError(
@@ -108,15 +115,17 @@ class Plan:
             real("variation", variation, 0)
         if first_moment is not None:
             real("first_moment", first_moment, 0)
+        if played and not self.convex:
+            raise ValueError(f"{self.theorem} bounds slopes, and nothing is paid for those: leave played= out")
         terms = (
-            self._convex(variation, distance, first_moment, tight)
+            self._convex(variation, distance, first_moment, tight, played)
             if self.convex
             else self._nonconvex(variation, gap, accumulated, squared, first_moment, tight)
         )
         return Bound(terms, self.regret, self.order, self.horizon)
 
     def _convex(
-        self, variation: float | None, distance: float | None, first: float | None, tight: bool
+        self, variation: float | None, distance: float | None, first: float | None, tight: bool, played: bool
     ) -> dict[str, float]:
         d, horizon, l0, step, radius = self.dim, self.horizon, self.lipschitz, self.step, self.radius
         if variation is None:
@@ -129,20 +138,25 @@ class Plan:
                     " the step and radius were chosen without it"
                 )
             reach = real("distance", distance, 0, above=True)
-        law: Law = "sphere" if self.feasible else "gaussian"
-        lift, spread = (float(d * d), float(d * d)) if self.feasible else (float(d), (d + 4.0) ** 2)
+        _, probing, moving = coefficients(d, self.law)
         # The paper: η for (η/2)·2, and, for the two terms that grow with T, once more 2 (valid, loose).
-        start, run = (step / (2.0 * (1.0 - self.contraction)),) * 2 if tight else (step, 2.0 * step)
+        exact = tight or self.law == "ball"
+        start, run = (step / (2.0 * (1.0 - self.contraction)),) * 2 if exact else (step, 2.0 * step)
         gap = smoothing_gap(
-            dim=d, radius=radius, law=law, **({"smoothness": self.smoothness} if self.smoothness else {"lipschitz": l0})
+            dim=d,
+            radius=radius,
+            law=self.law,
+            **({"smoothness": self.smoothness} if self.smoothness else {"lipschitz": l0}),
         )
         terms = {
             "distance": reach**2 / (2.0 * step),
             "first round": l0 * reach if first is None else start * first,
-            "probing": run * 16.0 * l0**2 * spread * horizon,
+            "probing": run * probing * l0**2 * horizon,
             "smoothing": 2.0 * gap * horizon,
-            "drift": run * 2.0 * lift * variation**2 / radius**2 * horizon,
+            "drift": run * moving * variation**2 / radius**2 * horizon,
         }
+        if played:
+            terms["playing"] = (gap if self.law == "gaussian" else radius * l0) * horizon
         if self.outer_radius is not None:
             terms["shrinking"] = self.outer_radius * l0 * self.shrinkage * horizon
         return terms

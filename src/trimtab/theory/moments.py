@@ -1,7 +1,16 @@
 """The second moment of the residual estimate, what smoothing costs, and the rates of one-point feedback.
 
 Two laws of u have a theory: "gaussian", N(0, I), estimate u/δ·(…); and "sphere", |u| = 1, estimate d·u/δ·(…)
-(Appendix H).
+(Appendix H). "ball" is the sphere again, with sharper constants, in the manner of arXiv 2508.12228: f_δ is the mean
+over a ball, and a function that is L₀-Lipschitz hardly varies over a sphere. There Var f(x + δu) ≤ L₀²δ²/(d−1)
+(Poincaré; L₀²δ² in one dimension), where the paper has the square of the largest difference. With m_t the mean of f_t
+over the sphere about x_t, m′ that over the sphere about x_{t−1}, and u_t independent of all else,
+
+    E(y_t − y_{t−1})² = E Var(y_t) + E(m_t − y_{t−1})²
+    m_t − y_{t−1} = [m_t − m′] + [m′ − f_t(p_{t−1})] + [f_t(p_{t−1}) − f_{t−1}(p_{t−1})],
+
+whose three parts are at most L₀η‖ĝ_{t−1}‖, of mean square L₀²δ²/(d−1), and V_f: the square of a sum of three is at
+most three times the sum of their squares. So what probing adds is linear in d instead of quadratic.
 """
 
 from __future__ import annotations
@@ -11,19 +20,26 @@ from typing import Literal
 
 from trimtab.validation import real, whole
 
-Law = Literal["gaussian", "sphere"]
+Law = Literal["gaussian", "sphere", "ball"]
 
 
-def _lift(dim: int, law: str) -> float:
-    """E‖scaled u‖²: what multiplies (Δy/δ)² in E‖ĝ‖²."""
-    whole("dim", dim, 1)
-    if law not in ("gaussian", "sphere"):
-        raise ValueError(f"law={law!r} has no theory here: choose 'gaussian' or 'sphere'")
-    return float(dim if law == "gaussian" else dim**2)
+def coefficients(dim: int, law: Law) -> tuple[float, float, float]:
+    """a, p and v with α = a·L₀²η²/δ² and D = p·L₀² + v·V_f²/δ²."""
+    d = float(whole("dim", dim, 1))
+    known = {
+        "gaussian": (4.0 * d, 16.0 * (d + 4.0) ** 2, 2.0 * d),
+        "sphere": (4.0 * d**2, 16.0 * d**2, 2.0 * d**2),
+        "ball": (3.0 * d**2, 4.0 * d**2 / max(d - 1.0, 1.0), 3.0 * d**2),
+    }
+    if law not in known:
+        raise ValueError(f"law={law!r} has no theory here: choose 'gaussian', 'sphere' or 'ball'")
+    return known[law]
 
 
 def contraction(*, dim: int, lipschitz: float, step: float, radius: float, law: Law = "gaussian") -> float:
-    """α = 4dL₀²η²/δ² (d² on the sphere): by how much a large estimate makes the next one large. Below 1 it dies out.
+    """α = 4dL₀²η²/δ² (4d² on the sphere, 3d² as "ball"): by how much a large estimate makes the next one large.
+
+    Below 1 it dies out.
 
     >>> contraction(dim=4, lipschitz=1.0, step=0.25, radius=1.0)
     1.0
@@ -33,18 +49,18 @@ def contraction(*, dim: int, lipschitz: float, step: float, radius: float, law: 
         * real("step", step, 0, above=True)
         / real("radius", radius, 0, above=True)
     )
-    return 4.0 * _lift(dim, law) * slope**2
+    return coefficients(dim, law)[0] * slope**2
 
 
 def perturbation(*, dim: int, lipschitz: float, radius: float, variation: float, law: Law = "gaussian") -> float:
     """D, what each round adds to the second moment (Lemma 2.6; Lemma H.6 on the sphere).
 
-    16L₀²(d+4)² + 2dV_f²/δ², on the sphere 16d²L₀² + 2d²V_f²/δ². With noise, V_f is V_{f,ξ} of Section 5.
+    16L₀²(d+4)² + 2dV_f²/δ², on the sphere 16d²L₀² + 2d²V_f²/δ², as "ball" 4d²L₀²/(d−1) + 3d²V_f²/δ². With noise, V_f
+    is V_{f,ξ} of Section 5.
     """
-    lift = _lift(dim, law)
-    spread = (dim + 4.0) ** 2 if law == "gaussian" else float(dim**2)
+    _, probing, moving = coefficients(dim, law)
     drift = real("variation", variation, 0) / real("radius", radius, 0, above=True)
-    return 16.0 * real("lipschitz", lipschitz, 0, above=True) ** 2 * spread + 2.0 * lift * drift**2
+    return probing * real("lipschitz", lipschitz, 0, above=True) ** 2 + moving * drift**2
 
 
 def second_moment(
@@ -95,8 +111,8 @@ def smoothing_gap(
     >>> smoothing_gap(dim=4, radius=0.5, lipschitz=1.0), smoothing_gap(dim=4, radius=0.5, smoothness=0.1)
     (1.0, 0.1)
     """
-    spread = 1.0 if law == "sphere" else float(dim)
-    _lift(dim, law)
+    coefficients(dim, law)  # or the law has no theory
+    spread = 1.0 if law != "gaussian" else float(dim)
     radius = real("radius", radius, 0, above=True)
     gaps = []
     if lipschitz is not None:
@@ -138,9 +154,15 @@ def one_point_order(
 def variation_to_beat(*, level: float, lipschitz: float, smoothness: float | None = None) -> float:
     """The V_f up to which residual feedback has the better order: √(B^{1/2}L₀^{3/2}); smooth, √(B^{2/3}L₁^{1/3}L₀).
 
-    (The conditions after Theorems 3.2 and 3.4, again up to a constant.)
+    (The conditions after Theorems 3.2 and 3.4, again up to a constant.) They leave out that L₀ ≲ B is needed as well:
+    the bound of residual feedback has a term L₀ of its own, which no small drift takes away. So this is 0 if L₀ > B.
+
+    >>> variation_to_beat(level=16.0, lipschitz=1.0), variation_to_beat(level=1.0, lipschitz=16.0)
+    (2.0, 0.0)
     """
     level, lipschitz = real("level", level, 0, above=True), real("lipschitz", lipschitz, 0, above=True)
+    if lipschitz > level:
+        return 0.0
     if smoothness is None:
         return math.sqrt(level**0.5 * lipschitz**1.5)
     return math.sqrt(level ** (2 / 3) * real("smoothness", smoothness, 0, above=True) ** (1 / 3) * lipschitz)

@@ -195,6 +195,55 @@ def convex_lipschitz_feasible(
         convex=True,
         inner_radius=r,
         outer_radius=big,
+        law="sphere",
+    )
+
+
+def convex_lipschitz_ball(
+    *,
+    dim: int,
+    horizon: int,
+    lipschitz: float,
+    distance: float | None = None,
+    variation: float = 0.0,
+    setting: Setting = "deterministic",
+) -> Plan:
+    """Convex, L₀-Lipschitz, u on the unit sphere: without drift the static regret grows like √(dT), as with two points.
+
+    In the manner of arXiv 2508.12228, which has it for a function that stands still; the second moment is that of
+    `trimtab.theory.moments` for law="ball". With C = 4d²/(d−1) + 2√6·d and α = 3d²L₀²η²/δ² ≤ ½,
+
+        η = R/(L₀√(2CT)),   δ = √6·d·L₀·η:   regret ≤ L₀R√(2CT),   C ≈ 9d.
+
+    variation: V_f, if the cost drifts. Then η ≤ (R²/2T)^{3/4}/(3d²V_f²L₀²)^{1/4} and δ ≥ (3ηd²V_f²/L₀)^{1/3} keep what
+    the drift adds in balance with what smoothing costs, and the regret grows like T^{3/4}.
+
+    >>> plan = convex_lipschitz_ball(dim=36, horizon=100_000, lipschitz=2.0, distance=1.0)
+    >>> other = convex_lipschitz(dim=36, horizon=100_000, lipschitz=2.0, distance=1.0)
+    >>> round(plan.bound(variation=0.0).per_step, 2), round(other.bound(variation=0.0).per_step, 1)
+    (0.17, 13.0)
+    """
+    dim, horizon, l0 = _checked(dim, horizon, lipschitz)
+    r = 1.0 if distance is None else real("distance", distance, 0, above=True)
+    v = real("variation", variation, 0)
+    probing = 4.0 * dim**2 / max(dim - 1.0, 1.0) + 2.0 * math.sqrt(6.0) * dim
+    step = r / (l0 * math.sqrt(2.0 * probing * horizon))
+    if v:
+        step = min(step, (r**2 / (2.0 * horizon)) ** 0.75 / (3.0 * dim**2 * v**2 * l0**2) ** 0.25)
+    return _plan(
+        "Ball smoothing (arXiv 2508.12228)",
+        dim,
+        horizon,
+        l0,
+        step=step,
+        radius=max(math.sqrt(6.0) * dim * l0 * step, (3.0 * step * dim**2 * v**2 / l0) ** (1 / 3)),
+        least=1.0,
+        assumptions=(CONVEX, LIPSCHITZ, _nearby(distance), *_drift(setting), QUERIES),
+        order="O(L₀R√(dT)) without drift, O(T^{3/4}) with it",
+        regret=STATIC,
+        convex=True,
+        distance=distance,
+        law="ball",
     )
 
 
@@ -204,6 +253,7 @@ theorems: dict[str, Callable[..., Plan]] = {
     "nonconvex-lipschitz": nonconvex_lipschitz,
     "nonconvex-smooth": nonconvex_smooth,
     "convex-lipschitz-feasible": convex_lipschitz_feasible,
+    "convex-lipschitz-ball": convex_lipschitz_ball,
 }
 
 CONVEX = "every f_t is convex"
@@ -211,7 +261,7 @@ LIPSCHITZ = "every f_t is L₀-Lipschitz everywhere it may be measured"
 SMOOTH = "every f_t is L₁-smooth: its gradient is L₁-Lipschitz"
 BELOW = "f_t is bounded below"
 UNCONSTRAINED = "there are no constraints"
-QUERIES = "f_t can be measured outside the domain (u is Gaussian, so a query may leave it)"
+QUERIES = "f_t can be measured outside the domain (a query may leave it)"
 VANISHING = "W̃_T grows more slowly than T: with a steady drift, this theorem promises nothing"
 STATIC = "static regret: the total cost above that of the best fixed point"
 
@@ -267,8 +317,8 @@ def _plan(
     distance: float | None = None,
     inner_radius: float | None = None,
     outer_radius: float | None = None,
+    law: Law = "gaussian",
 ) -> Plan:
-    law: Law = "gaussian" if inner_radius is None else "sphere"
     least_horizon = max(1, math.ceil(round(least, 9)))
     if horizon < least_horizon:
         warnings.warn(
@@ -294,4 +344,5 @@ def _plan(
         distance=distance,
         inner_radius=inner_radius,
         outer_radius=outer_radius,
+        law=law,
     )

@@ -1,0 +1,253 @@
+"""A sampler for Optuna: one trial a round near where the system is, for studies that run on while the system drifts."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import threading
+import warnings
+import zlib
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+import numpy as np
+
+from trimtab.core import init
+from trimtab.extras import pip_install
+from trimtab.knobs import SHARE, Knob, Setting
+from trimtab.recipes import Method, auto
+from trimtab.state import Look, Trial
+from trimtab.tuner import Tuner
+from trimtab.types import Json
+from trimtab.validation import whole
+
+try:
+    import optuna
+    from optuna.distributions import BaseDistribution, CategoricalDistribution, distribution_to_json
+    from optuna.search_space import IntersectionSearchSpace
+    from optuna.study import Study, StudyDirection
+    from optuna.trial import FrozenTrial, TrialState
+except ImportError as error:
+    raise ImportError(f"trimtab.adapters.optuna needs optuna: {pip_install('optuna')}") from error
+
+Space = dict[str, BaseDistribution]
+CENTRE = 2  # its place in what a trial keeps: id, direction, centre, width
+NEAR = 2  # times the workers: trials farther apart than this in number do not run side by side
+
+
+class Sampler(optuna.samplers.BaseSampler):
+    """`optuna.create_study(sampler=Sampler(start={"x": 0.2}))`.
+
+    What it knows is a function of the study: each trial keeps where it looked from beside its parameters, and finished
+    trials are learnt from in the order in which they finished. So a study goes on from its storage after a kill with
+    the trial that would have come next, and in several processes each learns from all.
+
+    radius: how far to probe, as a share of each range; or a method, which has a radius.
+    start: where the system is now, by name. Without it, the first trial is drawn at random, or enqueued by you
+    (`study.enqueue_trial`); the next ones look around it.
+    seed: by default one that follows from the study's name.
+    workers: how many trials run at once, in all threads and processes; others that never finished count as lost.
+
+    Parameters that are not in every finished trial, with the same distribution, are drawn independently of all others.
+    Failed and pruned trials move nothing, and neither do trials whose parameters were not this sampler's.
+
+    >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
+    >>> study = optuna.create_study(sampler=Sampler(start={"x": 0.1}, seed=0))
+    >>> study.optimize(lambda trial: (trial.suggest_float("x", 0, 1) - 0.7) ** 2, n_trials=200)
+    >>> bool(abs(study.sampler.setting(study)["x"] - 0.7) < 0.05)
+    True
+    """
+
+    def __init__(
+        self,
+        radius: float = SHARE,
+        *,
+        method: Method | None = None,
+        start: Mapping[str, object] | None = None,
+        seed: int | None = None,
+        workers: int = 1,
+    ) -> None:
+        self._method = auto(radius=radius) if method is None else method
+        self._start = dict(start or {})
+        self._seed = None if seed is None else whole("seed", seed, 0, 2**63)
+        self._workers = whole("workers", workers, 1, 2**10)
+        self._lock = threading.Lock()
+        self._known: dict[str, tuple[list[tuple[datetime, int]], Tuner | None]] = {}
+        self._spaces: dict[str, IntersectionSearchSpace] = {}
+
+    def setting(self, study: Study) -> Setting:
+        """The operating point now (not `study.best_params`, which means nothing under drift)."""
+        space = self.infer_relative_search_space(study, None)
+        with self._lock:
+            tuner = self._learnt(study, space)
+            return {} if tuner is None else _parameters(space, tuner.setting)
+
+    def infer_relative_search_space(self, study: Study, trial: FrozenTrial | None) -> Space:
+        """What all finished trials have in common, without what has a single value."""
+        with self._lock:
+            space = self._spaces.setdefault(study.study_name, IntersectionSearchSpace()).calculate(study)
+        return {name: law for name, law in space.items() if not law.single()}
+
+    def sample_relative(self, study: Study, trial: FrozenTrial, search_space: Space) -> Setting:
+        """The query of this trial; nothing before a finished one, or `start`, says where to begin."""
+        self._raise_error_if_multi_objective(study)
+        if not search_space:
+            return {}
+        with self._lock:
+            tuner = self._learnt(study, search_space)
+            if tuner is None:
+                return {}
+            key, number = self._key(study, search_space), trial.number
+            beside = self._beside(study.get_trials(deepcopy=False), key, number)
+            open = [_handed_out(t, key) for t in beside if not t.state.is_finished() and t.number < number]
+            tuner.state = tuner.state._replace(round=number, open=self._others(open))
+            asked = tuner.ask()
+            id, look = tuner.state.open[-1]
+        said = [id, int(look.trial), look.centre.tolist(), float(look.width)]
+        study._storage.set_trial_system_attr(trial._trial_id, key, said)
+        return _parameters(search_space, asked.knobs)
+
+    def sample_independent(
+        self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
+    ) -> Json:
+        """Where the system is, or else a draw that belongs to (seed, trial, name)."""
+        self._raise_error_if_multi_objective(study)
+        given = self._start.get(param_name)
+        if given is not None and _contains(param_distribution, given):
+            return given
+        rng = np.random.default_rng([self._seed_of(study), trial.number, zlib.crc32(param_name.encode())])
+        knob, (place, draw) = _knob("x", param_distribution, None), rng.random(2).tolist()
+        level = knob.at([1.0] * knob.size if knob.choices is not None else [place], draw)
+        return _parameters({param_name: param_distribution}, {"x": level})[param_name]
+
+    def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None) -> None:
+        """Warns of constraints that the method does not know."""
+        if trial.constraints and self._method.estimator.told == 1:
+            warnings.warn(
+                f"trial {trial.number} has constraints, which {self._method} does not know: give"
+                f" method=tt.primal_dual(radius=..., step=..., limits={len(trial.constraints)})",
+                stacklevel=2,
+            )
+
+    def _seed_of(self, study: Study) -> int:
+        name = hashlib.sha256(study.study_name.encode()).digest()
+        return int.from_bytes(name[:8]) >> 1 if self._seed is None else self._seed
+
+    def _key(self, study: Study, space: Space) -> str:
+        """Where a trial keeps its look: other looks mean nothing in this space, to this method."""
+        laws = {name: distribution_to_json(law) for name, law in sorted(space.items())}
+        said = json.dumps([study.study_name, self._seed_of(study), repr(self._method), laws])
+        return f"trimtab:{hashlib.sha256(said.encode()).hexdigest()[:16]}"
+
+    def _beside(self, trials: Sequence[FrozenTrial], key: str, number: int) -> list[FrozenTrial]:
+        """Trials of ours that may run beside this one."""
+        reach = NEAR * self._workers
+        near = trials[max(number - reach, 0) : number + reach + 1]
+        return [t for t in near if key in t.system_attrs and t.number != number]
+
+    def _others(self, open: list[tuple[int, Look]]) -> tuple[tuple[int, Look], ...]:
+        """Those that other workers can be at; more of them were lost."""
+        return tuple(open[max(len(open) - self._workers + 1, 0) :])
+
+    def _learnt(self, study: Study, space: Space) -> Tuner | None:
+        """The tuner that learnt from all finished trials; None before anybody knows where to begin."""
+        key, trials = self._key(study, space), study.get_trials(deepcopy=False)
+        ours = [t for t in trials if key in t.system_attrs]
+        if not ours:
+            origin = self._origin(trials, space)
+            return None if origin is None else self._tuner(study, space, origin)
+        finished = sorted((t for t in ours if t.state.is_finished()), key=_finished)
+        learnt, (known, tuner) = [_finished(t) for t in finished], self._known.get(key, ([], None))
+        if tuner is None or known != learnt[: len(known)]:  # one has come to light that finished before others
+            known, tuner = [], self._tuner(study, space, {})
+            tuner.state = init(tuner.setup, ours[0].system_attrs[key][CENTRE])
+        for trial in finished[len(known) :]:
+            self._tell(tuner, trials, space, key, trial)
+        self._known = {key: (learnt, tuner)}
+        return tuner
+
+    def _origin(self, trials: Sequence[FrozenTrial], space: Space) -> Setting | None:
+        """Where to begin: where the last trial was, or else where the system is said to be."""
+        done = [t for t in trials if t.state == TrialState.COMPLETE and all(name in t.params for name in space)]
+        found = max(done, key=_finished).params if done else self._start
+        return found if all(name in found and _contains(law, found[name]) for name, law in space.items()) else None
+
+    def _tuner(self, study: Study, space: Space, at: Setting) -> Tuner:
+        return Tuner(
+            knobs=[_knob(f"x{k}", law, at.get(name)) for k, (name, law) in enumerate(space.items())],
+            method=self._method,
+            seed=self._seed_of(study),
+            maximise=study.direction == StudyDirection.MAXIMIZE,
+            max_pending=max(2, self._workers),
+        )
+
+    def _tell(self, tuner: Tuner, trials: Sequence[FrozenTrial], space: Space, key: str, trial: FrozenTrial) -> None:
+        """What a finished trial teaches."""
+        at, handed_out = _finished(trial), _handed_out(trial, key)
+        beside = [t for t in self._beside(trials, key, trial.number) if _started(t) < at[0] and _finished(t) > at]
+        open = (*self._others([_handed_out(t, key) for t in beside]), handed_out)
+        id = handed_out[0]
+        tuner.state = tuner.state._replace(round=max(tuner.state.round, id + 1), open=open)
+        tuner.tell(id, *self._values(tuner.pending[-1], space, trial))
+        tuner.state = tuner.state._replace(open=())
+
+    def _values(self, asked: Trial, space: Space, trial: FrozenTrial) -> tuple[float | None, list[float] | None]:
+        """Its value, and those of limits; None if it failed, or was measured elsewhere."""
+        query = _parameters(space, asked.knobs)
+        if trial.state != TrialState.COMPLETE or any(trial.params.get(name) != query[name] for name in query):
+            return None, None
+        limits, told = list(trial.constraints.values()), self._method.estimator.told
+        found = [trial.value, *(limits if told > 1 else ())]
+        if len(found) != told or not all(value is not None and math.isfinite(value) for value in found):
+            return None, None
+        return trial.value, limits if told > 1 else None
+
+    def __getstate__(self) -> Json:
+        return {name: value for name, value in self.__dict__.items() if name not in ("_lock", "_known", "_spaces")}
+
+    def __setstate__(self, saved: Json) -> None:
+        self.__dict__.update(saved, _lock=threading.Lock(), _known={}, _spaces={})
+
+
+def _handed_out(trial: FrozenTrial, key: str) -> tuple[int, Look]:
+    id, direction, centre, width = trial.system_attrs[key]
+    return id, Look(direction, np.array(centre), width)
+
+
+def _finished(trial: FrozenTrial) -> tuple[datetime, int]:
+    return trial.datetime_complete or datetime.max, trial.number
+
+
+def _started(trial: FrozenTrial) -> datetime:
+    return trial.datetime_start or datetime.max
+
+
+def _contains(law: BaseDistribution, value: object) -> bool:
+    try:
+        return law._contains(law.to_internal_repr(value))
+    except ValueError:
+        return False
+
+
+def _knob(name: str, law: Json, at: Json) -> Knob:
+    """A distribution as a knob; of choices, their places, because None is a choice, too."""
+    if isinstance(law, CategoricalDistribution):
+        place = 0 if at is None else int(law.to_internal_repr(at))
+        return Knob(name=name, choices=tuple(range(len(law.choices))), start=place)
+    whole_number = isinstance(law, optuna.distributions.IntDistribution)
+    return Knob(
+        name=name,
+        low=law.low,
+        high=law.high,
+        start=law.low if at is None else at,
+        type="integer" if whole_number else "float",
+        scale="log" if law.log else "linear",
+        step=None if law.log or (law.step == 1 and whole_number) else law.step,
+    )
+
+
+def _parameters(space: Space, setting: Setting) -> Setting:
+    """What the knobs say, in Optuna's words."""
+    found = zip(space.items(), setting.values(), strict=True)
+    return {n: law.choices[v] if isinstance(law, CategoricalDistribution) else v for (n, law), v in found}

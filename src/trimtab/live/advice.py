@@ -1,0 +1,123 @@
+"""One sentence of advice for each figure that leaves its healthy range: it names the field to change, and the value.
+
+A sentence is said only where the figures cannot come about in a study that is well. Each has its runs in
+tests/live/test_advice.py: some where it is right, and some where it must be silent.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from trimtab.live import engine
+from trimtab.live.history import Position
+from trimtab.live.knobs import Knob, Knobs
+from trimtab.steps import Adaptive
+
+ENOUGH = 50  # rounds before there is any advice
+MOST, HALF = 0.8, 0.5  # shares of the last hundred rounds or so
+STEADY = 1.0  # signal over noise of moves that go one way
+CERTAIN = 0.8  # rms of a slope: over four standard errors of its mean over a hundred rounds that tell of one another
+FALLS = 0.2  # contrasts: by so much the value gets better while its mean of ten is compared with that of a hundred
+
+
+class Finding(NamedTuple):
+    """One figure, and a sentence of advice where it is out of its healthy range."""
+
+    value: float
+    advice: str | None
+
+
+def findings(name: str, position: Position) -> dict[str, Finding]:
+    """Every figure of a study, with advice where it is wanted."""
+    figures = position.diagnostics.figures(engine.probe_length(position.setup))
+    said = _sentences(name, position, figures) if position.diagnostics.told >= ENOUGH else {}
+    return {figure: Finding(value, said.get(figure)) for figure, value in figures.items()}
+
+
+def _sentences(name: str, position: Position, figures: dict[str, float]) -> dict[str, str | None]:
+    running, method, terms = position.diagnostics, position.setup.method, position.terms
+    better = -running.trend if not position.setup.maximise else running.trend
+    adaptive, radius = isinstance(method.step, Adaptive), method.radius
+    largest = terms["guard.largest_move"]
+    said: dict[str, str | None] = {}
+    if figures["contrast"] == 0:
+        said["contrast"] = (
+            f"The value has never changed in {running.told} rounds: does the command in study.toml use the knobs, and"
+            " print enough digits?"
+        )
+    one_way, held = running.signal > STEADY, running.capped > MOST
+    if one_way and held and largest is not None:
+        said["capped"] = (
+            "Most moves are as long as they may be, and they go one way:"
+            f" trimtab set {name} guard.largest_move={_round(min(2 * largest, 1.0))} lets them be longer."
+        )
+    if adaptive and not held and running.long > MOST and better < FALLS * figures["contrast"]:
+        said["drift"] = (
+            "Most moves are as long as a probe, and the value gets no better: the optimum moves as fast as the study"
+            f" can follow. Measure more often, or trimtab set {name} radius={_round(min(4 * radius, 0.5))}."
+        )
+    if not adaptive and running.long > HALF:
+        share = 0.35 * engine.probe_length(position.setup) / _shortest(terms.knobs)
+        said["contraction"] = (
+            "Most moves are longer than the probes they follow from, because step is too large:"
+            f" trimtab set {name} guard.largest_move={_round(min(share, 1.0))} keeps them shorter."
+        )
+    said["edge"] = _edge(name, position)
+    return said
+
+
+def _edge(name: str, position: Position) -> str | None:
+    """A limit behind which the value gets better."""
+    knobs, running = position.terms.knobs, position.diagnostics
+    mean, square, edges = (np.asarray(x) for x in (running.beyond, running.beyond_square, running.edges))
+    sure = (mean * np.sign(edges) > CERTAIN * np.sqrt(square)) & (np.abs(edges) > MOST)
+    if not sure.any():
+        return None
+    place = int(np.argmax(np.abs(edges) * sure))
+    knob = [knob for knob in knobs.all for _ in range(knob.size)][place]
+    side = "high" if edges[place] > 0 else "low"
+    wider = beyond(knob, side)
+    if wider is None:
+        return None
+    return (
+        f"{knob.name} is at its {side} limit, and the value gets better beyond it: if the system allows it,"
+        f" trimtab set {name} knobs.{knob.name}.{side}={wider}."
+    )
+
+
+def beyond(knob: Knob, side: str) -> Any:
+    """A limit farther out: half the range, on a log scale a factor of two; None where it is one by nature.
+
+    Counts and shares do not go below 0, nor do counts of what has to be there go below 1.
+
+    >>> beyond(Knob(name="batch", low=1, high=512, start=8, type="int", scale="log"), "high")
+    1024
+    >>> beyond(Knob(name="share", low=0.0, high=1.0, start=0.5), "low")
+    """
+    low, high = knob.low, knob.high
+    if side == "low" and (low == 0 or (low == 1 and knob.type == "integer")):
+        return None
+    if knob.scale == "log":
+        wanted = high * 2 if side == "high" else low / 2
+    else:
+        wanted = high + (high - low) / 2 if side == "high" else low - (high - low) / 2
+        wanted = low / 2 if side == "low" and low > 0 > wanted else wanted
+    if knob.step is not None or knob.type == "integer":
+        apart = knob.step or 1
+        steps = math.ceil(abs(wanted - low) / apart)
+        wanted = low + steps * apart if side == "high" else low - steps * apart
+        wanted = low - apart if side == "low" and low > 0 >= wanted else wanted
+        wanted = int(wanted) if knob.type == "integer" else float(f"{wanted:.12g}")
+        return None if side == "low" and knob.scale == "log" and wanted <= 0 else wanted
+    return _round(wanted, 4)
+
+
+def _shortest(knobs: Knobs) -> float:
+    return min((knobs.side(knob) for knob in knobs.all if knob.size), default=1.0)
+
+
+def _round(number: float, digits: int = 2) -> float:
+    return float(f"{number:.{digits}g}")

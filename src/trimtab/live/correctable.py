@@ -1,0 +1,218 @@
+"""What of a study is how it is corrected while it runs; `trimtab.live.corrections` says what may be, and how."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from trimtab.live.corrections import Changes, corrected, differences, fields_of, moved, present, sentence, with_parts
+from trimtab.live.diagnostics import Diagnostics
+from trimtab.live.errors import Unavailable
+from trimtab.live.history import Position, read_snapshot
+from trimtab.live.knobs import Knobs
+from trimtab.live.requests import read_request, requested
+from trimtab.live.schema import Saved
+from trimtab.live.store import Store, person
+from trimtab.live.terms import Terms
+from trimtab.recipes import Method
+from trimtab.setup import Setup
+from trimtab.state import State
+
+LOG = logging.getLogger("trimtab.live")
+
+
+class Correctable(ABC):
+    """A position in a store that a person may correct."""
+
+    name: str
+    seq: int
+    _store: Store
+    _saved: Saved
+    _position: Position
+    _lock: threading.RLock
+    _held: bool
+    _turn: int
+    _snapshot_at: int
+    _asked: list[str]
+    _news: list[str]
+
+    @property
+    def setup(self) -> Setup:
+        """What only a correction changes, of the tuner."""
+        return self._position.setup
+
+    @property
+    def state(self) -> State:
+        """What every value changes."""
+        return self._position.state
+
+    @property
+    def diagnostics(self) -> Diagnostics:
+        """The running figures."""
+        return self._position.diagnostics
+
+    @property
+    def knobs(self) -> Knobs:
+        """What can be set, and its limits now."""
+        return self._position.terms.knobs
+
+    @property
+    def settings(self) -> Terms:
+        """What of the run may be corrected, as it is now: `settings["pause"]`, `settings["guard.failures"]`, …."""
+        return self._position.terms
+
+    @property
+    def round(self) -> int:
+        """The number of the next trial's round; after an undo, one that was there before."""
+        return self.state.round
+
+    @abstractmethod
+    def _position_after(self, seq: int) -> tuple[int, Position]: ...
+
+    @abstractmethod
+    def _record(
+        self,
+        kind: str,
+        after: Position,
+        round: int,
+        value: float | None = None,
+        query: list[Any] | None = None,
+        note: str | None = None,
+        limits: list[float] | None = None,
+        request: str | None = None,
+    ) -> None: ...
+
+    def set(self, changes: Mapping[str, Any], *, who: str | None = None, why: str | None = None) -> Changes:
+        """Correct fields while the study runs, by their dotted names as in a study.toml; what was learnt is kept.
+
+        They may be: radius, narrowest, widest, keep, pause, timeout, knobs.NAME.low, .high and .radius, and the fields
+        of [guard] and [baseline]. All or none: refused where one cannot be. Gives {field: (old, new)} of those that
+        change. A trial
+        that is open stays open where only the run is corrected; where the probes are, it is asked for anew. Where
+        somebody else holds the study (`look` with mode="write"), it is asked of them, before their next trial.
+
+        >>> from trimtab.live import Study
+        >>> knobs = [dict(name="x", low=0, high=1, start=0.5)]
+        >>> with Study.open(":memory:", "a", knobs, seed=0) as study:
+        ...     study.set({"radius": 0.02, "knobs.x.high": 0.75}, who="anna", why="the pump rattles")
+        {'radius': (0.05, 0.02), 'knobs.x.high': (1, 0.75)}
+        """
+        with self._lock:
+            if self._is_ours():
+                return self._set(changes, f"{who or person()}{f': {why}' if why else ''}")
+            _, changed = corrected(self.name, self._position, changes)
+            if changed:
+                self._store.request(self._saved, requested(changes, who or person(), why))
+            return changed
+
+    def fields(self) -> dict[str, Any]:
+        """Every field that `set` may correct, as it is now."""
+        return present(self._position)
+
+    def refresh(self) -> None:
+        """Take the corrections that others asked for, where nothing is being measured."""
+        with self._lock:
+            self._asked = self._asked or self._store.requests(self._saved)
+            while self._asked:
+                text = self._asked[0]
+                try:
+                    changes, who = read_request(text)
+                    answered = self._set(changes, who, text)
+                except (ValueError, TypeError) as error:
+                    LOG.warning("a correction that was asked for cannot be: %s", error)
+                    self._news.append(f"not set: {error}")
+                    answered = {}
+                if not answered:
+                    self._store.answer(self._saved, text)
+                self._asked = self._asked[1:]
+
+    def _is_ours(self) -> bool:
+        """Whether nobody else has to be asked."""
+        return self._held
+
+    def _overhear(self) -> None:
+        """The same, but a store that is away is no reason not to go on: it is looked at again next time."""
+        with suppress(Unavailable):
+            self._asked = self._asked or self._store.requests(self._saved)
+        if self._asked:
+            self.refresh()
+
+    def asked(self) -> bool:
+        """Whether corrections are asked of the holder that are not taken yet."""
+        with self._lock:
+            return bool(self._store.requests(self._saved))
+
+    def news(self) -> list[str]:
+        """The corrections since this was asked last, for people to read."""
+        with self._lock:
+            found, self._news = self._news, []
+            return found
+
+    def _set(self, changes: Mapping[str, Any], who: str, request: str | None = None) -> Changes:
+        after, changed = corrected(self.name, self._position, changes)
+        if changed:
+            after = after._replace(terms=replace(after.terms, since=self.seq + 1))
+            note = f"{sentence(changed)} ({who})"
+            self._record("set", after, self.round, note=note, request=request)
+            self._news.append(f"set: {note}")
+        return changed
+
+    def _hear(self, knobs: Knobs | None, method: Method | None, settings: Mapping[str, Any], source: str) -> None:
+        """What is said now and was not last time is a correction; what somebody set meanwhile stays."""
+        own = self.setup.method if method is None else method
+        now = fields_of(self.knobs if knobs is None else knobs, own, settings)
+        given = {
+            name: value
+            for name, value in now.items()
+            if name in settings or (knobs if name.startswith("knobs.") else method) is not None
+        }
+        terms = self.settings
+        fresh = {name: v for name, v in given.items() if name not in terms.said or terms.said[name] != v}
+        if "max_move" in fresh and (given.get("guard.largest_move") or terms["guard.largest_move"]) is not None:
+            del fresh["max_move"]  # which follows from it
+        stays = {name: (v, now[name]) for name, v in present(self._position).items() if name in given}
+        stays = {name: pair for name, pair in stays.items() if pair[0] != pair[1] and name not in (*fresh, "max_move")}
+        for name, (value, other) in stays.items():
+            self._news.append(f"{name} is {value}, as it was set; {source} says {other}")
+        if not fresh:
+            return
+        before = self._position
+        self._position = before._replace(terms=replace(terms, said={**terms.said, **given}))
+        try:
+            changed = self._set(fresh, f"{person()}: {source}")
+            if not changed:
+                self._store.snapshot(self._saved, self._position.snapshot(self.seq))
+                self._snapshot_at = self.seq
+        except BaseException:
+            self._position = before
+            raise
+
+    def _take_back(self) -> None:
+        """The last correction; exactly, where nothing has happened since."""
+        terms, seq = self.settings, self.settings.since
+        snapshot = None if seq is None else self._store.last_snapshot(self._saved, seq - 1)
+        if seq is None or snapshot is None:
+            raise ValueError(f"study {self.name!r} has no correction to take back: give a round to go back to")
+        there = read_snapshot(self.knobs, snapshot, f"study {self.name!r}")
+        old = there.terms
+        after = moved(self._position, old.knobs, there.setup.method)
+        if self._turn == seq:
+            with suppress(LookupError):
+                _, there = self._position_after(seq - 1)
+                running = replace(there.diagnostics, failures=self.diagnostics.failures)
+                after = there._replace(diagnostics=running)
+        was = present(self._position)
+        after = with_parts(after._replace(terms=replace(old, said=terms.said)), present(there))
+        note = f"{sentence(differences(was, present(after)))} (the correction of event {seq} is taken back)"
+        self._record("undo", after, self.round, note=note)
+        self._news.append(f"undo: {note}")
+
+    def _leaves_alone(self, kind: str, after: Position) -> bool:
+        """Whether it is a correction of the run alone: a trial that is open stays so."""
+        same = after.state is self.state and after.setup is self.setup and after.baseline == self._position.baseline
+        return kind in ("set", "undo") and same

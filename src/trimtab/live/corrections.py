@@ -1,0 +1,269 @@
+"""Corrections of a running study: what may change, how what was learnt is kept, and what to say where it may not.
+
+A limit that moves leaves the coordinates of the tuner as they are (`Knobs.ranges`): only the set changes in which the
+centre lives, and the centre is projected into it if it must. A radius of a knob is a scale of its coordinate: the state
+is carried over (`trimtab.rescaling`), so that the operating point, the slope per unit of the knob and the curvature
+are what they were. Queries from before are neither repeated nor mirrored, because the probes are others now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from trimtab.knobs import Knob, Knobs
+from trimtab.live import engine
+from trimtab.live.baseline import read_baseline
+from trimtab.live.history import Position
+from trimtab.live.saving import Ledger
+from trimtab.live.terms import DEFAULTS, Fields, Terms
+from trimtab.recipes import Method
+from trimtab.recipes.method import name_of
+from trimtab.setup import Setup
+from trimtab.steps import Adaptive
+from trimtab.validation import real
+
+Changes = dict[str, tuple[Any, Any]]
+"""Dotted name → (old, new)."""
+OF_KNOBS = ("low", "high", "radius")
+WIDTHS = ("narrowest", "widest")
+FIXED = ("name", "goal", "seed", "method", "step", "knobs", "store")
+"""Fields of a study.toml that define a study."""
+FROM_FILE = ("command", "value", "on_round", "store_patience")
+"""Fields that are read from the study.toml anew whenever it is run."""
+
+
+PARTS: dict[str, tuple[Callable[[Position], Any], Callable[[Position, Any], Position]]] = {
+    "baseline.every": (lambda at: at.baseline.every, lambda at, every: _planned(at, every, at.baseline.setting)),
+    "baseline.knobs": (lambda at: at.baseline.setting, lambda at, knobs: _planned(at, at.baseline.every, knobs)),
+}
+"""Fields that are kept elsewhere in a position: name → how it is read, and how it is changed."""
+
+
+def fields_of(knobs: Knobs, method: Method, settings: Fields) -> dict[str, Any]:
+    """Every field that may be corrected, by its dotted name."""
+    found: dict[str, Any] = {"radius": method.radius, "max_move": method.max_move}
+    if isinstance(method.step, Adaptive):
+        found |= {name: getattr(method.step, name) for name in WIDTHS}
+    for knob in knobs.all:
+        names = OF_KNOBS if knob.type in ("float", "integer") else ("radius",)
+        found |= {f"knobs.{knob.name}.{name}": getattr(knob, name) for name in names}
+    return {**found, **settings}
+
+
+def present(position: Position) -> dict[str, Any]:
+    """Every field that may be corrected, as it is now."""
+    others = {name: read(position) for name, (read, _) in PARTS.items()}
+    return fields_of(position.terms.knobs, position.setup.method, {**DEFAULTS, **position.terms.settings, **others})
+
+
+def corrected(name: str, position: Position, changes: Fields) -> tuple[Position, Changes]:
+    """The position after the changes, and what of them is one; refused in the user's words where it cannot be."""
+    now = present(position)
+    for field in changes:
+        if field not in now:
+            raise ValueError(_refusal(name, field, position, now))
+    plain = {field: v.item() if isinstance(v, np.generic) else v for field, v in changes.items()}
+    changed = {field: (now[field], new) for field, new in plain.items() if not _same(now[field], new)}
+    if not changed:
+        return position, {}
+    new = {field: value for field, (_, value) in changed.items()}
+    terms = position.terms.with_settings({field: value for field, value in new.items() if field in DEFAULTS})
+    method = _method(position.setup.method, new)
+    knobs = _knobs(name, terms, new, method.radius)
+    began = {knob.name: terms.starts.get(knob.name, knob.start) for knob in terms.knobs.all}
+    terms = replace(terms, starts={knob.name: began[knob.name] for knob in knobs.all if knob.start != began[knob.name]})
+    method = capped(method, knobs, terms["guard.largest_move"] if _caps(new, terms["guard.largest_move"]) else ...)
+    after = _referred(moved(position, knobs, method), terms.knobs, knobs)
+    return with_parts(after._replace(terms=replace(terms, knobs=knobs)), new), changed
+
+
+def with_parts(position: Position, new: Fields) -> Position:
+    """The position with other values of the fields that are kept in `PARTS`."""
+    for name, (read, change) in PARTS.items():
+        if name in new and not _same(read(position), new[name]):
+            position = change(position, new[name])
+    return position
+
+
+def moved(position: Position, knobs: Knobs, method: Method) -> Position:
+    """The same position among other knobs, with another method: what was learnt is kept."""
+    before, setup = position.terms.knobs, position.setup
+    if knobs == before and method == setup.method:
+        return position
+    domain = setup.domain if knobs == before else knobs.domain
+    try:
+        setup = replace(setup, method=method, domain=domain)
+    except ValueError:
+        raise ValueError(f"the probes do not fit between these limits: {knobs.room()}") from None
+    pairs = [pair for pair in zip(before.all, knobs.all, strict=True) for _ in range(pair[0].size)]
+    factors = np.array([knobs.side(new) / before.side(old) for old, new in pairs])
+    limits = np.array([(old.low, old.high) != (new.low, new.high) for old, new in pairs])
+    state = position.state
+    if knobs != before or replace(method, max_move=None) != replace(position.setup.method, max_move=None):
+        state = engine.carried(setup, state, factors)
+    running = position.diagnostics.rescaled(factors, limits)
+    return position._replace(setup=setup, state=state, diagnostics=running, terms=replace(position.terms, knobs=knobs))
+
+
+def capped(method: Method, knobs: Knobs, largest: Any) -> Method:
+    """The method with the largest move per round, a share of the ranges, as its cap; ... leaves it as it is."""
+    if largest is ...:
+        return method
+    if largest is None:
+        return replace(method, max_move=None)
+    shortest = min((knobs.side(knob) for knob in knobs.all if knob.size), default=1.0)  # where a move counts most
+    return replace(method, max_move=largest * shortest / (method.radius * max(knobs.dim, 1) ** 0.5))
+
+
+def sentence(changes: Changes) -> str:
+    """What was changed, for a person.
+
+    >>> sentence({"radius": (0.05, 0.02), "guard.stop_above": (None, 9)})
+    'radius 0.05 → 0.02, guard.stop_above none → 9'
+    """
+    return ", ".join(f"{name} {_word(old)} → {_word(new)}" for name, (old, new) in changes.items())
+
+
+def differences(before: Fields, after: Fields) -> Changes:
+    """What two sets of fields differ in."""
+    return {n: (before[n], after[n]) for n in after if n in before and not _same(before[n], after[n])}
+
+
+def _referred(position: Position, before: Knobs, knobs: Knobs) -> Position:
+    """With a reference between the limits of now; where that is another one, the books begin anew."""
+    every, reference = position.baseline[:2]
+    if reference is None:
+        same = [knob.start for knob in before.all] == [knob.start for knob in knobs.all]
+        return position if same else position._replace(ledger=Ledger())
+    numbers = [knob for knob in knobs.all if knob.type in ("float", "integer")]
+    inside = {**reference, **{knob.name: _nearest(knob, reference[knob.name]) for knob in numbers}}
+    return position if inside == reference else position.planned(every, inside)
+
+
+def _planned(position: Position, every: Any, setting: Any) -> Position:
+    return position.planned(*read_baseline({"every": every, "knobs": setting}, position.terms.knobs))
+
+
+def _word(value: Any) -> str:
+    return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _same(a: Any, b: Any) -> bool:
+    return bool(a == b) and isinstance(a, bool) == isinstance(b, bool)
+
+
+def _caps(new: Mapping[str, Any], largest: float | None) -> bool:
+    """Whether the cap has to be worked out: it was given, or what it is measured by has changed."""
+    measured = any(name == "radius" or name.endswith(".radius") for name in new)
+    return "guard.largest_move" in new or (largest is not None and measured)
+
+
+def _method(method: Method, new: Mapping[str, Any]) -> Method:
+    if "radius" in new:
+        method = replace(method, radius=real("radius", new["radius"], 0, 0.5, above=True, why=" of each range"))
+    widths = {name: new[name] for name in WIDTHS if name in new}
+    if widths and isinstance(method.step, Adaptive):
+        method = replace(method, step=replace(method.step, **widths))
+    return replace(method, max_move=new["max_move"]) if "max_move" in new else method
+
+
+def _knobs(study: str, terms: Terms, new: Mapping[str, Any], radius: float) -> Knobs:
+    knobs = terms.knobs
+    all, ranges = [], dict(knobs.ranges)
+    for knob in knobs.all:
+        given = {name: new[key] for name in OF_KNOBS if (key := f"knobs.{knob.name}.{name}") in new}
+        limits = {name: value for name, value in given.items() if name != "radius"}
+        if limits:
+            ranges.setdefault(knob.name, (knob.low, knob.high))
+            limits["start"] = limits.get("low", knob.low)
+            try:
+                wanted = replace(knob, **limits)
+            except TypeError:
+                raise ValueError(f"knob {knob.name!r}: {limits} are no limits: give numbers") from None
+            if wanted.size != knob.size:
+                what = "hold it fixed" if knob.size else "let it move"
+                raise ValueError(
+                    f"knob {knob.name!r}: low={wanted.low!r} and high={wanted.high!r} would {what}, and how many knobs"
+                    f" move cannot change on the way; {remedy(study)}"
+                )
+            given |= {**limits, "start": _nearest(wanted, terms.starts.get(knob.name, knob.start))}
+            if ranges[knob.name] == (wanted.low, wanted.high):
+                del ranges[knob.name]
+        all.append(replace(knob, **given))
+    return Knobs(tuple(all), radius, ranges)
+
+
+def _nearest(knob: Knob, start: Any) -> Any:
+    """Where the study began, or the nearest place that is still allowed."""
+    inside = min(max(start, knob.low), knob.high)
+    try:
+        return replace(knob, start=inside).start
+    except ValueError:  # off the grid
+        return knob.at([knob.share(inside)])
+
+
+def remedy(study: str) -> str:
+    """Where something cannot change."""
+    return f"put it back, or write a new study that starts where this one is: trimtab init --from {study}"
+
+
+def _refusal(study: str, name: str, position: Position, now: Fields) -> str:
+    """Why a field cannot be corrected, in the user's words."""
+    head, _, rest = name.partition(".")
+    knobs = [knob.name for knob in position.terms.knobs.all]
+    if head == "knobs" and rest:
+        of, _, what = rest.partition(".")
+        if of not in knobs:
+            return (
+                f"{name}: there is no knob {of!r} (only {', '.join(knobs)}), and none can be added on the way;"
+                f" {remedy(study)}"
+            )
+        can = " and ".join(key.rpartition(".")[2] for key in now if key.startswith(f"knobs.{of}."))
+        return f"{name}: the {what or 'whole'} of a knob cannot change on the way, its {can} can; {remedy(study)}"
+    if head in FIXED:
+        return f"{name} cannot change on the way: it defines the study; {remedy(study)}"
+    if name in WIDTHS:
+        return f'{name} is for method = "auto", whose probes change their width: correct the radius'
+    if head in FROM_FILE:
+        return f"{name} is read from the study.toml whenever it is run: change it there, and run it again"
+    shown = [key for key in now if not key.startswith("knobs.") and key != "max_move"]
+    return f"{name} is no field of a study: choose from {', '.join(shown)}, or knobs.{knobs[0]}.radius and the like"
+
+
+def unlike(knobs: Knobs, setup: Setup, wanted: Knobs | None, method: Method | None) -> str | None:
+    """What of the knobs and of the method is not as it was, beside what can be corrected; in the user's words."""
+    if wanted is not None and (why := _other_knobs(knobs, wanted)):
+        return why
+    if method is None:
+        return None
+    now = setup.method
+    if name_of(method) != name_of(now):
+        return f"its method is {name_of(now)}, and now {name_of(method)} is asked for"
+    if type(method.step) is type(now.step) and not isinstance(now.step, Adaptive) and method.step != now.step:
+        return f"its step is {now.step.constant}, and now {method.step.constant} is asked for"
+    alike = replace(method, radius=now.radius, max_move=now.max_move)
+    if isinstance(method.step, Adaptive):
+        alike = replace(alike, step=replace(method.step, **{name: getattr(now.step, name) for name in WIDTHS}))
+    return None if alike == now else f"its method, {name_of(now)}, has other options than those asked for"
+
+
+def _other_knobs(knobs: Knobs, wanted: Knobs) -> str | None:
+    before, after = ({knob.name: knob for knob in given.all} for given in (knobs, wanted))
+    for name in (*after, *before):
+        if (name in before) != (name in after):
+            return f"knob {name!r} is {'not one of its knobs' if name in after else 'missing'}"
+    if list(before) != list(after):
+        return f"its knobs come in another order: {', '.join(before)}"
+    for name, knob in before.items():
+        for field in ("type", "scale", "step", "choices"):
+            old, new = getattr(knob, field), getattr(after[name], field)
+            if old != new:
+                words = [_word(list(v) if isinstance(v, tuple) else v) for v in (old, new)]
+                return f"knob {name!r} has {field} {words[0]}, and now {words[1]} is asked for"
+        if knob.size != after[name].size:
+            return f"knob {name!r} {'moves' if knob.size else 'is held fixed'}, which it would not any more"
+    return None

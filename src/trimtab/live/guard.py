@@ -1,0 +1,95 @@
+"""The guard rails of a study, and how fields that people write are checked."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+LONGEST = 10**9  # seconds
+SPELT: dict[Any, str] = {"minimize": "minimise", "maximize": "maximise", "center": "centre"}
+"""What people type, too."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guard:
+    """The rails: what the tuner may not do, and what happens when things go wrong."""
+
+    largest_move: float | None = None
+    failures: int | None = None
+    on_failures: str = "hold"
+    stop_above: float | None = None
+    stop_below: float | None = None
+    quiet_hours: list[str] = field(default_factory=list)
+    approval: bool = False
+    dry_run: bool = False
+    leave_at: str = "centre"
+
+    def __post_init__(self) -> None:
+        if self.largest_move is not None:
+            number("guard.largest_move", self.largest_move, 0, 1, "a share of the ranges, for example 0.02")
+        if self.failures is not None and (type(self.failures) is not int or self.failures < 1):
+            raise ValueError(
+                f"guard.failures={self.failures!r} is no number of rounds: give a whole number, at least 1"
+            )
+        choice("guard.on_failures", self.on_failures, "hold", "start")
+        object.__setattr__(self, "leave_at", SPELT.get(self.leave_at, self.leave_at))
+        choice("guard.leave_at", self.leave_at, "query", "centre", "start")
+        for name in ("stop_above", "stop_below"):
+            if getattr(self, name) is not None:
+                number(f"guard.{name}", getattr(self, name), -math.inf, math.inf, "a value of the measurement")
+        for name in ("approval", "dry_run"):
+            if not isinstance(getattr(self, name), bool):
+                raise ValueError(f"guard.{name}={getattr(self, name)!r} is neither true nor false")
+        if not isinstance(self.quiet_hours, list):
+            raise ValueError(f'guard.quiet_hours={self.quiet_hours!r} is no list: write ["22:00-06:00"]')
+        for span in self.quiet_hours:
+            _span(span)
+
+    def quiet(self, now: datetime.time) -> bool:
+        """Whether no round may start at this time of the day.
+
+        >>> Guard(quiet_hours=["22:00-06:00"]).quiet(datetime.time(23, 30))
+        True
+        """
+        for begin, end in map(_span, self.quiet_hours):
+            if (begin <= now < end) if begin <= end else (now >= begin or now < end):
+                return True
+        return False
+
+    def beyond(self, value: float) -> str | None:
+        """Why this value ends the run, if it does."""
+        if self.stop_above is not None and value > self.stop_above:
+            return f"the value {value:g} is above guard.stop_above={self.stop_above:g}"
+        if self.stop_below is not None and value < self.stop_below:
+            return f"the value {value:g} is below guard.stop_below={self.stop_below:g}"
+        return None
+
+
+def number(name: str, number: Any, low: float, high: float, what: str, *, equal: bool = False) -> None:
+    """Refuse what is no number above low (or equal to it) and not above high."""
+    good = isinstance(number, int | float) and not isinstance(number, bool) and math.isfinite(number)
+    if not good or not (low < number <= high or (equal and number == low)):
+        limits = (
+            ""
+            if math.isinf(low)
+            else f", {'at least' if equal else 'above'} {low:g}"
+            if math.isinf(high)
+            else f", {low:g} to {high:g}"
+        )
+        raise ValueError(f"{name}={number!r} is out of range: give {what}{limits}")
+
+
+def choice(name: str, word: Any, *choices: str) -> None:
+    """Refuse what is none of the choices."""
+    if word not in choices:
+        raise ValueError(f"{name}={word!r} is unknown: choose {' or '.join(map(repr, choices))}")
+
+
+def _span(text: Any) -> tuple[datetime.time, datetime.time]:
+    try:
+        begin, end = (datetime.time.fromisoformat(part.strip()) for part in text.split("-"))
+        return begin, end
+    except (ValueError, AttributeError):
+        raise ValueError(f'guard.quiet_hours: {text!r} is no span of the day: write "22:00-06:00"') from None

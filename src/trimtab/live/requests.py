@@ -1,0 +1,66 @@
+"""A correction that is asked of whoever holds a study: as text in the store, taken before the next trial."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import tomllib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from trimtab.live.errors import Taken
+
+if TYPE_CHECKING:
+    from trimtab.live.corrections import Changes
+
+PATIENCE, POLL = 5.0, 0.1  # seconds: for the holder's answer, and between two looks for it
+
+
+def requested(changes: Mapping[str, Any], who: str, why: str | None) -> str:
+    """The text; no other request is equal to it."""
+    try:
+        return json.dumps({"changes": dict(changes), "who": who, "why": why, "id": os.urandom(8).hex()})
+    except TypeError as error:
+        raise ValueError(f"{dict(changes)} cannot be stored ({error}): give numbers and texts") from None
+
+
+def read_request(text: str) -> tuple[dict[str, Any], str]:
+    """What is to be changed, and who asks for it, and why."""
+    found = json.loads(text)
+    return found["changes"], f"{found['who']}{': ' + found['why'] if found['why'] else ''}"
+
+
+def read_change(text: str) -> tuple[str, Any]:
+    """What a person typed: a field, and its value as in a study.toml; a text needs no quotes, none takes a field away.
+
+    >>> read_change("knobs.x.high=5"), read_change("guard.leave_at=start"), read_change("guard.failures = none")
+    (('knobs.x.high', 5), ('guard.leave_at', 'start'), ('guard.failures', None))
+    """
+    name, equals, value = (part.strip() for part in text.partition("="))
+    if not (name and equals and value):
+        raise ValueError(f"{text!r} is not field=value, for example radius=0.02 or knobs.batch.high=1024")
+    if value.lower() == "none":
+        return name, None
+    try:
+        return name, tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return name, value
+
+
+def correct(
+    where: str, name: str, changes: Mapping[str, Any], *, who: str | None, why: str | None
+) -> tuple[Changes, bool]:
+    """Correct a study, or have it corrected by whoever holds it; what changes, and whether it is done already."""
+    from trimtab.live.study import Study
+
+    try:
+        with Study.open(where, name) as study:
+            return study.set(changes, who=who, why=why), True
+    except Taken:
+        with Study.look(where, name, mode="write") as study:
+            changed = study.set(changes, who=who, why=why)
+            end = time.monotonic() + PATIENCE
+            while (waiting := study.asked()) and time.monotonic() < end:
+                time.sleep(POLL)
+            return changed, not waiting

@@ -1,0 +1,141 @@
+"""What `trimtab init --from` writes: a study.toml that begins where another study is now."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from trimtab.live.config import Config, read_config
+from trimtab.live.corrections import FROM_FILE, WIDTHS
+from trimtab.live.knobs import Knob, Knobs
+from trimtab.live.study import Study
+from trimtab.live.terms import DEFAULTS, TABLES
+from trimtab.recipes.method import name_of
+from trimtab.steps import Adaptive
+
+HEAD = """\
+# Begins where the study {old} was after {rounds} rounds. Written by: trimtab init --from {old}
+# Change what could not be changed there (knobs, goal, method, seed), then: trimtab tune {file}
+
+name = {name}
+goal = {goal}
+"""
+NO_COMMAND = "# Put your own command here: no study.toml of {old} was found beside the store.\n"
+
+
+def write_successor(path: Path, where: str, name: str) -> Path:
+    """A study.toml at a path that is not there yet; command and the like are from that of the study, if it is found."""
+    if path.exists():
+        raise ValueError(f"{path} is there already: name another file, trimtab init --from {name} new.toml")
+    if not path.parent.is_dir():
+        raise ValueError(f"{path.parent} is not a folder: make it first")
+    with Study.look(where, name) as study:
+        text = _text(study, _file_of(name, where, path.parent), where, path)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def _text(study: Study, file: Config | None, where: str, path: Path) -> str:
+    """Everything as it is now, starting at the centre."""
+    method, terms = study.setup.method, study.settings
+    goal = "maximise" if study.setup.maximise else "minimise"
+    about = {"old": study.name, "rounds": study.round, "file": path.name, "name": _toml(_new_name(study.name))}
+    lines = [HEAD.format(**about, goal=_toml(goal))]
+    given: dict[str, Any] = {"command": ["./measure"]}
+    if file is None:
+        lines.append(NO_COMMAND.format(**about).rstrip())
+    else:
+        given = {field: getattr(file, field) for field in FROM_FILE}
+        if file.folder.resolve() != path.parent.resolve():
+            lines.append(f"# The command was run in {file.folder}, and now is in the folder of this file.")
+    given |= {name: terms[name] for name in DEFAULTS if "." not in name}
+    given |= {"method": name_of(method), "radius": method.radius}
+    if isinstance(method.step, Adaptive):
+        given |= {name: getattr(method.step, name) for name in WIDTHS}
+    elif method.step.constant is not None:
+        given["step"] = method.step.constant
+    if (dual_step := getattr(method.estimator, "dual_step", None)) is not None:
+        given["dual_step"] = dual_step
+    given["store"] = where if "://" in where else os.path.relpath(where, path.parent)
+    lines += [f"{name} = {_toml(value)}" for name, value in given.items() if value not in (None, [])]
+    for knob in study.knobs.all:
+        lines += ["", f"[knobs.{knob.name}]"]
+        lines += [f"{name} = {_toml(value)}" for name, value in _knob(study, knob).items()]
+    lines += ["", *_baseline(study)]
+    if study.limits.all:
+        lines += ["", "[limits]", *_limits(study)]
+    for table in TABLES:
+        fields = {name.partition(".")[2]: terms[name] for name in terms.settings if name.startswith(f"{table}.")}
+        if fields:
+            lines += ["", f"[{table}]", *(f"{name} = {_toml(value)}" for name, value in fields.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _knob(study: Study, knob: Knob) -> dict[str, Any]:
+    """The fields of a knob, with start where it is now, and probes as wide as they are now."""
+    limits = ("low", "high") if knob.type in ("float", "integer") else ()
+    found = {name: getattr(knob, name) for name in limits} | {"start": study.centre[knob.name]}
+    if knob.choices is not None:
+        found["choices"] = list(knob.choices)
+    elif knob.type != "float":
+        found["type"] = knob.type
+    for name, usual in (("scale", "linear"), ("step", None), ("unit", "")):
+        if getattr(knob, name) != usual:
+            found[name] = getattr(knob, name)
+    if (radius := radius_now(study.knobs, knob)) is not None:
+        found["radius"] = radius
+    return found
+
+
+def _baseline(study: Study) -> list[str]:
+    """As often as now; the reference, where there is one beside the start, as it is."""
+    every, reference = study.baseline[:2]
+    found = ["[baseline]", f"every = {every}"]
+    if reference is not None:
+        found += ["", "[baseline.knobs]", *(f"{name} = {_toml(value)}" for name, value in reference.items())]
+    return found
+
+
+def _limits(study: Study) -> list[str]:
+    """The bounds of now, by name."""
+    tables: dict[str, dict[str, float]] = {}
+    for limit in study.limits.all:
+        tables.setdefault(limit.name, {"scale": limit.scale})[limit.side] = limit.bound
+    return [f"{name} = {{{', '.join(f'{k} = {v!r}' for k, v in table.items())}}}" for name, table in tables.items()]
+
+
+def radius_now(knobs: Knobs, knob: Knob) -> float | None:
+    """The knob's radius as a share of its range of now, where it is not that of the others."""
+    if knob.name not in knobs.ranges:
+        return knob.radius
+    low, high = knobs.extent(knob)
+    return min(knobs.radius / (high - low), 0.49)
+
+
+def _file_of(name: str, where: str, folder: Path) -> Config | None:
+    """The study.toml of a study: beside the store, or in the folder."""
+    folders = [folder] if "://" in where else [Path(where).resolve().parent, folder]
+    for file in (file for one in folders for file in sorted(one.glob("*.toml"))):
+        try:
+            found = read_config(file)
+        except ValueError:
+            continue
+        if found.name == name:
+            return found
+    return None
+
+
+def _new_name(name: str) -> str:
+    """demo → demo-2 → demo-3."""
+    found = re.fullmatch(r"(.*)-(\d+)", name)
+    return f"{found[1]}-{int(found[2]) + 1}" if found else f"{name}-2"
+
+
+def _toml(value: Any) -> str:
+    """A text, a number, a switch, or a list of them."""
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_toml, value))}]"
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str | bool) else repr(value)

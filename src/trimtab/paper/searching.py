@@ -1,0 +1,88 @@
+"""Radius and step of a method, both chosen by successive halving on trials that are not reported.
+
+The first rung tries the whole grid, cheaply; the next half-decades of the step about the best of the three best radii
+and of the shared one; the last, quarter-decades and radii between. Each rung is longer, or has more trials, than the
+one before. What ranks is what `lab.tune` ranks by: fewest diverged, then the lowest median regret at the centre.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from trimtab.lab import simulate
+from trimtab.lab.about import Plain, plain
+from trimtab.lab.record import quantiles
+from trimtab.lab.running import Progress
+from trimtab.lab.tuning import TUNING, build, needs_step
+from trimtab.problems import Problem
+
+Setting = tuple[float, float | None]
+"""δ and η."""
+BETWEEN = 2**0.5
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was chosen: freely, and at the radius that all methods share."""
+
+    own: Setting
+    shared: Setting
+    table: list[dict[str, Plain]]
+    """What was tried in the first rung: radius, step, diverged, median."""
+    at_edge: bool
+
+
+def search(
+    problem: Problem,
+    name: str,
+    *,
+    radii: Sequence[float],
+    steps: Sequence[float],
+    shared: float,
+    rungs: Sequence[tuple[int, int]],
+    seed: int,
+    noise: str,
+    progress: Progress | None = None,
+) -> Found:
+    """The best radius and step of a registered method; of one without a step, the shared radius.
+
+    rungs: (rounds, trials) of each. A radius is not tuned where there is no step: `auto` finds its own.
+    """
+    if not needs_step(name):
+        return Found((shared, None), (shared, None), [], False)
+    ranks: dict[Setting, tuple[int, float]] = {}
+
+    def attempt(some: Iterable[Setting], rung: int) -> None:
+        rounds, trials = rungs[rung]
+        methods = {repr(pair): build(name, *pair) for pair in dict.fromkeys(some)}
+        records = simulate(
+            problem, methods, rounds=rounds, trials=trials, seed=(seed + TUNING) % 2**64, noise=noise
+        )  # fmt: skip
+        ranks.clear()
+        for pair in dict.fromkeys(some):
+            record = records[repr(pair)]
+            ranks[pair] = int(record.diverged.sum()), float(quantiles(record.score(), (0.5,))[0])
+        if progress:
+            progress((rung + 1) / len(rungs))
+
+    def best(of: float | None = None) -> Setting:
+        return min((pair for pair in ranks if of is None or pair[0] == of), key=ranks.__getitem__)
+
+    grid = [(radius, step) for radius in dict.fromkeys((*radii, shared)) for step in steps]
+    attempt(grid, 0)
+    table: list[dict[str, Plain]] = [
+        {"radius": r, "step": s, "diverged": ranks[r, s][0], "median": plain(ranks[r, s][1])} for r, s in grid
+    ]
+    places = sorted(dict.fromkeys(r for r, _ in grid), key=lambda r: ranks[best(r)])
+    kept = [best(r) for r in dict.fromkeys((*places[:3], shared))]
+    attempt([(r, s * 10.0**k) for r, s in kept if s for k in (-0.5, 0.0, 0.5)], 1)
+    if len(rungs) > 2:
+        (r, s), (_, t) = best(), best(shared)
+        assert s is not None
+        assert t is not None
+        about = [(r * b, s * 10.0**k) for b in (1 / BETWEEN, 1.0, BETWEEN) for k in (-0.25, 0.0, 0.25)]
+        attempt([*about, *((shared, t * 10.0**k) for k in (-0.25, 0.0, 0.25))], 2)
+    own = best()
+    inside = min(steps) < (own[1] or 0.0) < max(steps) and min(radii) < own[0] < max(radii)
+    return Found(own, best(shared), table, not inside)

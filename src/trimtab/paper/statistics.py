@@ -1,0 +1,91 @@
+"""How sure a median or a ratio is: percentile bootstrap over trials, paired where two methods met the same trials."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TypedDict
+
+import numpy as np
+
+from trimtab.lab.about import plain
+from trimtab.lab.record import quantiles
+from trimtab.paper.document import Number, Spread
+from trimtab.types import Array, Integers
+
+RESAMPLES = 2000
+LEVEL = 0.95
+ENDS = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
+
+
+class Ratio(TypedDict):
+    """One median divided by another, with the interval that covers the true ratio in about 95 % of all cases."""
+
+    ratio: Number
+    low: Number
+    high: Number
+
+
+def spread(values: Array) -> Spread:
+    """Median and quartiles over trials, and the 95 % interval of the median."""
+    low, high = quantiles(quantiles(values[_picks(len(values), 1)[0]], (0.5,), axis=1)[0], ENDS)
+    q25, median, q75 = quantiles(values)
+    return {
+        "median": plain(median), "q25": plain(q25), "q75": plain(q75), "low": plain(low), "high": plain(high)
+    }  # fmt: skip
+
+
+def paired(pairs: Sequence[tuple[Array, Array]]) -> Ratio:
+    """The median over groups (one group: the trials of an experiment; five: networks) of median(a)/median(b).
+
+    Trials are resampled in pairs, within their group; with several groups, these are resampled too.
+
+    >>> found = paired([(np.arange(1.0, 41.0), 2 * np.arange(1.0, 41.0))])
+    >>> found["ratio"], found["low"] == found["high"] == 0.5
+    (0.5, True)
+    """
+    groups, count = len(pairs), RESAMPLES
+    resampled = np.empty((groups, count))
+    for n, (a, b) in enumerate(pairs):
+        pick = _picks(len(a), n + 1)[0]
+        resampled[n] = _divided(*(quantiles(part[pick], (0.5,), axis=1)[0] for part in (a, b)))
+    if groups > 1:
+        chosen = np.random.default_rng(groups).integers(groups, size=(groups, count))
+        resampled = np.take_along_axis(resampled, chosen, axis=0)
+    middle = np.array([_divided(*(quantiles(part, (0.5,)) for part in pair))[0] for pair in pairs])
+    low, high = quantiles(quantiles(resampled, (0.5,))[0], ENDS)
+    return {"ratio": plain(quantiles(middle, (0.5,))[0]), "low": plain(low), "high": plain(high)}
+
+
+def value(number: Number) -> float:
+    """A number of the document, as a float."""
+    return math.inf if number == "inf" else math.nan if number is None else float(number)
+
+
+def written(number: Number) -> str:
+    """Three digits, as one would write them by hand: 0.0264, 18.7, 1580, 3.2·10⁻⁵.
+
+    >>> [written(v) for v in (0.02642, 18.66, 1582.2, 3.16e-5, 1e-7, "inf", None)]
+    ['0.0264', '18.7', '1580', '3.2·10⁻⁵', '10⁻⁷', '∞', '–']
+    """
+    if number is None:
+        return "–"
+    if isinstance(number, str):
+        return number.replace("inf", "∞")
+    if number and not 1e-3 <= abs(number) < 1e6:
+        digits, power = f"{number:.1e}".split("e")
+        raised = str(int(power)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+        return f"10{raised}" if digits == "1.0" else f"{digits.removesuffix('.0')}·10{raised}"
+    rounded = float(f"{number:.3g}")
+    return f"{rounded:.0f}" if abs(rounded) >= 1000 else f"{rounded:.3g}"
+
+
+def _picks(trials: int, salt: int) -> Integers:
+    """Trials to resample with, `(1, RESAMPLES, trials)`; the same for the same number of trials."""
+    return np.random.default_rng([trials, salt]).integers(trials, size=(1, RESAMPLES, trials))
+
+
+def _divided(a: Array, b: Array) -> Array:
+    """a/b, where both diverged 1: neither is better."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(np.where(np.isinf(a) & np.isinf(b), 1.0, a / b))

@@ -1,0 +1,103 @@
+"""A state in other units: what is learnt of f at x, as what is learnt of the same f at x′ = a·x, with an a_j for each.
+
+A number of a memory has a power p of length: 1 for places and moves, −1 for slopes, −2 for curvatures and squared
+slopes, 0 for values, counts and shares. It becomes a^p times what it was; where it is one number for all coordinates,
+ā^p with 1/ā² = mean 1/a_j², which is exact for a common a, and for the mean curvature of a round bowl.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from trimtab.estimators.covariance import Window
+from trimtab.estimators.doubts import Doubts
+from trimtab.estimators.high_pass import Mean
+from trimtab.estimators.plane import Fit
+from trimtab.recipes.hlf_szo import Filtered
+from trimtab.state import NEVER, Look, State, frozen
+from trimtab.steps.adaptive import Pace
+from trimtab.steps.normalised import Rms
+from trimtab.types import Array, Memory
+
+POWERS: dict[type, dict[str, int]] = {
+    Fit: {
+        "anchor": 1,
+        "slope": -1,
+        "spread": 2,
+        "square": -2,
+        "drop_square": -2,
+        "calm": -2,
+        "size": -2,
+        "bent": -2,
+    },
+    Doubts: {"curvature": -2},
+    Pace: {"course": 1, "move": 1},
+    Window: {"queries": 1},
+    Filtered: {"filtered": -1},
+    Mean: {},
+    Rms: {},
+}
+"""The powers of length in a memory, where they are not 0; a part of your own adds its memory here."""
+VECTORS = ("anchor", "slope", "course", "queries", "filtered")
+"""Those that have one number for each coordinate."""
+
+
+def rescaled(state: State, factors: Array) -> State:
+    """The state in the coordinates x′ = factors·x; a trial that is open stays open, where it was."""
+    return frozen(
+        state._replace(
+            centre=state.centre * factors,
+            slope=_memory(state.slope, factors),
+            pace=_memory(state.pace, factors),
+            last=_look(state.last, factors),
+            open=tuple((id, _look(look, factors)) for id, look in state.open),
+        )
+    )
+
+
+def interrupted(state: State) -> State:
+    """The state whose next query repeats and mirrors none from before: the probes have changed meanwhile."""
+    never = state.told * 0 + NEVER
+    slope = state.slope
+    if isinstance(slope, Fit):  # the centre, a probe and its mirror image belong together
+        phase = np.asarray(slope.doubts.phase)
+        again = phase * (phase > 2)
+        slope = slope._replace(doubts=slope.doubts._replace(phase=again if again.ndim else float(again)))
+    return frozen(state._replace(told=never, slope=slope))
+
+
+def _look(look: Look, factors: Array) -> Look:
+    return look._replace(centre=look.centre * factors)
+
+
+def _memory(memory: Memory, factors: Array) -> Memory:
+    if memory == ():
+        return memory
+    powers = POWERS.get(type(memory))
+    if powers is None:
+        raise ValueError(
+            f"what {type(memory).__name__} remembers does not say how it scales: add it to trimtab.rescaling.POWERS"
+        )
+    one = float(np.mean(factors**-2.0)) ** -0.5
+    found: list[Any] = []
+    for name, value in zip(memory._fields, memory, strict=True):
+        power = float(powers.get(name, 0))
+        if isinstance(value, tuple):
+            found.append(_memory(value, factors))
+        elif name in VECTORS:
+            found.append(value * factors**power)
+        else:
+            found.append(_where(value < 0, value, value * one**power) if power else value)
+    new = type(memory)(*found)
+    if isinstance(new, Fit):  # ‖g‖² is known for each coordinate
+        before, after = (np.sum(np.square(fit.slope), axis=-1) for fit in (memory, new))
+        size = memory.size * np.where(before > 0, after / np.where(before > 0, before, 1.0), one**-2.0)
+        new = new._replace(size=size if np.ndim(size) else float(size))
+    return new
+
+
+def _where(mark: Any, value: Any, scaled: Any) -> Any:
+    """What is negative is no size but a mark, and stays."""
+    return np.where(mark, value, scaled) if isinstance(value, np.ndarray) else value if mark else scaled

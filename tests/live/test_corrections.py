@@ -1,0 +1,489 @@
+"""A running study is corrected: what was learnt is kept, the next probes are where they should be, all is undone."""
+
+import json
+import math
+import os
+import signal
+import sqlite3
+
+import numpy as np
+import pytest
+
+import trimtab as tt
+from trimtab.core import ask
+from trimtab.live import Study, engine, read_config
+from trimtab.live.lite import Lite
+
+KNOBS = [
+    {"name": "x", "low": 0.0, "high": 10.0, "start": 2.0},
+    {"name": "y", "low": 1.0, "high": 1000.0, "start": 10.0, "scale": "log"},
+    {"name": "n", "low": 0, "high": 50, "start": 10, "type": "integer"},
+]
+BEST = {"x": 6.0, "y": 100.0, "n": 30}
+
+
+def cost(knobs):
+    return (knobs["x"] - 6) ** 2 + math.log(knobs["y"] / 100) ** 2 + ((knobs["n"] - 30) / 10) ** 2
+
+
+def run(study, rounds):
+    paid = []
+    for _ in range(rounds):
+        trial = study.ask()
+        paid.append(cost(trial.knobs))
+        study.tell(trial, paid[-1])
+    return paid
+
+
+def learnt(rounds=60, **options):
+    study = Study.open(":memory:", "a", KNOBS, seed=1, **options)
+    run(study, rounds)
+    return study
+
+
+def exact(study):
+    return engine.pack(study.setup, study.state)
+
+
+def physical(study):
+    """The slope per unit of each knob, or per e-fold of a log one."""
+    units = [10.0, math.log(1000), 50.0]
+    for knob, unit in zip(study.knobs.all, units, strict=True):
+        low, high = study.knobs.ranges.get(knob.name, (knob.low, knob.high))
+        assert unit == pytest.approx(math.log(high / low) if knob.scale == "log" else high - low)
+    sides = [study.knobs.side(knob) for knob in study.knobs.all]
+    return study.state.slope.fade * study.state.slope.slope * sides / units
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"knobs.x.high": 20.0},
+        {"knobs.x.low": -3.5, "knobs.x.high": 8.5},
+        {"knobs.y.high": 3000.0},
+        {"knobs.y.low": 3.0, "knobs.n.high": 70},
+    ],
+)
+def test_a_limit_that_moves_changes_nothing_but_itself(changes):
+    """Far from it, the path is that of a study without the correction, but for what would have been asked again."""
+    with learnt() as study, learnt() as other:
+        before, slope = study.knobs.values(study.state.centre), physical(study)
+        assert study.set(changes) == {name: (_field(other, name), value) for name, value in changes.items()}
+        assert study.knobs.values(study.state.centre) == pytest.approx(before, rel=1e-12)
+        assert physical(study) == pytest.approx(slope, rel=1e-12)
+        assert study.state.slope.bent == other.state.slope.bent
+        for _ in range(3):
+            assert list(study.ask().knobs.values()) == pytest.approx(list(other.ask().knobs.values()), rel=1e-12)
+            run(study, 1)
+            run(other, 1)
+
+
+def _field(study, name):
+    _, knob, field = name.split(".")
+    return next(getattr(k, field) for k in study.knobs.all if k.name == knob)
+
+
+def test_a_limit_is_where_it_should_be():
+    with learnt() as study:
+        for limits in ({"low": 4.0, "high": 5.0}, {"low": -2.0, "high": 5.5}, {"low": -4.0, "high": 12.0}):
+            study.set({f"knobs.x.{name}": value for name, value in limits.items()})
+            asked = [study.centre["x"]]
+            for _ in range(60):
+                asked.append(study.ask().knobs["x"])
+                run(study, 1)
+            assert limits["low"] <= min(asked)
+            assert max(asked) <= limits["high"]
+            assert study.centre["x"] == pytest.approx(min(6.0, limits["high"]), abs=0.3)  # the best that is allowed
+            assert study.start["x"] == pytest.approx(max(2.0, limits["low"]))
+
+
+def direction(study):
+    """u of the next probe, along x, y and n."""
+    return np.abs(study.setup.frame.direction(study.round))
+
+
+@pytest.mark.parametrize("radius", [0.005, 0.02, 0.1])
+def test_the_radius(radius):
+    """The next probe is `radius` times the width wide, from the same centre, by what was learnt."""
+    with learnt() as study:
+        before, width, slope = study.knobs.values(study.state.centre), study.state.pace.width, physical(study)
+        study.set({"radius": radius})
+        assert study.knobs.values(study.state.centre) == before
+        assert np.array_equal(physical(study), slope)
+        assert abs(study.ask().knobs["x"] - before[0]) == pytest.approx(10 * radius * width * direction(study)[0])
+
+
+def test_the_radius_of_a_knob():
+    with learnt() as study:
+        before, slope = study.knobs.values(study.state.centre), physical(study)
+        width = study.state.pace.width * direction(study)
+        study.set({"knobs.x.radius": 0.01, "knobs.y.radius": 0.1})
+        assert study.knobs.values(study.state.centre) == pytest.approx(before, rel=1e-12)
+        assert physical(study) == pytest.approx(slope, rel=1e-12)
+        asked = study.ask().knobs
+        assert abs(asked["x"] - before[0]) == pytest.approx(10 * 0.01 * width[0])
+        assert abs(math.log(asked["y"] / before[1])) == pytest.approx(math.log(1000) * 0.1 * width[1])
+        study.set({"radius": 0.02})  # the others'
+        asked, centre = study.ask().knobs, study.knobs.values(study.state.centre)
+        assert centre == pytest.approx(before, rel=1e-12)
+        assert abs(asked["x"] - before[0]) == pytest.approx(10 * 0.01 * width[0])
+        study.set({"knobs.x.radius": None, "knobs.y.radius": None})
+        assert abs(study.ask().knobs["x"] - before[0]) == pytest.approx(10 * 0.02 * width[0])
+
+
+def test_widest_and_narrowest_hold_at_once():
+    with learnt() as study:
+        width = study.state.pace.width
+        study.set({"widest": 1.0, "narrowest": 1.0})
+        assert width != 1.0
+        for _ in range(10):
+            assert ask(study.setup, study.state).look.width == 1.0
+            run(study, 1)
+    with learnt(method=tt.residual(radius=0.05, step=1e-4)) as study:
+        with pytest.raises(ValueError, match='widest is for method = "auto"'):
+            study.set({"widest": 1.0})
+        study.set({"radius": 0.1})
+        assert abs(study.ask().knobs["x"] - study.centre["x"]) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"knobs.x.high": 20.0}, {"radius": 0.04}, {"knobs.x.radius": 0.04}, {"knobs.x.low": -5.0}]
+)
+def test_tracking_goes_on_without_learning_anew(changes):
+    """At the optimum, after 150 rounds: the forty rounds after the correction cost what those before did."""
+    with learnt(150) as study:
+        before = run(study, 40)
+        study.set(changes)
+        after = run(study, 40)
+        assert np.mean(after) < 1.5 * np.mean(before) + 0.02
+        assert max(after) < 3 * max(before) + 0.05
+
+
+def test_learning_anew_would_be_seen():
+    """The test before can fail: with nothing learnt, the first rounds probe at the width of the beginning."""
+    with learnt(150) as study:
+        before = run(study, 40)
+        assert cost(study.centre) < 0.02
+        state = engine.restart(study.setup, study.state, study.state.centre)
+        study._position = study._position._replace(state=state)
+        study._open = None
+        assert max(run(study, 40)) > 3 * max(before) + 0.05
+
+
+def test_the_largest_move():
+    with learnt() as study:
+        study.set({"guard.largest_move": 0.001})
+        assert study.setup.longest == pytest.approx(0.001)
+        study.set({"radius": 0.1, "knobs.x.radius": 0.2})  # whatever the probes are
+        assert study.setup.longest == pytest.approx(0.0005)  # x moves by twice as much of its range
+        study.set({"guard.largest_move": None})
+        assert study.setup.method.max_move is None
+
+
+def test_the_run_is_corrected_beside_the_tuner():
+    with learnt(5) as study:
+        trial, before = study.ask(), exact(study)
+        study.set({"pause": 5, "timeout": 2.5, "keep": 2000, "guard.failures": 3, "guard.quiet_hours": ["22:00-06:00"]})
+        assert (study.settings["pause"], study.settings["keep"], study.settings["guard.stop_above"]) == (5, 2000, None)
+        assert exact(study) == before
+        study.tell(trial, 1.0)  # it is still open
+        with pytest.raises(ValueError, match=r"guard.failures=0 is no number of rounds"):
+            study.set({"guard.failures": 0, "pause": 1})
+        with pytest.raises(ValueError, match="keep=3 is too few"):
+            study.set({"keep": 3})
+        assert study.settings["pause"] == 5
+
+
+def test_every_correction_is_an_event_that_says_who_what_and_why():
+    with learnt(3) as study:
+        study.set({"radius": 0.02, "guard.failures": 4}, who="anna", why="it rattles")
+        assert study.set({"radius": 0.02}) == {}
+        *_, last = study.events()
+        assert (last.kind, last.round) == ("set", 3)
+        assert last.note == "radius 0.05 → 0.02, guard.failures none → 4 (anna: it rattles)"
+        assert study.news() == [f"set: {last.note}"]
+        assert study.news() == []
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"knobs.x.high": 4.0}, {"radius": 0.3}, {"knobs.y.radius": 0.017}, {"widest": 1.0}, {"pause": 3}, {"keep": 5000}],
+)
+def test_what_is_taken_back_at_once_never_was(changes):
+    with learnt() as study, learnt() as other:
+        study.set(changes)
+        study.undo()
+        assert exact(study) == exact(other)
+        assert (study.knobs, study.settings["pause"], study.settings["keep"]) == (other.knobs, 0, 100_000)
+        assert [run(study, 1) for _ in range(30)] == [run(other, 1) for _ in range(30)]
+        with pytest.raises(ValueError, match="has no correction to take back: give a round"):
+            study.undo()
+
+
+def test_taken_back_later_what_was_learnt_since_stays():
+    with learnt() as study:
+        study.set({"knobs.x.high": 9.0, "knobs.y.radius": 0.01}, why="first")
+        run(study, 10)
+        study.set({"radius": 0.02, "pause": 2}, why="second")
+        run(study, 10)
+        centre, slope = study.knobs.values(study.state.centre), physical(study)
+        study.undo()
+        assert (study.setup.method.radius, study.settings["pause"], study.knobs.all[0].high) == (0.05, 0, 9.0)
+        study.undo()
+        assert study.knobs.all == tt.Knobs.of(KNOBS).all
+        assert not study.knobs.ranges
+        assert study.knobs.values(study.state.centre) == pytest.approx(centre)
+        assert physical(study) == pytest.approx(slope)
+        assert study.round == 80
+        assert [event.kind for event in study.events()].count("undo") == 2
+        note = list(study.events())[-1].note
+        assert note.startswith("knobs.x.high 9.0 → 10.0, knobs.y.radius 0.01 → none (the correction of event 61")
+
+
+def test_back_to_a_round_keeps_the_corrections_of_since():
+    """A limit that was lowered for safety stays where it is."""
+    with learnt() as study:
+        study.set({"knobs.x.high": 5.0, "knobs.y.radius": 0.02})
+        run(study, 20)
+        study.undo(30)
+        assert study.round == 30
+        assert study.knobs.all[0].high == 5.0
+        with learnt(30) as other:
+            wanted = other.knobs.values(other.state.centre)
+            wanted[0] = min(wanted[0], 5.0)
+            assert study.knobs.values(study.state.centre) == pytest.approx(wanted, rel=1e-12)
+            other.set({"knobs.x.high": 5.0, "knobs.y.radius": 0.02})
+            assert exact(other) == exact(study)
+        study.reset()
+        assert study.centre == study.start == pytest.approx({"x": 2.0, "y": 10.0, "n": 10})
+
+
+def test_opened_again_and_moved_elsewhere_it_is_the_same(tmp_path):
+    with Study.open(tmp_path / "t.db", "a", KNOBS, seed=1) as study:
+        run(study, 30)
+        study.set({"knobs.x.high": 25.0, "knobs.x.radius": 0.1, "guard.failures": 2})
+        run(study, 30)
+        study.set({"knobs.x.low": -20.0, "knobs.n.high": 90})
+        run(study, 150)
+        there, text = exact(study), study.export()
+    with Study.open(tmp_path / "t.db", "a", KNOBS) as study:  # the same words as at first are no correction
+        assert exact(study) == there
+        assert study.knobs.all[0].high == 25.0
+        assert study.settings["guard.failures"] == 2
+        assert study.news() == [
+            "knobs.x.low is -20.0, as it was set; Study.open says 0.0",
+            "knobs.x.high is 25.0, as it was set; Study.open says 10.0",
+            "knobs.x.radius is 0.1, as it was set; Study.open says None",
+            "knobs.n.high is 90, as it was set; Study.open says 50",
+        ]
+    Study.adopt(tmp_path / "u.db", text)
+    with Study.open(tmp_path / "u.db", "a") as moved, Study.open(tmp_path / "t.db", "a") as study:
+        assert [run(study, 1) for _ in range(5)] == [run(moved, 1) for _ in range(5)]
+        moved.undo()
+        moved.undo()
+        assert moved.knobs.all == tt.Knobs.of(KNOBS).all
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        (
+            {"knobs.z.high": 3},
+            r"there is no knob 'z' \(only x, y, n\), and none can be added .*: trimtab init --from a",
+        ),
+        ({"knobs.x.type": "integer"}, "the type of a knob cannot change .*its low and high and radius can; .*--from a"),
+        ({"knobs.x.scale": "log"}, "the scale of a knob cannot change on the way"),
+        ({"goal": "maximise"}, "goal cannot change on the way: it defines the study; .*: trimtab init --from a"),
+        ({"seed": 3}, "seed cannot change on the way"),
+        ({"method": "residual"}, "method cannot change on the way"),
+        ({"command": "echo"}, "command is read from the study.toml whenever it is run: change it there"),
+        ({"radios": 0.1}, "radios is no field of a study: choose from radius, .*guard.failures"),
+        ({"radius": 0.7}, "radius=0.7 must be a finite number"),
+        ({"radius": "wide"}, "radius='wide' must be a finite number"),
+        ({"knobs.x.high": "far"}, "knob 'x': high='far' is not a finite number"),
+        ({"knobs.x.low": 12.0}, "knob 'x': low=12.0 is not below high=10.0"),
+        ({"knobs.y.low": 0.0}, "knob 'y': low=0.0 is not above zero"),
+        ({"knobs.n.high": 30.5}, "knob 'n': high=30.5 is not a whole number"),
+        ({"knobs.x.low": 4.0, "knobs.x.high": 4.0}, "would hold it fixed, and how many knobs move cannot change"),
+        ({"widest": 0.5}, "widest=0.5 must be a finite number >= 1"),
+        ({"pause": -1}, "pause=-1 is out of range"),
+    ],
+)
+def test_what_cannot_be_is_said_in_the_users_words_and_changes_nothing(changes, why):
+    with learnt(5) as study:
+        before = exact(study)
+        with pytest.raises(ValueError, match=why) as error:
+            study.set({"guard.failures": 9, **changes})
+        for internals in ("Method(", "Knob(", "Adaptive(", "Plane(", "array("):
+            assert internals not in str(error.value)
+        assert (exact(study), study.seq, study.settings["guard.failures"]) == (before, 5, None)
+
+
+def test_grids_and_choices_and_switches():
+    knobs = [
+        {"name": "grid", "low": 0.0, "high": 2.0, "step": 0.5, "start": 1.5},
+        {"name": "codec", "choices": ["a", "b"], "start": "b"},
+        {"name": "cache", "type": "bool", "start": True},
+    ]
+    with Study.open(":memory:", "a", knobs, tt.auto(radius=0.2), seed=1) as study:
+        for n in range(20):
+            study.tell(study.ask(), float(n % 3))
+        weights = study.knobs.shares(study.state.centre)
+        study.set({"knobs.codec.radius": 0.4, "knobs.cache.radius": 0.1, "knobs.grid.high": 1.0})
+        found = study.knobs.shares(study.state.centre)
+        assert found[1] == pytest.approx(weights[1])
+        assert found[2] == pytest.approx(weights[2])
+        assert study.start == {"grid": 1.0, "codec": "b", "cache": True}
+        for n in range(20):
+            assert study.ask().knobs["grid"] in (0.0, 0.5, 1.0)
+            study.tell(study.ask(), float(n % 3))
+        with pytest.raises(ValueError, match=r"knob 'grid': high=0.7 is not low=0.0 and a number of steps"):
+            study.set({"knobs.grid.high": 0.7})
+        study.set({"knobs.grid.low": 0.25, "knobs.grid.high": 1.25})
+        assert study.start["grid"] == 1.25
+        study.set({"knobs.grid.low": 0.0, "knobs.grid.high": 2.0})
+        assert study.start["grid"] == 1.5  # where it began
+        with pytest.raises(ValueError, match="the high of a knob cannot change on the way, its radius can"):
+            study.set({"knobs.cache.high": False})
+
+
+TOML = """
+name = "a"
+command = ["echo", "{x}"]
+radius = 0.05
+seed = 1
+[knobs.x]
+low = 0
+high = 10
+start = 5
+[guard]
+failures = 5
+"""
+
+
+def test_what_changes_in_the_file_is_a_correction_and_what_was_set_meanwhile_stays(tmp_path):
+    def opened(*change):
+        (tmp_path / "study.toml").write_text(TOML.replace(*change) if change else TOML)
+        return read_config(tmp_path / "study.toml").open()
+
+    with opened() as study:
+        study.tell(study.ask(), 1.0)
+        study.set({"radius": 0.02, "guard.failures": 3}, who="anna")
+    with opened() as study:
+        assert (study.setup.method.radius, study.settings["guard.failures"]) == (0.02, 3)
+        assert "radius is 0.02, as it was set; study.toml says 0.05" in study.news()
+    with opened("high = 10", "high = 12\nradius = 0.1") as study:
+        assert (study.setup.method.radius, study.knobs.all[0].high, study.knobs.all[0].radius) == (0.02, 12, 0.1)
+        assert list(study.events())[-1].note.startswith("knobs.x.high 10 → 12, knobs.x.radius none → 0.1 (")
+        assert list(study.events())[-1].note.endswith(": study.toml)")
+        seq = study.seq
+    with opened("high = 10", "high = 12\nradius = 0.1") as study:
+        assert study.seq == seq
+        study.undo()
+    with opened("high = 10", "high = 12\nradius = 0.1") as study:
+        assert study.knobs.all[0].high == 10  # a person took it back after the file said it
+    with opened("radius = 0.05", "radius = 0.02\nwidest = 2\npause = 3\nkeep = 4000") as study:
+        assert study.setup.method.step.widest == 2
+        assert (study.settings["pause"], study.settings["keep"]) == (3, 4000)
+        study.set({"radius": 0.03})
+    with opened("radius = 0.05", "radius = 0.02\nwidest = 2\npause = 3\nkeep = 4000") as study:
+        assert study.setup.method.radius == 0.03  # the file said 0.02 before that
+    with opened("failures = 5", "largest_move = 0.01") as study:
+        assert study.setup.longest == pytest.approx(0.01)
+        assert study.settings["guard.failures"] is None
+    with pytest.raises(ValueError, match=r"goal is to minimise, and now maximise .*trimtab init --from a"):
+        opened("seed = 1", 'goal = "maximise"')
+    with pytest.raises(ValueError, match="knob 'y' is not one of its knobs"):
+        opened("[knobs.x]", "[knobs.y]\nlow = 0\nhigh = 1\nstart = 0\n[knobs.x]")
+
+
+def test_a_store_of_before_is_brought_up_to_date(tmp_path):
+    """Version 2 had no requests, and its states did not say the knobs."""
+    where = tmp_path / "t.db"
+    with Study.open(where, "a", KNOBS, seed=1) as study:
+        run(study, 5)
+        state = exact(study)
+        old = study._position.snapshot(5)._replace(state=state)
+        study._store.snapshot(study._saved, old)
+        study._snapshot_at = 5
+    with sqlite3.connect(where) as db:
+        db.execute("DROP TABLE trimtab_requests")
+        db.execute("UPDATE trimtab_meta SET version = 2")
+    db.close()
+    with Study.open(where, "a", KNOBS) as study:
+        assert exact(study) == state
+        study.set({"knobs.x.high": 11.0})
+        study.undo()
+        assert study.knobs == tt.Knobs.of(KNOBS)
+
+
+@pytest.mark.parametrize("statements", range(1, 8))
+def test_killed_within_a_correction_it_is_the_old_or_the_new(tmp_path, statements):
+    """Killed after so many statements of the transaction; the last ones are the commit and what follows."""
+    where = tmp_path / "t.db"
+    with Study.open(where, "a", KNOBS, seed=1) as study:
+        run(study, 30)
+        old = exact(study)
+    with learnt(30) as other:
+        other.set({"radius": 0.02, "knobs.x.high": 5.0, "pause": 4})
+        new = exact(other)
+    child = os.fork()
+    if child == 0:
+        execute, count = Lite.execute, 0
+
+        def executing(self, sql, *values):
+            nonlocal count
+            found = execute(self, sql, *values)
+            count += 1
+            if count == statements:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return found
+
+        study = Study.open(where, "a")
+        Lite.execute = executing
+        study.set({"radius": 0.02, "knobs.x.high": 5.0, "pause": 4})
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(child, 0)
+    with Study.open(where, "a") as study:
+        done = study.seq == 31
+        assert exact(study) == (new if done else old)
+        assert study.settings["pause"] == (4 if done else 0)
+        assert (study.knobs.all[0].high == 5.0) == done
+        assert done == (statements > 3)  # BEGIN, the event, the snapshot, COMMIT
+        run(study, 3)
+
+
+def test_another_asks_the_holder(tmp_path):
+    where = tmp_path / "t.db"
+    with Study.open(where, "a", KNOBS, seed=1) as study:
+        run(study, 5)
+        trial = study.ask()
+        with Study.look(where, "a", mode="write") as other:
+            assert other.set({"radius": 0.02}, who="anna", why="so") == {"radius": (0.05, 0.02)}
+            with pytest.raises(ValueError, match="no field of a study"):
+                other.set({"radios": 0.02})
+            assert other.asked()
+            other.set({"guard.failures": 2}, who="ben")
+            study.tell(trial, 1.0)  # what is being measured is not disturbed
+            assert study.setup.method.radius == 0.05
+            study.ask()
+            assert (study.setup.method.radius, study.settings["guard.failures"]) == (0.02, 2)
+            assert not other.asked()
+            assert [event.note for event in study.events()][-2:] == [
+                "radius 0.05 → 0.02 (anna: so)",
+                "guard.failures none → 2 (ben)",
+            ]
+            other.set({"radius": 0.01})
+    with Study.open(where, "a") as study:  # nobody held it any more
+        assert study.setup.method.radius == 0.01
+
+
+def test_in_memory():
+    with Study.open(":memory:", "a", KNOBS, seed=1) as study:
+        run(study, 3)
+        assert study.summary()["rounds"] == 3
+        assert json.loads(study.export())["name"] == "a"
+        assert study.center == study.centre
+    assert not Study.exists(":memory:", "a")
+    with Study.open(":memory:", "a", KNOBS, seed=1, maximize=True) as study:
+        assert study.setup.maximise

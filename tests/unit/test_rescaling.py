@@ -1,0 +1,84 @@
+"""A state in other units: the path of f(x) and that of f(x/2), told in coordinates twice as large, are one path."""
+
+import numpy as np
+import pytest
+
+import trimtab as tt
+from trimtab.core import ask, init, tell
+from trimtab.rescaling import POWERS, VECTORS, interrupted, rescaled
+from trimtab.setup import Setup
+
+FACTOR = 4.0  # a power of two: nothing is rounded
+START = np.array([0.25, -0.5, 0.75])
+
+
+def equal(a, b):
+    if isinstance(a, tuple):
+        return len(a) == len(b) and all(equal(x, y) for x, y in zip(a, b, strict=True))
+    return np.array_equal(a, b, equal_nan=True)
+
+
+def walk(setup, start, unit, rounds):
+    rng, state = np.random.default_rng(0), init(setup, start)
+    for t in range(rounds):
+        x = ask(setup, state).x / unit
+        jump = 50.0 * (t == 30)
+        state = tell(setup, state, float(((x - 0.1) ** 2) @ [1.0, 2.0, 3.0] + 0.01 * rng.normal() + jump))
+    return state
+
+
+@pytest.mark.parametrize(
+    ("method", "larger"),
+    [
+        (tt.auto(radius=0.05), tt.auto(radius=0.05 * FACTOR)),
+        (tt.residual(radius=0.05, step=0.001), tt.residual(radius=0.05 * FACTOR, step=0.001 * FACTOR**2)),
+        (
+            tt.methods["hlf-szo"](radius=0.05, step=0.001),
+            tt.methods["hlf-szo"](radius=0.05 * FACTOR, step=0.001 * FACTOR**2),
+        ),
+        (
+            tt.Method(estimator=tt.Covariance(4), radius=0.05, step=tt.Normalised()),
+            tt.Method(estimator=tt.Covariance(4), radius=0.05 * FACTOR, step=tt.Normalised()),
+        ),
+    ],
+)
+@pytest.mark.parametrize("rounds", [0, 1, 2, 3, 20, 31, 32, 90])
+def test_every_memory_scales_by_its_powers_of_length(method, larger, rounds):
+    state = walk(Setup(method, (3,), seed=1), START, 1.0, rounds)
+    other = walk(Setup(larger, (3,), seed=1), FACTOR * START, FACTOR, rounds)
+    assert equal(rescaled(state, np.full(3, FACTOR)), other)
+
+
+def test_one_factor_for_each_coordinate():
+    setup = Setup(tt.auto(radius=0.05), (3,), seed=1)
+    state = walk(setup, START, 1.0, 40)
+    factors = np.array([1.0, 2.0, 0.5])
+    found = rescaled(state, factors)
+    assert np.array_equal(found.centre, factors * state.centre)
+    assert np.array_equal(found.slope.slope, state.slope.slope / factors)
+    assert found.slope.bent == pytest.approx(state.slope.bent * np.mean(factors**-2))
+    for fit in (state.slope, found.slope):
+        assert fit.size == pytest.approx(np.sum((fit.fade * fit.slope) ** 2))
+    assert equal(rescaled(found, 1 / factors)._replace(slope=0, pace=0), state._replace(slope=0, pace=0))
+
+
+def test_fields_are_those_of_the_memories():
+    assert all({*powers} <= {*kind._fields} for kind, powers in POWERS.items())
+    assert {*VECTORS} <= {name for powers in POWERS.values() for name in powers}
+
+
+def test_an_unknown_memory_is_refused():
+    state = walk(Setup(tt.auto(radius=0.05), (3,), seed=1), START, 1.0, 3)
+    with pytest.raises(ValueError, match=r"Look remembers does not say how it scales: add it to trimtab.rescaling"):
+        rescaled(state._replace(slope=state.last), np.ones(3))
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 3, 7, 15])
+def test_after_an_interruption_the_next_query_is_new(rounds):
+    """Rounds 2 (the mirror image), 3, 7 and 15 (echoes) look at an earlier trial; interrupted, they do not."""
+    setup = Setup(tt.auto(radius=0.05), (3,), seed=1)
+    state = walk(setup, START, 1.0, rounds)
+    assert (ask(setup, state).look.trial == rounds) == (rounds == 1)
+    look = ask(setup, interrupted(state)).look
+    assert look.trial == rounds
+    assert (look.width == 0) == (rounds <= 2)  # the centre, a probe and its mirror image are measured again
