@@ -158,14 +158,13 @@ class _Drawing:
     def moves(self, row: int, knobs: Knobs, cap: float) -> None:
         """How far the centre went in a round; of a choice only the likeliest is kept, whose moves are not seen."""
         numbers = [(k, knob) for k, knob in enumerate(knobs.all) if knob.choices is None]
-        places = np.array(
-            [[knob.share(event.centre[k]) * knobs.side(knob) for k, knob in numbers] for event in self.events]
-        )
+        lengths = [high - low for low, high in (knobs.extent(knob) for _, knob in numbers)]
+        shares = np.array([[knob.share(event.centre[k]) for k, knob in numbers] for event in self.events])
         steps = np.maximum(np.diff([event.seq for event in self.events]), 1)  # where thinned, the mean of several
-        lengths: Array = (
-            np.linalg.norm(np.diff(places, axis=0), axis=1) / steps if len(self.events) > 1 else np.empty(0)
-        )
-        points = list(zip(self.events[1:], (100 * lengths).tolist(), strict=True))
+        moves: Array = np.empty(0)
+        if len(self.events) > 1:
+            moves = np.linalg.norm(np.diff(shares, axis=0) * lengths, axis=1) / steps
+        points = list(zip(self.events[1:], (100 * moves).tolist(), strict=True))
         self.add(row, points, "move", mode="lines", line={"color": self.ink.line, "width": 1, "shape": "hvh"})
         if np.isfinite(cap) and points:
             line = {"color": self.ink.other, "width": 1.5, "dash": "dot"}
