@@ -2,11 +2,12 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help run test lint types imports tests hosts long bench peers constraints clean python
+.PHONY: help run demo test lint types imports tests hosts long bench peers constraints clean python
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make run    reproduce the paper: out/paper/report.html, in a few minutes"
+	@echo "make demo   three simulated systems, tuned live, with a dashboard: http://127.0.0.1:8765"
 	@echo "make test   lint, types, import layers, tests"
 	@echo "make hosts  the adapters in their hosts: PyTorch, JAX, Xopt, blop, Bluesky with EPICS, ... (minutes to install)"
 	@echo "make long   a million hostile queries for the domains with a solver, too (minutes)"
@@ -15,6 +16,9 @@ help:
 
 run: .venv/dev
 	$(BIN)/trimtab paper --out out/paper
+
+demo: .venv/dev
+	$(BIN)/trimtab serve --demo
 
 test: lint types imports tests
 
@@ -43,6 +47,7 @@ bench: .venv/bench
 	$(BIN)/python benchmarks/overhead.py
 	$(BIN)/python benchmarks/lab.py
 	$(BIN)/python benchmarks/live.py
+	$(BIN)/python benchmarks/service.py
 
 peers: .venv/peers
 	$(BIN)/python benchmarks/peers.py

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from trimtab import live as live
     from trimtab import problems as problems
     from trimtab import theory as theory
+    from trimtab.client import Client as Client
     from trimtab.core import ask as ask
     from trimtab.core import init as init
     from trimtab.core import tell as tell
@@ -36,6 +37,7 @@ __version__ = "0.1.0"
 
 MODULES = ("adapters", "checks", "lab", "live", "problems", "theory")
 EXPORTS = {
+    "trimtab.client": ("Client",),
     "trimtab.core": ("ask", "init", "tell"),
     "trimtab.directions": ("Gaussian", "Orthogonal", "Paired", "Rademacher", "Sphere"),
     "trimtab.domains": (

@@ -153,9 +153,9 @@ def test_another_reference_and_how_often_may_change(tmp_path):
         study.undo(20)
         assert study.baseline.every == 0
     with Study.look(tmp_path / "a.db", "a") as study:
-        notes = [event.note for event in study.events() if event.kind == "setup"]
-    assert notes[0].startswith("baseline every 10 rounds at {'gain': 4")
-    assert notes[1] == "baseline every 0 rounds"
+        notes = [event.note for event in study.events() if event.kind == "set"]
+    assert notes[0].startswith("baseline.every 5 → 10 (")
+    assert notes[1].startswith("baseline.every 10 → 0, baseline.knobs {'gain': 4")
 
 
 @pytest.mark.parametrize(

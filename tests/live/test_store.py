@@ -44,7 +44,7 @@ def test_a_newer_store_is_refused(file):
     with sqlite3.connect(file) as db:
         db.execute("UPDATE trimtab_meta SET version = 99")
     db.close()
-    refused(file, "has version 99 and this trimtab knows 3: upgrade trimtab")
+    refused(file, f"has version 99 and this trimtab knows {schema.VERSION}: upgrade trimtab")
 
 
 def test_something_else_is_refused(tmp_path):
@@ -106,24 +106,25 @@ def test_a_mutated_event_is_refused(file, column):
 
 
 def test_a_migration_is_all_or_nothing(file, monkeypatch):
-    monkeypatch.setattr(schema, "VERSION", 4)
+    before, after = schema.VERSION, schema.VERSION + 1
+    monkeypatch.setattr(schema, "VERSION", after)
     good = "ALTER TABLE trimtab_studies ADD COLUMN owner TEXT"
-    monkeypatch.setattr(schema, "MIGRATIONS", {4: (good, "ALTER TABLE missing ADD COLUMN x TEXT")})
+    monkeypatch.setattr(schema, "MIGRATIONS", {after: (good, "ALTER TABLE missing ADD COLUMN x TEXT")})
     with pytest.raises(StoreError, match="no such table"):
         Study.open(file, "a")
     with sqlite3.connect(file) as db:
         assert "owner" not in {row[1] for row in db.execute("PRAGMA table_info(trimtab_studies)")}
-        assert db.execute("SELECT version FROM trimtab_meta").fetchall() == [(3,)]
+        assert db.execute("SELECT version FROM trimtab_meta").fetchall() == [(before,)]
     db.close()
     with pytest.raises(StoreError, match="open it to write once"):
         Study.look(file, "a")
-    monkeypatch.setattr(schema, "MIGRATIONS", {4: (good,)})
+    monkeypatch.setattr(schema, "MIGRATIONS", {after: (good,)})
     store = Store(file)
     assert store.names() == ["a"]
     store.close()
     with sqlite3.connect(file) as db:
         assert "owner" in {row[1] for row in db.execute("PRAGMA table_info(trimtab_studies)")}
-        assert db.execute("SELECT version FROM trimtab_meta").fetchall() == [(4,)]
+        assert db.execute("SELECT version FROM trimtab_meta").fetchall() == [(after,)]
     db.close()
 
 

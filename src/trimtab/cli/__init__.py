@@ -9,7 +9,7 @@ from typing import Any
 
 from trimtab.extras import pip_install
 
-COMMANDS = ("tune", "studies", "stores", "compare", "plan", "paper")
+COMMANDS = ("tune", "studies", "stores", "serve", "compare", "plan", "paper")
 
 
 def main() -> None:

@@ -189,7 +189,7 @@ def _draw(study: Study, plot: Path | None, html: Path | None) -> None:
         draw_study(study, plot)
         print(f"drawn: {plot}")
     if html is not None:
-        from trimtab.live.figure import to_html
+        from trimtab.live.figures import to_html
 
         write_atomically(html, to_html(study).encode())
         print(f"drawn: {html}")

@@ -25,6 +25,7 @@ class Decision(NamedTuple):
     approved: bool
     by: str
     time: float
+    why: str | None = None
 
 
 def waiting(saved: Saved) -> Proposal | None:
@@ -50,7 +51,9 @@ def decision(saved: Saved, proposal: Proposal) -> Decision | None:
     return found if found.seq == proposal.seq else None
 
 
-def decide(store: Store, name: str, approve: bool, round: int | None) -> Proposal:
+def decide(
+    store: Store, name: str, approve: bool, round: int | None, *, who: str | None = None, why: str | None = None
+) -> Proposal:
     """A word on what waits, unless somebody was faster."""
     saved = store.load(name)
     proposal = waiting(saved)
@@ -58,7 +61,7 @@ def decide(store: Store, name: str, approve: bool, round: int | None) -> Proposa
         raise ValueError(_decided(saved))
     if round is not None and round != proposal.round:
         raise ValueError(f"study {name!r} now proposes round {proposal.round}, not {round}: look at it first")
-    if not store.decide(saved, json.dumps(Decision(proposal.seq, approve, person(), time.time()))):
+    if not store.decide(saved, json.dumps(Decision(proposal.seq, approve, who or person(), time.time(), why))):
         raise ValueError(_decided(store.load(name)))
     return proposal
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from typing import Any
 
 from trimtab.knobs import SHARE
 from trimtab.live import engine
@@ -36,8 +37,9 @@ def create(
     settings: Fields,
     baseline: Wanted | None,
     limits: Limits | None,
+    more: dict[str, Any] | None = None,
 ) -> Saved:
-    """A new study, where the system is now."""
+    """A new study, where the system is now; `more` is kept beside its knobs."""
     limits = limits or Limits()
     if largest := settings.get("guard.largest_move"):
         method = auto(radius=SHARE) if method is None else method
@@ -50,7 +52,9 @@ def create(
     begin = Position(setup, state, Diagnostics(), terms, limits=limits).planned(*plan)
     centre = encode(knobs, knobs.values(engine.centre(state)))
     start = Event(0, 0, "start", None, None, centre, time.time(), None)
-    return store.add(name, described(knobs), begin.status(knobs, 0, None), [start], [begin.snapshot(0)])
+    return store.add(
+        name, {**described(knobs), **(more or {})}, begin.status(knobs, 0, None), [start], [begin.snapshot(0)]
+    )
 
 
 def compare(

@@ -103,12 +103,16 @@ class Correctable(ABC):
         {'radius': (0.05, 0.02), 'knobs.x.high': (1, 0.75)}
         """
         with self._lock:
-            if self._held:
+            if self._is_ours():
                 return self._set(changes, f"{who or person()}{f': {why}' if why else ''}")
             _, changed = corrected(self.name, self._position, changes)
             if changed:
                 self._store.request(self._saved, requested(changes, who or person(), why))
             return changed
+
+    def fields(self) -> dict[str, Any]:
+        """Every field that `set` may correct, as it is now."""
+        return present(self._position)
 
     def refresh(self) -> None:
         """Take the corrections that others asked for, where nothing is being measured."""
@@ -126,6 +130,10 @@ class Correctable(ABC):
                 if not answered:
                     self._store.answer(self._saved, text)
                 self._asked = self._asked[1:]
+
+    def _is_ours(self) -> bool:
+        """Whether nobody else has to be asked."""
+        return self._held
 
     def _overhear(self) -> None:
         """The same, but a store that is away is no reason not to go on: it is looked at again next time."""

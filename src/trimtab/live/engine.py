@@ -12,7 +12,8 @@ from trimtab import core, storage
 from trimtab.estimators import probing
 from trimtab.estimators.plane import Fit
 from trimtab.live.diagnostics import Diagnostics, Edge
-from trimtab.live.knobs import Knob, Knobs
+from trimtab.live.knobs import Knob, Knobs, Setting
+from trimtab.randomness import Keyed
 from trimtab.reading import beside as with_limits
 from trimtab.recipes import Method
 from trimtab.rescaling import interrupted, rescaled
@@ -69,6 +70,34 @@ def tell(setup: Setup, state: State, value: Any, excesses: Sequence[float] | Non
     return core.tell(setup, state, told, state.round)
 
 
+def tell_at(
+    knobs: Knobs,
+    setup: Setup,
+    state: State,
+    value: float,
+    draws: Keyed,
+    applied: Setting,
+    excesses: Sequence[float] | None = None,
+) -> State:
+    """The state after a value of other knobs than those of the query p = c + wδu that was asked for.
+
+    The displacement d of what was set is one along the probe, which was so much longer, w′ = w·(1 + d·p̂/|p − c|)
+    within half to twice its length, and the rest, by which it looked from elsewhere, c′: c′ + w′δu is what was set.
+    """
+    trial = core.ask(setup, state)
+    look, query = trial.look, setup.inward(trial.x)
+    assert look is not None
+    off = setup.inward(knobs.coordinates(applied)) - setup.inward(
+        knobs.coordinates(knobs.probe(trial.x, draws, state.round))
+    )
+    probe = query - look.centre
+    square = float(probe @ probe)
+    factor = min(max(1 + float(off @ probe) / square, 0.5), 2.0) if square else 1.0
+    centre = setup.domain.project(look.centre + off - (factor - 1) * probe)
+    moved = look._replace(centre=centre, width=look.width * factor)
+    return tell(setup, state._replace(open=((state.round, moved),)), value, excesses)
+
+
 def restart(setup: Setup, state: State, start: Array) -> State:
     """At the start, with nothing learnt; the rounds go on."""
     return core.init(setup, start)._replace(round=state.round)
@@ -96,6 +125,12 @@ def centre(state: State) -> list[float]:
 def probe_length(setup: Setup) -> float:
     """Of a probe, in the coordinates of the knobs."""
     return setup.probe_length
+
+
+def longest_move(setup: Setup) -> float:
+    """Of the centre in a round, in the coordinates of the knobs; inf where there is no cap."""
+    cap = setup.method.max_move
+    return math.inf if cap is None else cap * setup.probe_length
 
 
 def probing_cost(setup: Setup, state: State) -> float | None:
@@ -132,8 +167,7 @@ def measured(
     knobs: Knobs, setup: Setup, before: State, after: State, running: Diagnostics, value: float
 ) -> Diagnostics:
     """The figures after a value and the move it led to."""
-    method = setup.method
-    cap = math.inf if method.max_move is None else method.max_move * setup.probe_length
+    cap = longest_move(setup)
     return running.after(value, after.centre - before.centre, cap, edge(knobs, setup, after), setup.probe_length)
 
 

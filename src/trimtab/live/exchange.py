@@ -109,7 +109,7 @@ def _event(given: dict[str, Any], knobs: Sequence[Knobs]) -> Event:
             raise ValueError(f"event {event.seq!r}: {name}={number!r} is no number of an event")
     if event.kind not in KINDS:
         raise ValueError(f"event {event.seq}: kind={event.kind!r} is unknown")
-    if event.kind not in UNLEARNT and (event.value is None) != (event.kind != "tell"):
+    if event.kind not in UNLEARNT and (event.value is None) != (event.kind not in ("tell", "applied")):
         raise ValueError(f"event {event.seq}: a {event.kind} with value={event.value!r}")
     if event.note is not None and not isinstance(event.note, str):
         raise ValueError(f"event {event.seq}: note={event.note!r} is no text")

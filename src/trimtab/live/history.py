@@ -12,7 +12,7 @@ from trimtab.live import engine
 from trimtab.live.baseline import Baseline
 from trimtab.live.diagnostics import Diagnostics
 from trimtab.live.errors import Damaged
-from trimtab.live.knobs import Knob, Knobs, decode, encode, level
+from trimtab.live.knobs import Knob, Knobs, decode, encode, level, rounding
 from trimtab.live.limits import Limits
 from trimtab.live.saving import Ledger, Saving
 from trimtab.live.schema import UNLEARNT, Event, Setting, Snapshot
@@ -51,7 +51,7 @@ class Position(NamedTuple):
         else:
             now = engine.measured(knobs, self.setup, self.state, state, now, value)
         found = self._replace(state=state, diagnostics=now)
-        if kind == "tell" and limits is not None:
+        if kind in ("tell", "applied") and limits is not None:
             found = found._replace(limits=self.limits.after(limits))
         return found if kind == "hold" else found._replace(**self._entered(kind, value))
 
@@ -108,7 +108,11 @@ def follow(knobs: Knobs, snapshot: Snapshot, events: Sequence[Event], who: str) 
 
     knobs: those of a snapshot that does not say them.
     """
-    position = read_snapshot(knobs, snapshot, who)
+    return advance(read_snapshot(knobs, snapshot, who), events, who)
+
+
+def advance(position: Position, events: Sequence[Event], who: str) -> Position:
+    """The position after routine events that follow on another; refused where it is not the one that was recorded."""
     knobs = position.terms.knobs
     for event in events:
         state = position.state
@@ -117,6 +121,11 @@ def follow(knobs: Knobs, snapshot: Snapshot, events: Sequence[Event], who: str) 
                 raise Damaged(f"{who} is damaged: event {event.seq} is of round {event.round}, not {state.round}")
             excesses = None if event.limits is None else position.limits.excesses(event.limits)
             state = engine.tell(position.setup, state, event.value, excesses)
+        elif event.kind == "applied":
+            query, draws = decode(knobs, event.query or [], whole=True), rounding(position.setup.seed)
+            applied = {knob.name: level for knob, level in zip(knobs.all, query, strict=True)}
+            excesses = None if event.limits is None else position.limits.excesses(event.limits)
+            state = engine.tell_at(knobs, position.setup, state, event.value or 0.0, draws, applied, excesses)
         position = position.after(knobs, event.kind, event.value, state, event.limits)
     if events:
         _compare(knobs, position.state, events[-1], who)

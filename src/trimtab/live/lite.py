@@ -5,17 +5,23 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, ClassVar
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from trimtab.live.errors import Damaged, Moved, NoStore, StoreError, from_sqlite
+from trimtab.live.schema import INSERT_EVENT
 
 PATIENCE = 10.0  # seconds that SQLite itself waits for a lock
 MOMENT = 0.5  # seconds for which a process that was killed may still have its lock, in a child that it just forked
 CHECKPOINT = 60.0  # seconds after which the log is written back into the file, so that a plain copy is a recent one
+
+MOVE = (
+    "UPDATE trimtab_studies SET seq = ?, status = ?, checksum = ? WHERE id = ? AND seq = ? AND holder IS NULL"
+    " AND archived IS NULL"
+)
 
 
 class Lite:
@@ -112,6 +118,31 @@ class Lite:
     def check(self) -> list[str]:
         """What SQLite finds wrong with the file."""
         return [line for (line,) in self.execute("PRAGMA integrity_check(20)") if line != "ok"]
+
+    def move(self, rows: Sequence[tuple[Any, ...]]) -> set[int]:
+        """Studies' rows and events, where nobody holds or changed them; gives the ids of those that were stored."""
+        if not self._db.in_transaction:
+            with self.transaction():
+                return self.move(rows)
+        stored = set()
+        for status, sealed, study, seq, *event in rows:
+            if self.change(MOVE, seq, status, sealed, study, seq - 1):
+                self.execute(INSERT_EVENT, study, seq, *event)
+                stored.add(study)
+        return stored
+
+    def taken(self, _: int, name: str) -> bool:
+        """Whether a process holds a study now."""
+        import fcntl
+
+        try:
+            with open(f"{self._path}.{name}.lock") as file:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except FileNotFoundError:
+            return False
+        except BlockingIOError:
+            return True
+        return False
 
     def lock(self, _: int, name: str) -> bool:
         """Become the only holder of a study, if nobody is; ends with the process."""

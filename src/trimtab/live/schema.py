@@ -15,16 +15,26 @@ from typing import Any, NamedTuple
 from trimtab.live.checksums import checksum
 from trimtab.live.errors import Damaged
 
+VERSION = 4
 REQUESTS = "CREATE TABLE trimtab_requests (id {id}, study INTEGER NOT NULL, request TEXT NOT NULL)"
-VERSION = 3
-MIGRATIONS: dict[int, tuple[str, ...]] = {3: ("ALTER TABLE trimtab_events ADD COLUMN limits {blob}", REQUESTS)}
+TOKENS = """CREATE TABLE trimtab_tokens (
+        id TEXT PRIMARY KEY, hash TEXT NOT NULL, scope TEXT NOT NULL, study TEXT, label TEXT, created {real} NOT NULL,
+        expires {real}, revoked {real}, parent TEXT)"""
+MIGRATIONS: dict[int, tuple[str, ...]] = {
+    3: ("ALTER TABLE trimtab_events ADD COLUMN limits {blob}", REQUESTS),
+    4: (
+        "ALTER TABLE trimtab_studies ADD COLUMN paused TEXT",
+        "ALTER TABLE trimtab_studies ADD COLUMN archived {real}",
+        TOKENS,
+    ),
+}
 """version → the statements that lead to it from the one before."""
 TABLES = (
     "CREATE TABLE trimtab_meta (version INTEGER NOT NULL)",
     """CREATE TABLE trimtab_studies (
         id {id}, uid TEXT NOT NULL, name TEXT NOT NULL UNIQUE, created {real} NOT NULL, setup TEXT NOT NULL,
         seq BIGINT NOT NULL, status TEXT NOT NULL, checksum BIGINT NOT NULL,
-        proposal TEXT, decision TEXT, holder TEXT)""",
+        proposal TEXT, decision TEXT, holder TEXT, paused TEXT, archived {real})""",
     """CREATE TABLE trimtab_events (
         study INTEGER NOT NULL REFERENCES trimtab_studies (id), seq BIGINT NOT NULL, round BIGINT NOT NULL,
         kind TEXT NOT NULL, value {real}, query {blob}, centre {blob} NOT NULL, time {real} NOT NULL, note TEXT,
@@ -33,14 +43,20 @@ TABLES = (
         study INTEGER NOT NULL REFERENCES trimtab_studies (id), seq BIGINT NOT NULL, state TEXT NOT NULL,
         diagnostics TEXT NOT NULL, checksum BIGINT NOT NULL, PRIMARY KEY (study, seq)) {clustered}""",
     REQUESTS,
+    TOKENS,
 )
 Setting = dict[str, Any]
 """The value of every knob, by name; whole numbers are ints, switches bools."""
-KINDS = ("tell", "skip", "baseline", "hold", "leave", "start", "undo", "reset", "set", "setup", "import")
-ROUTINE = ("tell", "skip", "baseline", "hold", "leave")
+KINDS = (
+    *("tell", "applied", "skip", "baseline", "hold", "leave", "start", "undo", "reset", "set", "setup", "import"),
+    *("pause", "resume", "archive", "restore"),
+)
+ROUTINE = ("tell", "applied", "skip", "baseline", "hold", "leave")
 """The kinds of events that follow from values and are thinned when they are old; the others have a snapshot."""
 UNLEARNT = ("baseline", "hold", "leave")
 """Those of them that teach the tuner nothing, whatever the value."""
+STILL = ("leave", "pause", "resume", "archive", "restore")
+"""The kinds after which the open trial is the same as before."""
 
 
 class Event(NamedTuple):
@@ -50,7 +66,7 @@ class Event(NamedTuple):
     round: int
     """Of the trial; for an undo, a reset and the like, the next round."""
     kind: str
-    """tell, skip, baseline, hold, leave, or start, undo, reset, set (once setup), import."""
+    """One of KINDS; what is set now was setup once."""
     value: float | None
     query: list[Any] | None
     """What was set, in the units of the knobs; a choice is stored as its number, from 0 on, a switch as 0 or 1."""
@@ -88,10 +104,32 @@ class Saved(NamedTuple):
     decision: str | None
     """The person's word on it."""
     holder: str | None
+    """The process that tunes it, if one does."""
+    paused: str | None = None
+    """Who asked that nothing new is set, when and why, as JSON."""
+    archived: float | None = None
 
 
-STUDY_COLUMNS = "id, uid, name, created, setup, seq, status, checksum, proposal, decision, holder"
+class Move(NamedTuple):
+    """One step of a study, to be stored: the event, where the study is then, and the state, if it is kept."""
+
+    study: Saved
+    event: Event
+    status: dict[str, Any]
+    snapshot: Snapshot | None
+    keep: int
+    request: str | None = None
+    """What it is the answer to."""
+
+    @property
+    def saved(self) -> Saved:
+        """The study afterwards."""
+        return self.study._replace(seq=self.event.seq, status=self.status)
+
+
+STUDY_COLUMNS = "id, uid, name, created, setup, seq, status, checksum, proposal, decision, holder, paused, archived"
 EVENT_COLUMNS = "seq, round, kind, value, query, centre, time, note, checksum, limits"
+INSERT_EVENT = f"INSERT INTO trimtab_events (study, {EVENT_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
 def seal(uid: str, name: str, created: float, setup: str, seq: int, status: str) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
@@ -29,13 +29,29 @@ OPTIONS: dict[str, Any] = {
     "options": "-c statement_timeout=25000 -c lock_timeout=20000 -c synchronous_commit=on",
 }
 
+TYPES = (
+    *("text", "bigint", "integer", "bigint", "bigint", "text", "float8", "bytea", "bytea", "float8", "text", "bigint"),
+    "bytea",
+)
+MOVE = f"""
+WITH given (status, sealed, study, seq, round, kind, value, query, centre, time, note, checksum, limits) AS
+ (SELECT * FROM unnest({", ".join(f"?::{type}[]" for type in TYPES)})),
+moved AS (UPDATE trimtab_studies s SET seq = g.seq, status = g.status, checksum = g.sealed FROM given g
+ WHERE s.id = g.study AND s.seq = g.seq - 1 AND s.holder IS NULL AND s.archived IS NULL RETURNING s.id)
+INSERT INTO trimtab_events (study, seq, round, kind, value, query, centre, time, note, checksum, limits)
+ SELECT study, seq, round, kind, value, query, centre, time, note, checksum, limits
+ FROM given JOIN moved ON study = moved.id
+ RETURNING study
+"""
 
-class _Connection(psycopg.Connection[Any]):
+
+class Connection(psycopg.Connection[Any]):
     """Waits for an answer, but not for ever: a server can hang, or a network swallow everything."""
 
     patience = PATIENCE
 
     def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
+        """As psycopg does, with an end."""
         try:
             return super().wait(gen, interval, self.patience if timeout is None else timeout)
         except psycopg.errors._WaitTimeout:
@@ -109,6 +125,20 @@ class Server:
         """The server looks after its files."""
         return []
 
+    def move(self, rows: Sequence[tuple[Any, ...]]) -> set[int]:
+        """Studies' rows and events in one statement, where nobody holds or changed them; the ids of those stored."""
+        return {study for (study,) in self.execute(MOVE, *map(list, zip(*rows, strict=True)))}
+
+    def taken(self, study: int, _: str) -> bool:
+        """Whether a process holds a study now."""
+        return bool(
+            self.execute(
+                "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND classid = ? AND objid = ? AND database ="
+                " (SELECT oid FROM pg_database WHERE datname = current_database())",
+                *(OURS, study),
+            )
+        )
+
     def lock(self, study: int, _: str) -> bool:
         """Become the only holder of a study, if nobody is; ends with the connection."""
         return bool(self.execute("SELECT pg_try_advisory_lock(?, ?::integer)", OURS, study)[0][0])
@@ -131,7 +161,7 @@ class Server:
 
     def _connect(self) -> None:
         with self._clearly():
-            self._db = _Connection.connect(self._url, autocommit=True, **OPTIONS)
+            self._db = Connection.connect(self._url, autocommit=True, **OPTIONS)
         about = self.execute("SELECT pid, backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()")
         self._session = about[0] if about else None
 
@@ -143,6 +173,17 @@ class Server:
             if "_db" in self.__dict__ and self._db.closed:
                 raise Unavailable(str(from_server(self.where, psycopg.OperationalError(str(error))))) from None
             raise from_server(self.where, error) from None
+
+
+class Borrowed(Server):
+    """A connection of a pool, which sees to it that another takes its place when it is lost."""
+
+    def __init__(self, connection: Connection, where: str) -> None:
+        self._db, self.where, self._session = connection, where, None
+
+    def reconnect(self) -> None:
+        """Not this one."""
+        raise Unavailable(f"{self.where}: the connection was lost: try again")
 
 
 def _translated(sql: str) -> Any:

@@ -14,7 +14,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, Self
 
 from trimtab.live import schema
 from trimtab.live.checksums import canonical
@@ -84,6 +84,14 @@ class Database(Protocol):
         """Let go of it, and of the lock."""
         ...
 
+    def move(self, rows: Sequence[tuple[Any, ...]]) -> set[int]:
+        """Studies' rows and events, where nobody holds or changed them; the ids of those that were stored."""
+        ...
+
+    def taken(self, study: int, name: str) -> bool:
+        """Whether a process holds a study now."""
+        ...
+
 
 class Store:
     """One connection to a database with studies. It is not for several threads at once; `Study` sees to that.
@@ -103,7 +111,7 @@ class Store:
             self._db.close()
             raise
 
-    def __enter__(self) -> Store:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -246,8 +254,9 @@ class Store:
     def before_round(self, study: Saved, round: int) -> Event | None:
         """The newest event after which `round` was the next one, if it is still kept."""
         rows = self._ready().execute(
-            f"SELECT {EVENT_COLUMNS} FROM trimtab_events WHERE study = ? AND ((kind IN ('tell', 'skip') AND round = ?)"
-            " OR (kind NOT IN ('tell', 'skip', 'baseline', 'hold', 'leave') AND round = ?)) ORDER BY seq DESC LIMIT 1",
+            f"SELECT {EVENT_COLUMNS} FROM trimtab_events WHERE study = ? AND ((kind IN ('tell', 'applied', 'skip')"
+            " AND round = ?) OR (kind NOT IN ('tell', 'applied', 'skip', 'baseline', 'hold', 'leave') AND round = ?))"
+            " ORDER BY seq DESC LIMIT 1",
             *(study.id, round - 1, round),
         )
         return schema.read_event(rows[0], self.where) if rows else None
@@ -302,10 +311,7 @@ class Store:
         return len(there) == 1 and there[0]._replace(time=event.time) == event
 
     def _insert_event(self, study: int, event: Event) -> None:
-        self._db.execute(
-            f"INSERT INTO trimtab_events (study, {EVENT_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            *schema.event_row(study, event),
-        )
+        self._db.execute(schema.INSERT_EVENT, *schema.event_row(study, event))
 
     def _insert_snapshot(self, study: int, snapshot: Snapshot) -> None:
         self._db.execute(

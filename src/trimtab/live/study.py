@@ -25,7 +25,7 @@ from trimtab.live.history import Position, follow
 from trimtab.live.knobs import Knob, Knobs, decode, encode, read_knobs, rounding
 from trimtab.live.limits import Limits
 from trimtab.live.saving import Saving
-from trimtab.live.schema import ROUTINE, Event, Saved, Setting
+from trimtab.live.schema import ROUTINE, STILL, Event, Move, Saved, Setting
 from trimtab.live.store import EVERY, Store
 from trimtab.live.summary import summary
 from trimtab.live.terms import check
@@ -375,7 +375,7 @@ class Study(Correctable):
 
     def figure(self) -> Any:
         """The history as a Plotly figure."""
-        from trimtab.live.figure import figure
+        from trimtab.live.figures import figure
 
         return figure(self)
 
@@ -422,17 +422,15 @@ class Study(Correctable):
         request: str | None = None,
     ) -> None:
         """Everything that changes goes through here: first the disk, then the memory."""
-        if not self._held:
-            raise ValueError(f"study {self.name!r} was opened to look at: use Study.open to change it")
         seq, now = self.seq + 1, time.time()
         knobs = after.terms.knobs
         centre = encode(knobs, knobs.values(engine.centre(after.state)))
         asked = None if query is None else encode(knobs, query)
         event = Event(seq, round, kind, value, asked, centre, now, None if note is None else clean(note), limits)
-        turn = self._turn if kind in ("hold", "leave") or self._leaves_alone(kind, after) else seq
+        turn = self._turn if kind in STILL or self._leaves_alone(kind, after) else seq
         status = after.status(knobs, turn, now if kind in ROUTINE else self._saved.status["time"])
         snapshot = None if kind in ROUTINE and seq % EVERY else after.snapshot(seq)
-        self._store.record(self._saved, event, status, snapshot, after.terms["keep"], request)
+        self._write(Move(self._saved, event, status, snapshot, after.terms["keep"], request))
         self._position, self.seq, self._turn = after, seq, turn
         self._saved = self._saved._replace(seq=seq, status=status)
         self._snapshot_at = self._snapshot_at if snapshot is None else seq
@@ -444,6 +442,12 @@ class Study(Correctable):
                 call(self, seen)
             except Exception:
                 LOG.exception("a callback failed after round %d; the study goes on", round)
+
+    def _write(self, move: Move) -> None:
+        """To the disk."""
+        if not self._held:
+            raise ValueError(f"study {self.name!r} was opened to look at: use Study.open to change it")
+        self._store.record(*move)
 
     def _limit(self, wanted: Limits) -> None:
         """Other bounds from now on, if they are others."""

@@ -1,0 +1,371 @@
+"""How many durable rounds per second `trimtab serve` takes, beside Optuna's RDB storage on the same PostgreSQL.
+
+Starts its own PostgreSQL (fsync on, in a temporary folder), fills a store with studies, starts services with 1, 2 and
+4 workers, and sends them load in steps, open loop: requests start when they are due, whatever became of those before,
+and latency counts from then. A round is one request: the value of a trial, answered with the next one when it is on the
+disk; a tenth of the requests are sent twice. Then the same through /v1/tells, 100 studies a request. Beside it, in the
+same run, on the same server, Optuna's ask + tell of as many knobs. Last, what one request costs, part by part.
+
+    python benchmarks/service.py [--quick] [--studies 100000] [--seconds 5] [--workers 1 2 4] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import glob
+import json
+import math
+import multiprocessing
+import os
+import random
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+from trimtab.live import beginning
+from trimtab.live.checksums import canonical
+from trimtab.live.knobs import Knobs
+from trimtab.live.pool import Pool
+from trimtab.live.row import RowStudy, load
+from trimtab.live.schema import EVENT_COLUMNS, seal
+from trimtab.live.shared import SharedStore
+from trimtab.serve import rounds
+
+DIM = 10
+BATCH = 100
+DUPLICATES = 0.1
+KEPT = 0.95  # of the offered rate: a step that serves less is the last
+TOO_LATE = 1.0  # seconds of p99: so is one that is slower
+LEAST, LEAST_BATCH = 30.0, 300.0  # times Optuna's rate
+
+
+@contextlib.contextmanager
+def postgres(folder: Path) -> Iterator[str]:
+    """A server of our own, on a socket in a folder."""
+    found = [os.path.dirname(shutil.which("pg_ctl") or ""), *sorted(glob.glob("/usr/lib/postgresql/*/bin"))[::-1]]
+    programs = next((f for f in found if f and os.path.exists(f"{f}/initdb")), None)
+    if programs is None:
+        sys.exit("no PostgreSQL here: install it, so that initdb and pg_ctl are on the PATH")
+    user = "nobody" if os.geteuid() == 0 else None  # it refuses to be root
+    if user:
+        shutil.chown(folder, user)
+
+    def call(program: str, *words: object) -> None:
+        with open(folder / "said", "ab") as said:
+            command = [f"{programs}/{program}", *map(str, words)]
+            subprocess.run(command, user=user, cwd="/", stdout=said, stderr=said, check=True)
+
+    call("initdb", "-D", folder / "data", "-U", "me", "-A", "trust", "--no-sync")
+    options = f"-k {folder} -c listen_addresses='' -c max_connections=100 -c shared_buffers=256MB -c max_wal_size=4GB"
+    call("pg_ctl", "-D", folder / "data", "-w", "-o", options, "-l", folder / "log", "start")
+    try:
+        yield f"postgresql://me@/postgres?host={folder}"
+    finally:
+        call("pg_ctl", "-D", folder / "data", "-m", "immediate", "stop")
+
+
+def name_of(n: int) -> str:
+    return f"s{n:07d}"
+
+
+def fill(where: str, count: int) -> None:
+    """So many studies that have just begun: one is made, the others are its copies under names of their own."""
+    knobs = [{"name": f"x{k}", "low": 0.0, "high": 1.0, "start": 0.5} for k in range(DIM)]
+    with SharedStore(where) as store:
+        first = beginning.create(store, name_of(0), Knobs.of(knobs), None, False, 1, 0, None)
+        setup, status = canonical(first.setup), canonical(first.status)
+        copy = store._db._db.cursor().copy  # type: ignore[attr-defined]
+        with copy("COPY trimtab_studies (uid, name, created, setup, seq, status, checksum) FROM STDIN") as rows:
+            for n in range(1, count):
+                uid, name = f"{n:016x}", name_of(n)
+                sealed = seal(uid, name, first.created, setup, 0, status)
+                rows.write_row((uid, name, first.created, setup, 0, status, sealed))
+        for table, columns in (("events", EVENT_COLUMNS), ("snapshots", "seq, state, diagnostics, checksum")):
+            theirs = ", ".join(f"t.{column}" for column in columns.split(", "))
+            store.execute(
+                f"INSERT INTO trimtab_{table} (study, {columns}) SELECT s.id, {theirs}"
+                f" FROM trimtab_studies s, trimtab_{table} t WHERE t.study = ? AND s.id <> t.study",
+                first.id,
+            )
+        store.execute("ANALYZE")
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        found: int = one.getsockname()[1]
+    return found
+
+
+@contextlib.contextmanager
+def service(where: str, workers: int) -> Iterator[int]:
+    """A running service; gives its port."""
+    port = free_port()
+    words = [sys.executable, "-c", "from trimtab.cli import main; main()", "serve", "--store", where, "--quiet"]
+    words += ["--port", str(port), "--workers", str(workers), "--connections", "6"]
+    with subprocess.Popen(words, stderr=subprocess.DEVNULL) as running:
+        try:
+            for _ in range(600):
+                with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1) as one:
+                    one.sendall(b"GET /readyz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+                    if b" 200 " in one.recv(200):
+                        break
+                time.sleep(0.1)
+            yield port
+        finally:
+            running.terminate()
+            running.wait(30)
+
+
+class Load:
+    """Requests over kept connections, as light as they can be: the load must not be what limits."""
+
+    next_trial: ClassVar[dict[int, int]] = {}  # of every study, for the whole run
+
+    def __init__(self, port: int, studies: int, seed: int) -> None:
+        self.port, self.count, self.chance = port, studies, random.Random(seed)
+        self.busy: set[int] = set()
+        self.idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
+        self.waits: list[float] = []
+        self.told = self.failed = self.active = 0
+        self.why = b""
+
+    async def send(self, method: str, path: str, body: str) -> tuple[int, bytes]:
+        try:
+            reader, writer = self.idle.pop()
+        except IndexError:
+            reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        head = f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+        writer.write(f"{head}Content-Length: {len(body)}\r\n\r\n{body}".encode())
+        answer = await reader.readuntil(b"\r\n\r\n")
+        place = answer.lower().index(b"content-length:") + 15
+        text = await reader.readexactly(int(answer[place : answer.index(b"\r\n", place)]))
+        self.idle.append((reader, writer))
+        return int(answer[9:12]), text
+
+    def pick(self, many: int) -> list[int]:
+        """Studies that nobody tells just now, from anywhere in the store."""
+        found: set[int] = set()
+        while len(found) < many:
+            n = self.chance.randrange(self.count)
+            if n not in self.busy:
+                found.add(n)
+        self.busy |= found
+        return list(found)
+
+    async def one(self, due: float, many: int) -> None:
+        """One request: a value of each of these studies, and perhaps the same again."""
+        studies = self.pick(many)
+        trials = [self.next_trial.get(n, 1) for n in studies]
+        values = [self.chance.random() for _ in studies]
+        if many == 1:
+            path = f"/v1/studies/{name_of(studies[0])}/trials/{trials[0]}/result?next=true"
+            method, body = "PUT", f'{{"value":{values[0]}}}'
+        else:
+            rows = zip(studies, trials, values, strict=True)
+            results = [{"study": name_of(n), "trial": trial, "value": value} for n, trial, value in rows]
+            method, path, body = "POST", "/v1/tells", json.dumps({"results": results, "next": True})
+        try:
+            status, text = await self.send(method, path, body)
+            self.waits.append(time.perf_counter() - due)
+            good = status == 200 and (many == 1 or text.count(b'"status":200') == many)
+            if not good:
+                self.failed += 1
+                self.why = text[:300]
+                return
+            self.told += many
+            for n, trial in zip(studies, trials, strict=True):
+                self.next_trial[n] = trial + 1
+            if self.chance.random() < DUPLICATES:
+                status, text = await self.send(method, path, body)
+                self.failed += status != 200 or text.count(b'"again":true') != many
+        except (OSError, asyncio.IncompleteReadError, ValueError):
+            self.failed += 1
+        finally:
+            self.busy -= set(studies)
+            self.active -= 1
+
+    async def step(self, rate: float, seconds: float, many: int) -> dict[str, float]:
+        """So many requests per second, evenly and whatever happens."""
+        self.waits, self.told, self.failed, began = [], 0, 0, time.perf_counter()
+        tasks: list[asyncio.Task[None]] = []
+        n = 0
+        while (now := time.perf_counter() - began) < seconds:
+            while n < now * rate and self.active < 250 and len(self.busy) + many <= 0.7 * self.count:
+                self.active += 1
+                tasks.append(asyncio.create_task(self.one(began + n / rate, many)))
+                n += 1
+            await asyncio.sleep(max(0.0005, (n / rate) - (time.perf_counter() - began)))
+        await asyncio.wait(tasks, timeout=20)
+        took = time.perf_counter() - began
+        waits = sorted(self.waits) or [math.inf]
+        p50, p99 = waits[len(waits) // 2], waits[int(len(waits) * 0.99)]
+        return {"offered": rate * many, "told": self.told / took, "p50": p50, "p99": p99, "failed": self.failed}
+
+
+def climb(port: int, studies: int, seconds: float, many: int, first: float, seed: int) -> list[dict[str, float]]:
+    """Steps of growing load, until one is not served in time."""
+
+    async def run() -> list[dict[str, float]]:
+        load, found, rate = Load(port, studies, seed), [], first
+        await load.step(rate / 2, min(seconds, 2.0), many)  # the first ones warm up
+        while True:
+            step = await load.step(rate, seconds, many)
+            found.append(step)
+            print(
+                f"    offered {step['offered']:8.0f}/s   told {step['told']:8.0f}/s   p50 {step['p50'] * 1e3:7.1f} ms"
+                f"   p99 {step['p99'] * 1e3:7.1f} ms   failed {step['failed']:.0f} {load.why.decode(errors='replace')}",
+                flush=True,
+            )
+            if step["told"] < KEPT * step["offered"] or step["p99"] > TOO_LATE or step["failed"]:
+                return found
+            rate *= 1.4
+
+    return asyncio.run(run())
+
+
+def optuna_rounds(where: str, sampler: str, seconds: float, seed: int, out: Any) -> None:
+    """Ask + tell for some seconds, in a process of its own."""
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    kind = {"random": optuna.samplers.RandomSampler, "TPE": optuna.samplers.TPESampler}[sampler]
+    storage = optuna.storages.RDBStorage(where.replace("postgresql://", "postgresql+psycopg://"))
+    study = optuna.create_study(storage=storage, sampler=kind(seed=seed))
+    space = {f"x{k}": optuna.distributions.FloatDistribution(0.0, 1.0) for k in range(DIM)}
+    study.tell(study.ask(space), 1.0)
+    done, end = 0, time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        trial = study.ask(space)
+        study.tell(trial, sum((x - 0.3) ** 2 for x in trial.params.values()))
+        done += 1
+    out.put(done / seconds)
+
+
+def optuna_rate(where: str, sampler: str, processes: int, seconds: float) -> float:
+    context = multiprocessing.get_context("spawn")
+    out = context.Queue()
+    running = [
+        context.Process(target=optuna_rounds, args=(where, sampler, seconds, seed, out)) for seed in range(processes)
+    ]
+    for one in running:
+        one.start()
+    rate = sum(out.get() for _ in running)
+    for one in running:
+        one.join()
+    return float(rate)
+
+
+def microseconds(call: Callable[[], object], times: int) -> float:
+    """The median of several repetitions."""
+    found = []
+    for _ in range(5):
+        start = time.perf_counter()
+        for _ in range(times):
+            call()
+        found.append((time.perf_counter() - start) / times)
+    return statistics.median(found) * 1e6
+
+
+def parts(where: str) -> dict[str, float]:
+    """What a request is made of, in µs, in one process that does nothing else."""
+    from trimtab.live.schema import event_row
+
+    pool = Pool(where, 1)
+    with pool.store() as store:
+        saved = store.load(name_of(7))
+        known = load(store, saved)
+        study = RowStudy(store, known)
+        rounds.tell(study, study.open_id, rounds.Result(0.5))
+        move = study.move
+        assert move is not None
+
+        def prepare() -> object:
+            status = canonical(move.status)
+            setup = canonical(saved.setup)
+            return seal(saved.uid, saved.name, saved.created, setup, 1, status), event_row(saved.id, move.event)
+
+        def tell() -> object:
+            one = RowStudy(store, known)
+            rounds.tell(one, one.open_id, rounds.Result(0.5))
+            return one
+
+        def commit() -> None:
+            nonlocal known
+            one = RowStudy(store, known)
+            rounds.tell(one, one.open_id, rounds.Result(0.5))
+            assert one.move is not None
+            assert store.commit_if([one.move])
+            known = one.known
+
+        told, prepared = microseconds(tell, 200), microseconds(prepare, 200)
+        found = {
+            "read a study that is not remembered": microseconds(lambda: load(store, store.load(name_of(9))), 50),
+            "tell: core, figures, event": told,
+            "ask: the next trial": microseconds(lambda: RowStudy(store, known).ask(), 200),
+            "seal the row and the event": prepared,
+            "the transaction, with the disk": microseconds(commit, 50) - told - prepared,
+        }
+    pool.close()
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="1000 studies, 2 s a step, 1 and 2 workers")
+    parser.add_argument("--studies", type=int, default=100_000)
+    parser.add_argument("--seconds", type=float, default=5.0, help="of each step")
+    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4])
+    parser.add_argument("--folder", type=Path, help="where to put the database (default: a temporary folder)")
+    parser.add_argument("--json", type=Path, help="also write the figures to this file")
+    options = parser.parse_args()
+    if options.quick:
+        options.studies, options.seconds, options.workers = 1000, 2.0, [1, 2]
+    figures: dict[str, Any] = {"studies": options.studies, "tells": {}, "batches": {}, "optuna": {}}
+    with tempfile.TemporaryDirectory(dir=options.folder, prefix="trimtab-pg-") as name, postgres(Path(name)) as where:
+        began = time.perf_counter()
+        fill(where, options.studies)
+        print(f"{options.studies:,} studies of {DIM} knobs in one store, filled in {time.perf_counter() - began:.0f} s")
+        for processes in options.workers:
+            for sampler in ("random", "TPE"):
+                rate = optuna_rate(where, sampler, processes, max(options.seconds, 4.0))
+                figures["optuna"][f"{sampler}, {processes}"] = rate
+                print(
+                    f"Optuna, RDB storage, {sampler} sampler, {processes} processes: {rate:.1f} ask + tell per second"
+                )
+        for workers in options.workers:
+            with service(where, workers) as port:
+                print(f"trimtab serve --workers {workers}: one study a request")
+                figures["tells"][workers] = climb(port, options.studies, options.seconds, 1, 200.0, workers)
+                print(f"trimtab serve --workers {workers}: {BATCH} studies a request")
+                figures["batches"][workers] = climb(port, options.studies, options.seconds, BATCH, 8.0, -workers)
+        figures["parts"] = parts(where)
+    print("What a request is made of, in µs:")
+    for part, cost in figures["parts"].items():
+        print(f"  {part:<40} {cost:8.0f}")
+    peer = max(figures["optuna"].values())
+    single, many = (
+        max(step["told"] for steps in figures[key].values() for step in steps) for key in ("tells", "batches")
+    )
+    ours = f"trimtab {single:.0f} ({single / peer:.0f}x), by /tells {many:.0f} ({many / peer:.0f}x)"
+    print(f"\nMost rounds per second: Optuna {peer:.1f}, {ours}")
+    figures["most"] = {"optuna": peer, "tells": single, "batches": many}
+    if options.json:
+        options.json.write_text(json.dumps(figures, indent=1))
+    if single < LEAST * peer or many < LEAST_BATCH * peer:
+        print(f"BELOW THE GOAL of {LEAST:.0f}x and {LEAST_BATCH:.0f}x")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

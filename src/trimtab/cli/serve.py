@@ -1,0 +1,117 @@
+"""`trimtab serve`, `trimtab token`: studies over HTTP, and who may use them."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Annotated, Any
+
+import typer
+
+from trimtab.cli.console import app
+from trimtab.cli.options import StoreOption
+from trimtab.extras import pip_install
+
+token = typer.Typer(help="Who may use a service: make, list and revoke tokens.", no_args_is_help=True)
+app.add_typer(token, name="token")
+
+
+@app.command("serve", epilog="Example: trimtab serve --store postgresql://me@host/tuning --workers 4")
+def serve(
+    store: StoreOption = "trimtab.db",
+    host: Annotated[str, typer.Option(help="The address to listen on; others than this machine's need a token.")] = (
+        "127.0.0.1"
+    ),
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on.")] = 8765,
+    workers: Annotated[int, typer.Option(min=1, max=64, help="Processes that answer.")] = 1,
+    connections: Annotated[int, typer.Option(min=1, max=200, help="To the store, of each worker.")] = 8,
+    rate: Annotated[float, typer.Option(min=0, help="Requests per second of one token; 0 for any number.")] = 0.0,
+    metrics_studies: Annotated[
+        int, typer.Option(min=0, max=10_000, help="How many studies have metrics of their own.")
+    ] = 0,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No line per request.")] = False,
+    demo: Annotated[
+        bool,
+        typer.Option("--demo", help="With three simulated systems that are tuned live, in a store that is not kept."),
+    ] = False,
+) -> None:
+    """Studies over HTTP, for any program in any language, and a dashboard, on the store that `tune` uses.
+
+    Without any token only this machine is answered; `trimtab token create` makes one.
+    """
+    try:
+        from trimtab.serve.running import run
+        from trimtab.serve.settings import Settings, is_loopback
+    except ImportError as error:
+        raise ImportError(f"trimtab serve needs {error.name}: {pip_install('cli', 'serve')}") from error
+    about: dict[str, Any] = {"host": host, "port": port, "workers": workers, "connections": connections, "rate": rate}
+    about |= {"metrics_studies": metrics_studies, "access_log": not (quiet or demo)}
+    if not demo:
+        run(Settings(store=store, **about))
+        return
+    from trimtab.serve.demo import playing
+
+    if not is_loopback(host):
+        raise ValueError(f"--host {host}: --demo is for this machine alone: leave it out")
+    with playing(port) as place:
+        print(f"Three simulated systems, tuned live: http://127.0.0.1:{port}", flush=True)
+        run(Settings(store=place, **about))
+
+
+@token.command("create", epilog="Example: trimtab token create --scope tell --study ingest")
+def create(
+    scope: Annotated[str, typer.Option(help="read, tell, operate or admin; each includes those before.")],
+    study: Annotated[str | None, typer.Option(help="Only for this study.")] = None,
+    label: Annotated[str | None, typer.Option(help="Whose it is; the history names them.")] = None,
+    days: Annotated[float | None, typer.Option(min=0, help="After so many days it is none.")] = None,
+    store: StoreOption = "trimtab.db",
+) -> None:
+    """A new token: it is printed once, and only its hash is stored."""
+    from trimtab.live import tokens
+    from trimtab.live.shared import SharedStore
+
+    with SharedStore(store) as opened:
+        expires = None if days is None else time.time() + days * 86400
+        print(tokens.create(opened, scope, study, label, expires=expires))
+
+
+@token.command("list", epilog="Example: trimtab token list --json")
+def list_tokens(
+    store: StoreOption = "trimtab.db",
+    as_json: Annotated[bool, typer.Option("--json", help="Print a list of objects, and nothing else.")] = False,
+) -> None:
+    """All tokens, by their ids: what they are good for, not what they are."""
+    from trimtab.live import tokens
+    from trimtab.live.shared import SharedStore
+
+    with SharedStore(store, "write") as opened:
+        found = tokens.listed(opened)
+    if as_json:
+        print(json.dumps([token._asdict() for token in found], indent=1))
+        return
+    for one in found:
+        over = one.revoked is not None or (one.expires is not None and one.expires < time.time())
+        made = time.strftime("%F", time.localtime(one.created))
+        words = [
+            one.id,
+            f"{one.scope:8}",
+            f"{one.study or 'all studies':20}",
+            made,
+            one.label,
+            "(over)" if over else None,
+        ]
+        print("  ".join(filter(None, words)))
+
+
+@token.command("revoke", epilog="Example: trimtab token revoke 3f9a12bc04d1")
+def revoke(
+    id: Annotated[str, typer.Argument(help="As trimtab token list shows it.")],
+    store: StoreOption = "trimtab.db",
+) -> None:
+    """From now on a token is none; a service that runs knows it within five seconds."""
+    from trimtab.live import tokens
+    from trimtab.live.shared import SharedStore
+
+    with SharedStore(store, "write") as opened:
+        tokens.revoke(opened, id)
+    print(f"revoked: {id}")

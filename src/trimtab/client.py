@@ -1,0 +1,169 @@
+"""A study of a service: ask, tell and skip over HTTP as `trimtab.live.Study` has them. Needs no extra.
+
+Every request may be sent again: the open trial is the same until it is told, and a value is taken once. So whatever is
+lost on the way (an answer, a connection, a worker, the service for a while) is tried again until `patience` is over.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import ssl
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+from urllib.parse import quote, urlencode, urlsplit
+
+from trimtab.live.backoff import delays
+from trimtab.live.errors import Unavailable
+from trimtab.live.study import Trial
+from trimtab.types import Document
+
+AGAIN = (429, 502, 503, 504)
+WAIT = 25.0  # seconds that a request may wait for a trial
+Level = Any
+
+
+class Refused(ValueError):
+    """What the service does not do; `status` and `problem` are its answer (RFC 9457)."""
+
+    def __init__(self, status: int, problem: Document) -> None:
+        super().__init__(problem.get("detail") or f"the service answered {status}")
+        self.status, self.problem = status, problem
+
+
+class Client:
+    """A connection to a service.
+
+    url: for example http://127.0.0.1:8765. token: what `trimtab token create` printed; none on the same machine, as
+    long as there are none. patience: seconds to try again for, where the service cannot be reached or is too busy.
+    """
+
+    def __init__(self, url: str, token: str | None = None, *, patience: float = 60.0, timeout: float = 35.0) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError(f"url={url!r} is no address of a service: give for example http://127.0.0.1:8765")
+        self.url, self.patience = url.rstrip("/"), patience
+        self._prefix = parts.path.rstrip("/")
+        self._headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        if token is not None:
+            self._headers["Authorization"] = f"Bearer {token}"
+        secure = {"context": ssl.create_default_context()} if parts.scheme == "https" else {}
+        kind: Any = http.client.HTTPSConnection if secure else http.client.HTTPConnection
+        self._connection = kind(parts.hostname, parts.port, timeout=timeout, **secure)
+        self._lock = threading.Lock()
+
+    def study(self, name: str, knobs: Iterable[Mapping[str, Level]] | None = None, **options: object) -> RemoteStudy:
+        """The study of that name; with knobs, a new one if there is none yet.
+
+        knobs, options: as the body of PUT /v1/studies/NAME has them (goal, seed, method, radius, guard, …).
+        """
+        path = f"/v1/studies/{quote(name, safe='')}"
+        if knobs is None:
+            self.request("GET", path)
+        else:
+            self.request("PUT", path, {"knobs": [dict(knob) for knob in knobs], **options})
+        return RemoteStudy(self, name, path)
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._connection.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def request(self, method: str, path: str, body: Document | None = None, **query: object) -> tuple[int, Document]:
+        """The status and the answer; tried again while the service is away or too busy."""
+        target = f"{self._prefix}{path}" + (f"?{urlencode(query)}" if query else "")
+        data, end = None if body is None else json.dumps(body, allow_nan=False), time.monotonic() + self.patience
+        for delay in delays(longest=5.0):
+            try:
+                status, headers, answer = self._send(method, target, data)
+            except (OSError, http.client.HTTPException) as error:
+                why, pause = f"{self.url} cannot be reached ({error}): is the service running?", delay
+            else:
+                if status < 400:
+                    return status, answer
+                if status not in AGAIN:
+                    raise Refused(status, answer)
+                why, pause = str(answer.get("detail", status)), max(delay, float(headers.get("Retry-After") or 0))
+            if time.monotonic() + pause > end:
+                raise Unavailable(f"{why} Tried again for {self.patience:g} s")
+            time.sleep(pause)
+        raise AssertionError("delays never end")
+
+    def _send(self, method: str, target: str, data: str | None) -> tuple[int, Any, Document]:
+        with self._lock:
+            try:
+                self._connection.request(method, target, data, self._headers)
+                answer = self._connection.getresponse()
+                text = answer.read()
+            except BaseException:
+                self._connection.close()  # and connect again the next time
+                raise
+        try:
+            return answer.status, answer.headers, json.loads(text)
+        except ValueError:
+            return answer.status, answer.headers, {"detail": f"{self.url} is no service of trimtab"}
+
+
+class RemoteStudy:
+    """A study of a service. `ask`, `tell` and `skip` are those of `Study`; several may use it at once."""
+
+    def __init__(self, client: Client, name: str, path: str) -> None:
+        self.client, self.name, self._path = client, name, path
+
+    def ask(self, wait: float | None = None) -> Trial:
+        """The next trial, the same one until it is told; waits while approval, a hold or quiet hours block it.
+
+        wait: seconds after which TimeoutError says what blocks; None for no end.
+        """
+        end = None if wait is None else time.monotonic() + wait
+        while True:
+            left = WAIT if end is None else min(WAIT, max(end - time.monotonic(), 0.0))
+            status, found = self.client.request("POST", f"{self._path}/trials:ask", {}, wait=left)
+            if status == 200:
+                return Trial(found["id"], found["knobs"], found["round"], found["kind"])
+            if end is not None and time.monotonic() >= end:
+                raise TimeoutError(f"study {self.name!r}: {found['detail']}")
+
+    def tell(
+        self,
+        trial: Trial | int,
+        value: float | None,
+        note: str | None = None,
+        *,
+        applied: Mapping[str, Level] | None = None,
+    ) -> None:
+        """The measured value; None if there is none. On the service's disk when this returns.
+
+        applied: the knobs that were really set, where they differ from those asked for.
+        """
+        given = {"note": note, "applied": None if applied is None else dict(applied)}
+        body: Document = {"value": None if value is None or value != value else float(value)}
+        body |= {key: what for key, what in given.items() if what is not None}
+        self.client.request("PUT", f"{self._path}/trials/{getattr(trial, 'id', trial)}/result", body)
+
+    def skip(self, trial: Trial | int, note: str | None = None) -> None:
+        """There is no value: the round passes and nothing moves. The note says why."""
+        self.tell(trial, None, note)
+
+    def summary(self) -> Document:
+        """The study as it is now: centre, value, rounds, diagnostics, what waits for a person, …"""
+        return self.client.request("GET", self._path)[1]
+
+    @property
+    def round(self) -> int:
+        """The number of the next trial's round."""
+        found: int = self.summary()["rounds"]
+        return found
+
+    @property
+    def centre(self) -> dict[str, Level]:
+        """The operating point now."""
+        found: dict[str, Level] = self.summary()["centre"]
+        return found

@@ -1,0 +1,221 @@
+"""The pictures of a study as Plotly figures, for notebooks, files and the dashboard; and one as small as a word.
+
+Whatever somebody else wrote is escaped: Plotly takes some tags in a text for what they say.
+"""
+
+from __future__ import annotations
+
+import datetime
+import html
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from trimtab.extras import pip_install
+from trimtab.live import engine
+from trimtab.live.drawing import BLUE, ORANGE, smooth, span
+from trimtab.live.knobs import Knob, Knobs, level
+from trimtab.live.schema import ROUTINE, Event
+from trimtab.live.text import clean
+from trimtab.types import Array
+
+if TYPE_CHECKING:
+    from trimtab.live.study import Study
+
+LARGEST = 1e140  # values are drawn up to this, so that their squares are finite
+MARKS = 30  # events that are no rounds and have a line of their own, the last ones
+TOP, ROW = 260, 130  # pixels for the value, and for each row below
+
+
+class Ink(NamedTuple):
+    """The colours of a figure: Okabe and Ito's for what has to be told apart."""
+
+    text: str
+    grid: str
+    points: str
+    line: str
+    other: str
+    band: str
+
+
+LIGHT = Ink("#24292f", "#e3e6ea", "#767c84", BLUE, ORANGE, "rgba(0, 114, 178, 0.15)")
+DARK = Ink("#d7dce2", "#30363d", "#8b949e", "#56B4E9", "#E69F00", "rgba(86, 180, 233, 0.18)")
+
+
+def figure(
+    study: Study,
+    events: Sequence[Event] | None = None,
+    *,
+    knobs: int | None = None,
+    dark: bool = False,
+    gl: bool = True,
+) -> Any:
+    """The value with its trend, its spread and the baseline; every knob in its range; the moves against their cap.
+
+    events: some of the history, as `study.events` gives it; by default, all of it. knobs: draw only so many of the
+    first ones. gl: by the graphics processor, for many points; a page that allows no eval has to do without.
+    """
+    try:
+        from plotly.subplots import make_subplots
+    except ImportError as error:
+        raise ImportError(f"figures need Plotly: {pip_install('live')}") from error
+    told = list(study.events() if events is None else events)
+    shown = study.knobs.all[:knobs]
+    rows, ink = 2 + len(shown), DARK if dark else LIGHT
+    heights = [TOP, *[ROW] * (rows - 1)]
+    found = make_subplots(rows=rows, cols=1, shared_xaxes=True, vertical_spacing=0.22 / rows, row_heights=heights)
+    draw = _Drawing(found, told, ink, "scattergl" if gl else "scatter")
+    draw.values("maximise" if study.setup.maximise else "minimise")
+    for k, knob in enumerate(shown):
+        draw.knob(k + 2, k, knob)
+    draw.moves(rows, study.knobs, engine.longest_move(study.setup))
+    draw.marks()
+    found.update_xaxes(gridcolor=ink.grid, zeroline=False, type="date")
+    found.update_yaxes(gridcolor=ink.grid, zeroline=False, automargin=True)
+    found.update_layout(
+        title={
+            "text": f"{study.name}: {study.round} rounds; {_words(study.saving.sentence)}",
+            "x": 0,
+            "xref": "paper",
+            "font": {"size": 15},
+        },
+        template="none",
+        paper_bgcolor="rgba(0, 0, 0, 0)" if dark else "white",
+        plot_bgcolor="rgba(0, 0, 0, 0)",
+        font={"color": ink.text, "family": "system-ui, sans-serif", "size": 12},
+        hoverlabel={"font": {"family": "system-ui, sans-serif"}},
+        legend={"orientation": "h", "x": 1, "xanchor": "right", "y": 1, "yanchor": "bottom"},
+        margin={"l": 70, "r": 12, "t": 56, "b": 40},
+        hovermode="x",
+        height=100 + sum(heights),
+        uirevision=study.name,
+    )
+    return found
+
+
+class _Drawing:
+    """A figure on the way."""
+
+    def __init__(self, found: Any, events: list[Event], ink: Ink, kind: str) -> None:
+        self.found, self.events, self.ink, self.kind = found, events, ink, kind
+
+    def add(
+        self, row: int, points: Sequence[tuple[Event, Any]], name: str, *, legend: bool = False, **more: Any
+    ) -> None:
+        """Points at the times of events."""
+        x = [_time(event) for event, _ in points]
+        y = [value for _, value in points]
+        self.found.add_trace({"type": self.kind, "x": x, "y": y, "name": name, "showlegend": legend, **more}, row, 1)
+
+    def values(self, goal: str) -> None:
+        """Measured, the running mean, one standard deviation about it, and baseline rounds."""
+        ink = self.ink
+        valued = [(event, event.value) for event in self.events if event.value is not None]
+        told = [pair for pair in valued if pair[0].kind != "baseline"]
+        baseline = [pair for pair in valued if pair[0].kind == "baseline"]
+        y = np.clip(np.array([value for _, value in told], dtype=float), -LARGEST, LARGEST)
+        mean = smooth(y) if told else y
+        spread = np.sqrt(np.maximum(smooth((y - mean) ** 2), 0)) if told else y
+        whence = [event for event, _ in told]
+        none: dict[str, Any] = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip"}
+        self.add(1, list(zip(whence, (mean - spread).tolist(), strict=True)), "spread", **none)
+        band: dict[str, Any] = {"fill": "tonexty", "fillcolor": ink.band, **none}
+        self.add(1, list(zip(whence, (mean + spread).tolist(), strict=True)), "spread", legend=True, **band)
+        self.add(
+            1, told, "measured", legend=True, mode="markers", marker={"size": 4, "color": ink.points, "opacity": 0.6}
+        )
+        trend = list(zip(whence, mean.tolist(), strict=True))
+        self.add(1, trend, "running mean", legend=True, mode="lines", line={"color": ink.line, "width": 2.5})
+        line = {"color": ink.other, "width": 1.5, "dash": "dash"}
+        marker = {"symbol": "diamond", "size": 6, "color": ink.other}
+        self.add(1, baseline, "baseline", legend=bool(baseline), mode="lines+markers", line=line, marker=marker)
+        missed = [event for event in self.events if event.kind in ROUTINE and event.value is None]
+        lowest = min((value for _, value in valued), default=0.0)
+        marker = {"symbol": "x", "size": 7, "color": ink.other}
+        notes = [_words(event.note or "") for event in missed]
+        points = [(event, lowest) for event in missed]
+        self.add(1, points, "no value", legend=bool(missed), mode="markers", marker=marker, text=notes)
+        self.found.update_yaxes(row=1, col=1, title_text=f"value ({goal})")
+
+    def knob(self, row: int, k: int, knob: Knob) -> None:
+        """What was set, and the centre."""
+        asked = [(event, level(knob, event.query[k])) for event in self.events if event.query is not None]
+        marker = {"size": 3, "color": self.ink.points, "opacity": 0.5}
+        self.add(row, asked, "what was set", mode="markers", marker=marker)
+        centres = [(event, level(knob, event.centre[k])) for event in self.events]
+        self.add(row, centres, "centre", mode="lines", line={"color": self.ink.line, "width": 2})
+        unit = f" ({_words(knob.unit, 20)})" if knob.unit else ""
+        limits = np.log10(span(knob)).tolist() if knob.scale == "log" else span(knob)
+        kind = "log" if knob.scale == "log" else "linear"
+        self.found.update_yaxes(
+            row=row, col=1, title_text=_words(knob.name, 24) + unit, type=kind, range=limits, nticks=4
+        )
+        if knob.choices is not None:
+            words = [_words(str(choice), 20) for choice in knob.choices]
+            self.found.update_yaxes(row=row, col=1, tickvals=list(range(len(words))), ticktext=words)
+
+    def moves(self, row: int, knobs: Knobs, cap: float) -> None:
+        """How far the centre went in a round; of a choice only the likeliest is kept, whose moves are not seen."""
+        numbers = [(k, knob) for k, knob in enumerate(knobs.all) if knob.choices is None]
+        lengths = [high - low for low, high in (knobs.extent(knob) for _, knob in numbers)]
+        shares = np.array([[knob.share(event.centre[k]) for k, knob in numbers] for event in self.events])
+        steps = np.maximum(np.diff([event.seq for event in self.events]), 1)  # where thinned, the mean of several
+        moves: Array = np.empty(0)
+        if len(self.events) > 1:
+            moves = np.linalg.norm(np.diff(shares, axis=0) * lengths, axis=1) / steps
+        points = list(zip(self.events[1:], (100 * moves).tolist(), strict=True))
+        self.add(row, points, "move", mode="lines", line={"color": self.ink.line, "width": 1, "shape": "hvh"})
+        if np.isfinite(cap) and points:
+            line = {"color": self.ink.other, "width": 1.5, "dash": "dot"}
+            self.add(row, [(points[n][0], 100 * cap) for n in (0, -1)], "largest move", mode="lines", line=line)
+        self.found.update_yaxes(row=row, col=1, title_text="move (%)", rangemode="tozero")
+
+    def marks(self) -> None:
+        """A line where something else happened than rounds."""
+        notable = [event for event in self.events if event.kind not in (*ROUTINE, "start")]
+        for event in notable[-MARKS:]:
+            line = {"color": self.ink.points, "dash": "dash", "width": 1}
+            ends = {"x0": _time(event), "x1": _time(event), "y0": 0, "y1": 1, "yref": "paper"}
+            self.found.add_shape(type="line", line=line, layer="below", **ends)
+            self.found.add_annotation(
+                x=_time(event),
+                y=0,
+                yref="paper",
+                yanchor="bottom",
+                xanchor="left",
+                text=event.kind,
+                showarrow=False,
+                textangle=-90,
+                font={"size": 10},
+            )
+
+
+def sparkline(values: Sequence[float], width: float = 100.0, height: float = 24.0) -> str:
+    """The points of an SVG polyline, lowest value at the bottom.
+
+    >>> sparkline([1, 3, 2])
+    '0.0,22.0 50.0,2.0 100.0,12.0'
+    """
+    y = np.clip(np.asarray(values, dtype=float), -LARGEST, LARGEST)
+    if len(y) < 2:
+        return ""
+    low, high = float(y.min()), float(y.max())
+    room = 2.0
+    shares = (y - low) / (high - low) if high > low else np.full(len(y), 0.5)
+    heights = height - room - shares * (height - 2 * room)
+    return " ".join(f"{x:.1f},{h:.1f}" for x, h in zip(np.linspace(0, width, len(y)), heights, strict=True))
+
+
+def to_html(study: Study) -> str:
+    """One page that needs no network."""
+    page: str = figure(study).to_html(include_plotlyjs=True, full_html=True)
+    return page
+
+
+def _time(event: Event) -> str:
+    return datetime.datetime.fromtimestamp(event.time).isoformat(" ", "milliseconds")
+
+
+def _words(text: str, longest: int = 120) -> str:
+    return html.escape(clean(text, longest), quote=False)

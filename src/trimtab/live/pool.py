@@ -1,0 +1,90 @@
+"""Several connections to one store, for a service: borrowed for a request, given back after it."""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from trimtab.extras import pip_install
+from trimtab.live.errors import StoreError, Unavailable
+from trimtab.live.shared import SharedStore
+
+PATIENCE = 5.0  # seconds to wait for a connection
+
+
+class Pool:
+    """Stores to borrow; `where` as for `Store`. Tables are made, or brought up to date, when it is opened."""
+
+    def __init__(self, where: str, size: int = 8) -> None:
+        first = SharedStore(where, "create")
+        self.where = first.where
+        self._files: queue.LifoQueue[SharedStore] | None = None
+        self._server: Any = None
+        if "://" in where and not where.startswith("sqlite"):
+            first.close()
+            self._server = _server_pool(where, size)
+            return
+        self._files = queue.LifoQueue()
+        for store in (first, *(SharedStore(where, "write") for _ in range(size - 1))):
+            self._files.put(store)
+
+    @contextmanager
+    def store(self) -> Iterator[SharedStore]:
+        """One that nobody else uses meanwhile."""
+        if self._server is not None:
+            yield from self._from_server()
+            return
+        assert self._files is not None
+        try:
+            store = self._files.get(timeout=PATIENCE)
+        except queue.Empty:
+            raise Unavailable(f"{self.where}: all connections are in use: try again") from None
+        try:
+            yield store
+        finally:
+            self._files.put(store)
+
+    def _from_server(self) -> Iterator[SharedStore]:
+        from psycopg_pool import PoolTimeout, TooManyRequests
+
+        from trimtab.live.server import Borrowed
+
+        try:
+            connection = self._server.getconn()
+        except (PoolTimeout, TooManyRequests) as error:
+            raise Unavailable(f"{self.where}: no connection to the server ({error}): try again") from None
+        try:
+            yield SharedStore.on(Borrowed(connection, self.where))
+        except StoreError:
+            if connection.closed:  # the others are probably lost, too
+                self._server.check()
+            raise
+        finally:
+            self._server.putconn(connection)
+
+    def close(self) -> None:
+        """Let go of everything."""
+        if self._server is not None:
+            self._server.close()
+        while self._files is not None and not self._files.empty():
+            self._files.get().close()
+
+
+def _server_pool(where: str, size: int) -> Any:
+    try:
+        from psycopg_pool import ConnectionPool
+    except ImportError as error:
+        raise ImportError(f"a service on PostgreSQL needs psycopg_pool: {pip_install('serve', 'postgres')}") from error
+    from trimtab.live.server import OPTIONS, Connection
+
+    return ConnectionPool(
+        "postgresql://" + where.partition("://")[2],
+        connection_class=Connection,
+        kwargs={"autocommit": True, **OPTIONS},
+        min_size=1,
+        max_size=size,
+        timeout=PATIENCE,
+        open=True,
+    )

@@ -1,0 +1,176 @@
+"""A study that nobody holds, for one request: loaded from its row, changed by a `Move` if it is the next.
+
+Workers keep nothing that matters: what is `Known` of a study is valid for one sequence number, and is brought up to
+date from the events since. Two who change the same study at once both compute, and one of them commits.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+import time
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from trimtab.live import approval, engine
+from trimtab.live.errors import Damaged
+from trimtab.live.history import Position, advance, follow
+from trimtab.live.knobs import read_knobs, rounding
+from trimtab.live.schema import ROUTINE, STILL, Event, Move, Saved, Setting
+from trimtab.live.shared import SharedStore
+from trimtab.live.study import Study, Trial
+from trimtab.live.text import clean
+from trimtab.randomness import Keyed
+
+
+class Known(NamedTuple):
+    """A study as it was after one event."""
+
+    saved: Saved
+    position: Position
+    snapshot_at: int
+    draws: Keyed
+
+
+def load(store: SharedStore, saved: Saved, known: Known | None = None) -> Known:
+    """What is to be known of a row: from what was known before, if it is of the same study, or from the last state."""
+    if known is not None and known.saved.uid == saved.uid and known.saved.seq <= saved.seq:
+        if known.saved.seq == saved.seq:
+            return known._replace(saved=saved)
+        events = store.events(saved, known.saved.seq, saved.seq)
+        if len(events) == saved.seq - known.saved.seq and all(event.kind in ROUTINE for event in events):
+            position = advance(known.position, events, f"study {saved.name!r}")
+            return known._replace(saved=saved, position=position)
+    snapshot = store.last_snapshot(saved, saved.seq)
+    if snapshot is None:
+        raise Damaged(f"study {saved.name!r} has no state left: restore the store from a copy")
+    events = store.events(saved, snapshot.seq, saved.seq)
+    if len(events) != saved.seq - snapshot.seq:
+        raise Damaged(f"study {saved.name!r}: events after {snapshot.seq} are missing: restore the store from a copy")
+    position = follow(read_knobs(saved.setup), snapshot, events, f"study {saved.name!r}")
+    return Known(saved, position, snapshot.seq, rounding(position.setup.seed))
+
+
+class RowStudy(Study):
+    """A study as one request sees it. What changes it sets `move`, which `Store.commit_if` stores, or not."""
+
+    def __init__(self, store: SharedStore, known: Known) -> None:
+        saved = known.saved
+        self._store: SharedStore = store
+        self._saved, self._held = saved, False
+        self._lock = threading.RLock()
+        self.callbacks = []
+        self.name, self.uid, self.seq = saved.name, saved.uid, saved.seq
+        self._position, self._snapshot_at, self._draws = known[1:]
+        self._asked, self._news = [], []
+        self._turn = saved.status["turn"]
+        self._open = None
+        self.move: Move | None = None
+
+    @property
+    def saved(self) -> Saved:
+        """The row, as it would be."""
+        return self._saved
+
+    @property
+    def known(self) -> Known:
+        """To go on from, once the move is stored."""
+        return Known(self._saved, self._position, self._snapshot_at, self._draws)
+
+    @property
+    def open_id(self) -> int:
+        """The number of the open trial."""
+        return self._turn + 1
+
+    def fate(self, trial: int) -> Event | None:
+        """The event that closed a trial: its value, or what a person did instead; None if it is not kept."""
+        seq: int | None = trial if self.seq - self.settings["keep"] < trial else None
+        while seq is not None:
+            event = self._store.first_after(self._saved, seq, STILL)
+            if event is None or event.kind not in ("set", "undo") or not self._was_left_alone(event.seq):
+                return event
+            seq = event.seq + 1
+        return None
+
+    def _was_left_alone(self, seq: int) -> bool:
+        """Whether a correction was of the run alone, so that the open trial was still open after it."""
+        before, after = (self._position_after(at)[1] for at in (seq - 1, seq))
+        same = engine.pack(before.setup, before.state) == engine.pack(after.setup, after.state)
+        return same and before.baseline == after.baseline
+
+    def proposed(self, trial: Trial) -> approval.Decision | None:
+        """The word on a trial that has to be approved; if there is none, it waits for one from now on."""
+        proposal = self._proposal(trial.knobs)
+        found = approval.decision(self._saved, proposal)
+        if found is None and self._saved.proposal != json.dumps(proposal):
+            self._store.propose(self._saved, json.dumps(proposal))
+        return found
+
+    def word_on(self, trial: Trial) -> approval.Decision | None:
+        """A person's word on a trial, if there is one."""
+        return approval.decision(self._saved, self._proposal(trial.knobs))
+
+    def released(self) -> bool:
+        """Whether the process that held the study is gone."""
+        return self._store.release(self._saved)
+
+    def pause_row(self, paused: str | None) -> None:
+        """Ask that nothing new is set, or take that back."""
+        self._store.pause(self._saved, paused)
+        self._saved = self._saved._replace(paused=paused)
+
+    def tell_at(
+        self,
+        trial: Trial,
+        value: float | None,
+        note: str | None = None,
+        limits: Mapping[str, float | None] | None = None,
+    ) -> None:
+        """A value that was measured at other knobs than those asked for: learnt from as what it is."""
+        told = [] if value is None else self.limits.read(limits)
+        if value is None or any(map(math.isnan, told)):
+            self.tell(trial, None, note)
+            return
+        excesses = self.limits.excesses(told)
+        state = engine.tell_at(self.knobs, self.setup, self.state, value, self._draws, trial.knobs, excesses)
+        after = self._position.after(self.knobs, "applied", value, state, told or None)
+        self._record("applied", after, self.round, value, list(trial.knobs.values()), note, told or None)
+
+    def setting_of(self, event: Event) -> Setting:
+        """What was set, by name."""
+        query: Setting = self.describe(self._in_units(event))["query"]
+        return query
+
+    @property
+    def event(self) -> Event:
+        """What would happen."""
+        assert self.move is not None
+        return self.move.event
+
+    def unarchive(self) -> None:
+        """Take the study out again."""
+        self._store.archive(self._saved, None)
+        self._saved = self._saved._replace(archived=None)
+
+    def sign(self, who: str, why: str) -> None:
+        """Say in the history who did it, and why."""
+        assert self.move is not None
+        event = self.move.event
+        words = [f"{event.note}, by {who}" if event.note else f"by {who}", why]
+        self.move = self.move._replace(event=event._replace(note=clean(": ".join(filter(None, words)))))
+
+    def note(self, kind: str, who: str, why: str) -> None:
+        """Something that a person did, and that changes nothing of what was learnt."""
+        self._record(kind, self._position, self.round, note=f"{who}: {why}" if why else who)
+
+    def _write(self, move: Move) -> None:
+        self.move = move
+
+    def _is_ours(self) -> bool:
+        return self._saved.holder is None or self.released()
+
+
+def paused(who: str, why: str) -> str:
+    """What the row says of a study that shall not be moved."""
+    return json.dumps({"by": who, "why": why, "time": time.time()})

@@ -1,0 +1,139 @@
+"""A store that several write to at once, without locks: the next event is whose sequence number fits.
+
+For studies that no process holds. `Study` has its own way, with a lock for as long as it lives; the two exclude each
+other, because a move here holds only where the row says that nobody holds the study.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from typing import Any
+
+from trimtab.live import schema
+from trimtab.live.checksums import canonical
+from trimtab.live.schema import EVENT_COLUMNS, STUDY_COLUMNS, Event, Move, Saved
+from trimtab.live.store import EVERY, Database, Store
+
+GLANCE = ("id", "seq", "proposal", "decision", "holder", "paused", "archived")
+
+
+class SharedStore(Store):
+    """What a service asks of a store, beyond what a study does."""
+
+    @classmethod
+    def on(cls, database: Database) -> SharedStore:
+        """On a connection that is there, to tables that are known to be as they should."""
+        store = cls.__new__(cls)
+        store._db, store.where, store._held, store._described = database, database.where, None, ""
+        return store
+
+    def execute(self, sql: str, *values: Any) -> list[Any]:
+        """The rows that a statement gives."""
+        return self._ready().execute(sql, *values)
+
+    def change(self, sql: str, *values: Any) -> int:
+        """How many rows a statement changed."""
+        return self._ready().change(sql, *values)
+
+    def commit_if(self, moves: Sequence[Move]) -> set[int]:
+        """Store the moves of studies that nobody holds, archived or changed meanwhile; gives the ids of those.
+
+        One transaction for all; no lock: the next writer is the one whose sequence fits (compare and set).
+        """
+        db, rows = self._ready(), []
+        for move in moves:
+            study, seq, text = move.study, move.event.seq, canonical(move.status)
+            sealed = schema.seal(study.uid, study.name, study.created, canonical(study.setup), seq, text)
+            rows.append((text, sealed, *schema.event_row(study.id, move.event)))
+        more = [move for move in moves if move.snapshot is not None or move.event.seq % EVERY == 0]
+        with db.transaction() if more else nullcontext():
+            stored = db.move(rows)
+            for move in more:
+                if move.study.id in stored and move.snapshot is not None:
+                    self._insert_snapshot(move.study.id, move.snapshot)
+                if move.study.id in stored and move.event.seq % EVERY == 0:
+                    self._thin(move.study.id, move.event.seq, move.keep)
+        db.verify()
+        return stored
+
+    def first_after(self, study: Saved, seq: int, but: Sequence[str]) -> Event | None:
+        """The first event from `seq` on that is of another kind than those."""
+        kinds = ", ".join(f"'{kind}'" for kind in but)
+        rows = self._ready().execute(
+            f"SELECT {EVENT_COLUMNS} FROM trimtab_events WHERE study = ? AND seq >= ? AND kind NOT IN ({kinds})"
+            " ORDER BY seq LIMIT 1",
+            *(study.id, seq),
+        )
+        return schema.read_event(rows[0], self.where) if rows else None
+
+    def glance(self, name: str) -> tuple[Any, ...] | None:
+        """Of a study, what changes: id, seq, proposal, decision, holder, paused, archived; None if there is none."""
+        rows = self._ready().execute(f"SELECT {', '.join(GLANCE)} FROM trimtab_studies WHERE name = ?", name)
+        return tuple(rows[0]) if rows else None
+
+    def page(
+        self, after: str, limit: int, *, search: str | None = None, archived: bool = False, only: str | None = None
+    ) -> list[Saved]:
+        """Studies by name, from the first after a name on."""
+        where, values = "name > ? AND archived IS NOT NULL" if archived else "name > ? AND archived IS NULL", [after]
+        if search:
+            where, values = f"{where} AND LOWER(name) LIKE ? ESCAPE '!'", [*values, f"%{_literally(search.lower())}%"]
+        if only is not None:
+            where, values = f"{where} AND name = ?", [*values, only]
+        rows = self._ready().execute(
+            f"SELECT {STUDY_COLUMNS} FROM trimtab_studies WHERE {where} ORDER BY name LIMIT ?", *values, limit
+        )
+        return [schema.read_study(row, self.where) for row in rows]
+
+    def numbers(self, names: Sequence[str], most: int) -> list[Any]:
+        """id, name and seq of studies, or of the first ones that are not archived."""
+        where = f"name IN ({', '.join('?' * len(names))})" if names else "archived IS NULL"
+        return self._ready().execute(
+            f"SELECT id, name, seq FROM trimtab_studies WHERE {where} ORDER BY name LIMIT {most:d}", *names
+        )
+
+    def glances(self, ids: Sequence[int]) -> dict[int, tuple[Any, ...]]:
+        """The same as `glance`, by id."""
+        marks = ", ".join("?" * len(ids))
+        rows = self._ready().execute(f"SELECT {', '.join(GLANCE)} FROM trimtab_studies WHERE id IN ({marks})", *ids)
+        return {row[0]: tuple(row) for row in rows}
+
+    def some_events(self, study: Saved, after: int, most: int) -> list[Event]:
+        """The first ones after an event."""
+        rows = self._ready().execute(
+            f"SELECT {EVENT_COLUMNS} FROM trimtab_events WHERE study = ? AND seq > ? ORDER BY seq LIMIT ?",
+            *(study.id, after, most),
+        )
+        return [schema.read_event(row, self.where) for row in rows]
+
+    def release(self, study: Saved) -> bool:
+        """Whether nobody holds the study: what a process that was killed left written is taken away."""
+        if study.holder is not None:
+            if self._ready().taken(study.id, study.name):
+                return False
+            self._db.change(
+                "UPDATE trimtab_studies SET holder = NULL WHERE id = ? AND holder = ?", study.id, study.holder
+            )
+        return True
+
+    def pause(self, study: Saved, paused: str | None) -> None:
+        """Ask that nothing new is set, or take that back."""
+        self._ready().execute("UPDATE trimtab_studies SET paused = ? WHERE id = ?", paused, study.id)
+
+    def archive(self, study: Saved, time: float | None) -> None:
+        """Put a study aside, or take it out again."""
+        self._ready().execute("UPDATE trimtab_studies SET archived = ? WHERE id = ?", time, study.id)
+
+    def erase(self, study: Saved) -> None:
+        """A study with all its history, for ever."""
+        db = self._ready()
+        with db.transaction():
+            for table in ("events", "snapshots"):
+                db.execute(f"DELETE FROM trimtab_{table} WHERE study = ?", study.id)
+            db.execute("DELETE FROM trimtab_studies WHERE id = ?", study.id)
+
+
+def _literally(text: str) -> str:
+    """For LIKE, without its signs for anything."""
+    return text.replace("!", "!!").replace("%", "!%").replace("_", "!_")

@@ -1,0 +1,160 @@
+"""What a person does with a study: approve, reject, hold, resume, undo, reset, restore; who and why are recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fastapi import APIRouter, Request, Response
+from starlette.concurrency import run_in_threadpool
+
+from trimtab.live import approval
+from trimtab.live.row import RowStudy, paused
+from trimtab.serve import rounds
+from trimtab.serve.fleet import Fleet
+from trimtab.serve.models import ActionIn, DecisionIn, StudyOut, UndoIn
+from trimtab.serve.problems import Problem
+from trimtab.serve.showing import at_a_glance
+from trimtab.serve.wiring import ANSWERS, Administers, IfMatch, Operates, StudyName, etag, expected, fleet
+from trimtab.types import Document, Json
+
+router = APIRouter(prefix="/v1", tags=["actions"], responses=ANSWERS)
+
+
+@router.post("/studies/{name}:approve", response_model=StudyOut)
+async def approve(
+    name: StudyName, body: DecisionIn, request: Request, response: Response, caller: Operates, if_match: IfMatch = None
+) -> Json:
+    """Let what is proposed be set; the first word counts."""
+    return await _decide(request, response, name, True, body, caller.who, if_match)
+
+
+@router.post("/studies/{name}:reject", response_model=StudyOut)
+async def reject(
+    name: StudyName, body: DecisionIn, request: Request, response: Response, caller: Operates, if_match: IfMatch = None
+) -> Json:
+    """Skip what is proposed."""
+    return await _decide(request, response, name, False, body, caller.who, if_match)
+
+
+@router.post("/studies/{name}:hold", response_model=StudyOut)
+async def hold(
+    name: StudyName, body: ActionIn, request: Request, response: Response, caller: Operates, if_match: IfMatch = None
+) -> Json:
+    """Set nothing new until it is resumed; the value of what is set already is still taken."""
+    return await run_in_threadpool(_pause, fleet(request), response, name, caller.who, body.why, expected(if_match))
+
+
+@router.post("/studies/{name}:resume", response_model=StudyOut)
+async def resume(
+    name: StudyName, body: ActionIn, request: Request, response: Response, caller: Operates, if_match: IfMatch = None
+) -> Json:
+    """Go on."""
+    return await run_in_threadpool(_resume, fleet(request), response, name, caller.who, body.why, expected(if_match))
+
+
+@router.post("/studies/{name}:undo", response_model=StudyOut)
+async def undo(
+    name: StudyName, body: UndoIn, request: Request, response: Response, caller: Operates, if_match: IfMatch = None
+) -> Json:
+    """Back to the state in which a round was the next one; itself to be undone."""
+
+    def act(study: RowStudy) -> None:
+        study.undo(body.round)
+        study.sign(caller.who, body.why)
+
+    return await _change(request, response, name, act, if_match)
+
+
+@router.post("/studies/{name}:reset", response_model=StudyOut)
+async def reset(
+    name: StudyName, body: ActionIn, request: Request, response: Response, caller: Operates, if_match: IfMatch = None
+) -> Json:
+    """Back to where the system was at first, with nothing learnt."""
+
+    def act(study: RowStudy) -> None:
+        study.reset()
+        study.sign(caller.who, body.why)
+
+    return await _change(request, response, name, act, if_match)
+
+
+@router.post("/studies/{name}:restore", response_model=StudyOut)
+async def restore(
+    name: StudyName, body: ActionIn, request: Request, response: Response, caller: Administers, if_match: IfMatch = None
+) -> Json:
+    """Take an archived study out again."""
+    return await run_in_threadpool(_restore, fleet(request), response, name, caller.who, body.why, expected(if_match))
+
+
+async def _change(
+    request: Request, response: Response, name: str, act: Callable[[RowStudy], None], if_match: str | None
+) -> Json:
+    """Something that a process which holds the study would have to do itself."""
+
+    def free(study: RowStudy) -> RowStudy:
+        if study.saved.archived is not None:
+            raise Problem(410, "archived", f"study {name!r} is archived: restore it first")
+        if study.saved.holder is not None and not study.released():
+            raise Problem(409, "held", f"study {name!r} is held by {study.saved.holder}: end that first")
+        act(study)
+        return study
+
+    study = await run_in_threadpool(lambda: fleet(request).change(name, free, expected=expected(if_match)))
+    return _shown(study, response)
+
+
+async def _decide(
+    request: Request, response: Response, name: str, yes: bool, body: DecisionIn, who: str, if_match: str | None
+) -> Json:
+    def decide() -> RowStudy:
+        with fleet(request).pool.store() as store:
+            study = RowStudy(store, fleet(request).known(store, name))
+            wanted = expected(if_match)
+            if wanted not in (None, study.seq):
+                raise Problem(412, "stale", f"study {name!r} is at {study.seq}, not {wanted}: look again first")
+            try:
+                approval.decide(store, name, yes, body.round, who=who, why=body.why or None)
+            except ValueError as error:
+                raise Problem(409, "nothing-to-decide", str(error)) from None
+            return RowStudy(store, fleet(request).known(store, name))
+
+    return _shown(await run_in_threadpool(decide), response)
+
+
+def _pause(studies: Fleet, response: Response, name: str, who: str, why: str, seq: int | None) -> Json:
+    def act(study: RowStudy) -> RowStudy:
+        if study.saved.holder is not None and not study.released():
+            study.pause_row(paused(who, why))  # the process that holds it sees that, and records it
+        else:
+            rounds.pause(study, who, why)
+        return study
+
+    return _shown(studies.change(name, act, expected=seq), response)
+
+
+def _resume(studies: Fleet, response: Response, name: str, who: str, why: str, seq: int | None) -> Json:
+    def act(study: RowStudy) -> RowStudy:
+        if study.saved.paused is None:
+            raise Problem(409, "not-held", f"study {name!r} is not held: nothing to resume")
+        if study.saved.holder is None or study.released():
+            study.note("resume", who, why)
+        study.pause_row(None)
+        return study
+
+    return _shown(studies.change(name, act, expected=seq), response)
+
+
+def _restore(studies: Fleet, response: Response, name: str, who: str, why: str, seq: int | None) -> Json:
+    def act(study: RowStudy) -> RowStudy:
+        if study.saved.archived is None:
+            raise Problem(409, "not-archived", f"study {name!r} is not archived")
+        study.unarchive()
+        study.note("restore", who, why)
+        return study
+
+    return _shown(studies.change(name, act, expected=seq), response)
+
+
+def _shown(study: RowStudy, response: Response) -> Document:
+    response.headers["ETag"] = etag(study.seq)
+    return at_a_glance(study.saved)

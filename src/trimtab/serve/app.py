@@ -1,0 +1,63 @@
+"""The application: routes, and what stands around them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import anyio.to_thread
+from fastapi import FastAPI
+from fastapi.staticfiles import StaticFiles
+
+from trimtab import __version__
+from trimtab.live.pool import Pool
+from trimtab.serve import actions, events, health, pages, problems, studies, trials
+from trimtab.serve.access import Door
+from trimtab.serve.fleet import Fleet
+from trimtab.serve.limits import Bounded, Limits
+from trimtab.serve.observing import Figures, Observed
+from trimtab.serve.overview import Overview
+from trimtab.serve.settings import Settings
+from trimtab.serve.views import HERE
+from trimtab.serve.watching import Watch
+from trimtab.types import Document
+
+ABOUT = "Tune running systems over HTTP: ask what to set, tell what came of it. Every value is on the disk before 200."
+
+
+def create(settings: Settings | None = None) -> FastAPI:
+    """An application for one worker; without settings, with those of the environment."""
+    settings = settings or Settings.from_environment()
+    limits, figures = Limits(settings), Figures()
+
+    @asynccontextmanager
+    async def life(app: FastAPI) -> AsyncIterator[None]:
+        pool = await asyncio.to_thread(Pool, settings.store, settings.connections)
+        anyio.to_thread.current_default_thread_limiter().total_tokens = 4 * settings.connections
+        app.state.fleet, app.state.door, app.state.watch = Fleet(pool, settings.cache), Door(pool), Watch(pool)
+        app.state.overview = Overview(pool)
+        try:
+            yield
+        finally:
+            await asyncio.to_thread(pool.close)
+
+    app = FastAPI(title="trimtab", version=__version__, description=ABOUT, lifespan=life, docs_url=None, redoc_url=None)
+    app.state.settings, app.state.limits, app.state.figures = settings, limits, figures
+    for routes in (studies, trials, actions, events, health, pages):
+        app.include_router(routes.router)
+    app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
+    problems.install(app)
+    app.add_middleware(Bounded, limits=limits, settings=settings)
+    app.add_middleware(Observed, figures=figures, settings=settings)
+    return app
+
+
+def openapi() -> Document:
+    """The description of the API, as docs/openapi.json has it."""
+    return create(Settings()).openapi()
+
+
+if __name__ == "__main__":
+    print(json.dumps(openapi(), indent=1))

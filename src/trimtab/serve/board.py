@@ -1,0 +1,130 @@
+"""The dashboard: the fleet, a study, and the parts of both that change while somebody looks."""
+
+from __future__ import annotations
+
+import gzip
+import time
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import RedirectResponse, Response
+from starlette.concurrency import run_in_threadpool
+
+from trimtab.live.figures import figure
+from trimtab.live.row import RowStudy
+from trimtab.live.thinning import thinned
+from trimtab.serve.closeup import closeup
+from trimtab.serve.fleet import Fleet
+from trimtab.serve.overview import PAGE, Overview
+from trimtab.serve.problems import Problem
+from trimtab.serve.showing import ATTENTION
+from trimtab.serve.views import page, visitor
+from trimtab.serve.wiring import Reads, StudyName, fleet
+from trimtab.types import Document
+
+router = APIRouter(include_in_schema=False)
+RANGES = {"hour": ("1 h", 3600.0), "day": ("1 day", 86_400.0), "all": ("all", float("inf"))}
+POINTS = 1000  # rounds of a chart
+DRAWN = 8  # knobs of a chart
+Range = Annotated[str, Query(pattern="^(hour|day|all)$")]
+Names = Annotated[list[str], Query(max_length=PAGE)]
+
+
+@router.get("/")
+async def home(
+    request: Request,
+    search: Annotated[str, Query(max_length=64)] = "",
+    attention: Annotated[str, Query(max_length=20)] = "",
+    number: Annotated[int, Query(alias="page", ge=0, le=10**6)] = 0,
+) -> Response:
+    """The fleet."""
+    caller = await visitor(request)
+    if caller is None:
+        return RedirectResponse("/login", 303)
+    wanted = attention if attention in ATTENTION else ""
+    found = await run_in_threadpool(_overview(request).page, caller.study, search, wanted, number)
+    about: Document = {"search": search, "attention": wanted, "number": number, "pages": -(-found.total // PAGE)}
+    return page(request, "fleet.html", caller, found=found, words=ATTENTION, **about)
+
+
+@router.get("/fleet/rows")
+async def rows(request: Request, caller: Reads, study: Names = []) -> Response:  # noqa: B006
+    """Some rows of the fleet, as they are now."""
+    names = [name for name in study if caller.may("read", name)]
+    found = await run_in_threadpool(_overview(request).rows, names)
+    return page(request, "rows.html", caller, rows=found)
+
+
+@router.get("/studies/{name}")
+async def study(name: StudyName, request: Request, range: Range = "all") -> Response:
+    """A study."""
+    caller = await visitor(request)
+    if caller is None:
+        return RedirectResponse("/login", 303)
+    if not caller.may("read", name):
+        raise Problem(403, "forbidden", f"this token is for study {caller.study} alone")
+    about = await run_in_threadpool(_closeup, fleet(request), name)
+    return page(request, "study.html", caller, s=about, range=range, ranges=RANGES, plotly=_plotly()[0], drawn=DRAWN)
+
+
+@router.get("/studies/{name}/live")
+async def live(name: StudyName, request: Request, caller: Reads) -> Response:
+    """What of a study's page changes."""
+    return page(request, "live.html", caller, s=await run_in_threadpool(_closeup, fleet(request), name))
+
+
+@router.get("/studies/{name}/figure")
+async def chart(name: StudyName, request: Request, _: Reads, range: Range = "all", dark: bool = False) -> Response:
+    """The chart of a study, as Plotly takes it."""
+    text = await run_in_threadpool(_figure, fleet(request), name, RANGES[range][1], dark)
+    return Response(text, media_type="application/json", headers={"Cache-Control": "no-store"})
+
+
+@router.get("/static/plotly.min.js")
+async def plotly(request: Request) -> Response:
+    """What draws charts, as the plotly package has it; its version is in the address, so that it may be kept."""
+    _, path = _plotly()
+    headers = {"Cache-Control": "public, max-age=31536000, immutable", "Vary": "Accept-Encoding"}
+    if "gzip" not in request.headers.get("accept-encoding", ""):
+        return Response(await run_in_threadpool(path.read_bytes), media_type="text/javascript", headers=headers)
+    packed = await run_in_threadpool(_packed, path)
+    return Response(packed, media_type="text/javascript", headers={**headers, "Content-Encoding": "gzip"})
+
+
+def _overview(request: Request) -> Overview:
+    found: Overview = request.app.state.overview
+    return found
+
+
+def _closeup(studies: Fleet, name: str) -> Document:
+    with studies.pool.store() as store:
+        return closeup(store, RowStudy(store, studies.known(store, name)))
+
+
+def _figure(studies: Fleet, name: str, seconds: float, dark: bool) -> str:
+    with studies.pool.store() as store:
+        study = RowStudy(store, studies.known(store, name))
+        some = thinned(store, study.saved, max(time.time() - seconds, 0.0), POINTS)
+    drawn = figure(study, [study._in_units(event) for event in some], knobs=DRAWN, dark=dark, gl=False)
+    drawn.update_layout(paper_bgcolor="rgba(0, 0, 0, 0)", title=None)
+    text: str = drawn.to_json()
+    return text
+
+
+@lru_cache
+def _plotly() -> tuple[str, Path]:
+    """The version, and the file."""
+    import plotly
+
+    spec = find_spec("plotly")
+    assert spec is not None
+    assert spec.origin is not None
+    return str(plotly.__version__), Path(spec.origin).parent / "package_data" / "plotly.min.js"
+
+
+@lru_cache
+def _packed(path: Path) -> bytes:
+    return gzip.compress(path.read_bytes(), 6)

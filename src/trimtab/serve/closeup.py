@@ -1,0 +1,93 @@
+"""One study as people look at it: what its page says, worked out once."""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+import time
+from typing import Any
+
+from trimtab.live.knobs import Knob
+from trimtab.live.row import RowStudy
+from trimtab.live.schema import Event
+from trimtab.live.shared import SharedStore
+from trimtab.live.thinning import latest
+from trimtab.serve.showing import whole
+from trimtab.types import Document
+
+LOG, ROUNDS = 50, 15  # events and rounds of a page
+LATE, SOON = 20.0, 60.0  # a study is late after so many times its usual interval, and not within so many seconds
+SAYS = {
+    "contrast": "what a round's change of the value is worth",
+    "drift": "how the value wanders per round, beyond probes and noise",
+    "contraction": "length of moves against probes; healthy below 1",
+    "signal": "signal over noise of one estimate",
+    "capped": "share of moves as long as the cap allows",
+    "long": "share of moves as long as a probe",
+    "edge": "share of rounds with a knob at its limit",
+}
+
+
+def closeup(store: SharedStore, study: RowStudy) -> Document:
+    """All that the page of a study shows but its chart."""
+    rounds = [study._in_units(event) for event in latest(store, study.saved, ROUNDS, rounds=True)]
+    happened = latest(store, study.saved, LOG, rounds=False)
+    probes, share = study.probes, study.setup.method.max_move
+    last = max((event for event in (*rounds, *map(study._in_units, happened)) if event.query), key=_seq, default=None)
+    now = (
+        {}
+        if last is None or last.query is None
+        else dict(zip([k.name for k in study.knobs.all], last.query, strict=True))
+    )
+    about, places = whole(study), study.knobs.values(study.state.centre.tolist())
+    return {
+        **about,
+        "bars": [
+            _bar(knob, study, place, now.get(knob.name), probes[knob.name])
+            for knob, place in zip(study.knobs.all, places, strict=True)
+        ],
+        "rounds_told": rounds,
+        "happened": happened,
+        "late": _late(study, rounds),
+        "held": study.saved.holder is not None,
+        "cap": share,
+        "figures": [{"name": key, "says": SAYS.get(key, ""), **found} for key, found in about["diagnostics"].items()],
+    }
+
+
+def _seq(event: Event) -> int:
+    return event.seq
+
+
+def _late(study: RowStudy, rounds: list[Event]) -> bool:
+    """Whether it is quiet for much longer than it usually is between two rounds."""
+    then = study.saved.status["time"]
+    if then is None or len(rounds) < 3:
+        return False
+    times = sorted(event.time for event in rounds)
+    usual = statistics.median(b - a for a, b in itertools.pairwise(times))
+    return bool(time.time() - then > max(LATE * usual, SOON))
+
+
+def _bar(knob: Knob, study: RowStudy, at: Any, now: Any, probe: float) -> Document:
+    """Places on a bar from 0 to 100."""
+    centre, start = study.centre[knob.name], study.start[knob.name]
+    ranged = knob.type in ("float", "integer") and bool(knob.size)
+    about = {
+        "name": knob.name,
+        "unit": knob.unit,
+        "centre": centre,
+        "start": start,
+        "now": now,
+        "choices": None,
+        "ranged": ranged,
+    }
+    if knob.choices is not None or not knob.size:
+        return {**about, "choices": list(knob.choices or [knob.low])}
+    place = {key: _place(knob, value) for key, value in (("centre", at), ("start", start), ("now", now))}
+    low, high = (_place(knob, min(max(at + sign * probe, knob.low), knob.high)) for sign in (-1, 1))
+    return {**about, "low": knob.low, "high": knob.high, "probe": probe, "place": place, "from": low, "to": high}
+
+
+def _place(knob: Knob, value: Any) -> float | None:
+    return None if value is None else round(100 * min(max(knob.share(value), 0.0), 1.0), 2)

@@ -1,0 +1,63 @@
+"""Whether the service lives, whether it can work, and its figures."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request, Response
+from prometheus_client import exposition
+from starlette.concurrency import run_in_threadpool
+
+from trimtab.live.errors import StoreError
+from trimtab.serve.access import Caller, scope
+from trimtab.serve.fleet import Fleet
+from trimtab.serve.models import PROBLEMS
+from trimtab.serve.observing import Figures
+from trimtab.serve.problems import Problem
+from trimtab.types import Json
+
+router = APIRouter(tags=["health"])
+
+
+@router.get("/livez")
+async def livez() -> dict[str, str]:
+    """The process answers."""
+    return {"status": "alive"}
+
+
+@router.get("/readyz", responses={503: PROBLEMS[503]})
+async def readyz(request: Request) -> dict[str, str]:
+    """The store answers, too."""
+    try:
+        await run_in_threadpool(_ping, request.app.state.fleet)
+    except StoreError as error:
+        raise Problem(503, "store-unavailable", str(error), {"Retry-After": "1"}) from None
+    return {"status": "ready"}
+
+
+@router.get("/metrics", response_class=Response, responses={401: PROBLEMS[401], 403: PROBLEMS[403]})
+async def metrics(request: Request, _: Annotated[Caller, Depends(scope("read"))]) -> Json:
+    """For Prometheus, in its text format or as OpenMetrics."""
+    state = request.app.state
+    figures: Figures = state.figures
+    figures.streams.set(state.limits.streams)
+    figures.conflicts.set(state.fleet.conflicts)
+    if state.settings.metrics_studies:
+        await run_in_threadpool(_measure, figures, state.fleet, state.settings.metrics_studies)
+    encode, kind = exposition.choose_encoder(request.headers.get("accept", ""))
+    return Response(encode(figures.collected()), media_type=kind)
+
+
+def _ping(studies: Fleet) -> None:
+    with studies.pool.store() as store:
+        store.execute("SELECT version FROM trimtab_meta")
+
+
+def _measure(figures: Figures, studies: Fleet, most: int) -> None:
+    figures.value.clear()
+    figures.rounds.clear()
+    with studies.pool.store() as store:
+        for saved in store.page("", most):
+            figures.rounds.labels(saved.name).set(saved.status["round"])
+            if saved.status["mean"] is not None:
+                figures.value.labels(saved.name).set(saved.status["mean"])

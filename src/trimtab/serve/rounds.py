@@ -1,0 +1,190 @@
+"""Ask and tell over HTTP: what may be set now, and what a value is taken for."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+from typing import Any, NamedTuple
+
+from trimtab.live.guard import Guard
+from trimtab.live.row import RowStudy, paused
+from trimtab.live.schema import Event, Setting
+from trimtab.live.study import Trial
+from trimtab.live.text import clean
+from trimtab.serve.problems import Problem
+
+SERVICE = "the service"  # who pauses a study when a guard rail is hit
+
+
+class Blocked(NamedTuple):
+    """Why there is nothing to set now."""
+
+    by: str
+    """"pause", "quiet hours" or "approval"."""
+    detail: str
+    setting: Setting | None = None
+
+
+class Result(NamedTuple):
+    """What a client says of a trial."""
+
+    value: float | None
+    note: str | None = None
+    applied: Setting | None = None
+    values: dict[str, float | None] | None = None
+    """The numbers beside the value that the study has limits on."""
+
+
+class Told(NamedTuple):
+    """What became of it."""
+
+    event: Event
+    again: bool
+    """Whether it was there already."""
+    refused: str | None = None
+    """Why it was not taken."""
+
+
+def guard_of(study: RowStudy) -> Guard:
+    """The rails of a study that is tuned over HTTP."""
+    found: Guard = study.settings.table("guard")
+    return found
+
+
+def plan(study: RowStudy, guard: Guard) -> Trial:
+    """What to set: after too many failures in a row nothing new (kind "rest"), until a value comes."""
+    failures, trial = study.diagnostics.failures, study.ask()
+    if guard.failures is None or failures < guard.failures:
+        return trial
+    return trial._replace(kind="rest", knobs=study.start if guard.on_failures == "start" else study.centre)
+
+
+def ask(study: RowStudy, now: datetime.time) -> Trial | Blocked | None:
+    """The open trial; or what blocks it; or None, where something else had to be stored first."""
+    saved, guard = study.saved, guard_of(study)
+    if saved.archived is not None:
+        raise Problem(410, "archived", f"study {study.name!r} is archived: it is only there to be looked at")
+    if saved.holder is not None and not study.released():
+        raise Problem(409, "held", f"study {study.name!r} is held by {saved.holder}, which asks", holder=saved.holder)
+    if saved.paused is not None:
+        return Blocked("pause", f"held by {pause_of(saved.paused)}")
+    if guard.quiet(now):
+        return Blocked("quiet hours", f"quiet hours: {', '.join(guard.quiet_hours)}")
+    trial = plan(study, guard)
+    if trial.kind == "rest" and guard.on_failures == "start" and study.diagnostics.told:
+        study.reset(failures=study.diagnostics.failures)
+        return None
+    if not guard.approval:
+        return trial
+    word = study.proposed(trial)
+    if word is None:
+        return Blocked("approval", f"proposed: waiting for approval of round {trial.round}", trial.knobs)
+    if word.approved:
+        return trial
+    _record(study, trial, Result(None, _said("rejected", word)))
+    return None
+
+
+def tell(study: RowStudy, id: int, result: Result) -> Told:
+    """Take a value, once: the same again changes nothing, and another for the same trial is refused."""
+    if id != study.open_id:
+        return _told_before(study, id, result)
+    guard = guard_of(study)
+    trial = plan(study, guard)
+    if guard.approval:
+        word = study.word_on(trial)
+        if word is None or not word.approved:
+            raise Problem(409, "not-approved", f"trial {id} was not approved: ask, and wait for it")
+        result = result._replace(note="; ".join(filter(None, [result.note, _said("approved", word)])))
+    try:
+        applied = _applied(study, trial, result)
+    except ValueError as error:
+        why = f"what was set is outside the limits: {error}"
+        pause(study, SERVICE, why)
+        return Told(study.event, False, why)
+    if result.value is not None and (beyond := guard.beyond(result.value)):
+        study.pause_row(paused(SERVICE, beyond))
+        result = result._replace(note="; ".join(filter(None, [result.note, f"held: {beyond}"])))
+    _record(study, trial._replace(knobs=applied), result, asked=trial.knobs)
+    return Told(study.event, False)
+
+
+def following(study: RowStudy, now: datetime.time) -> Trial | None:
+    """The trial after a value, where nothing has to be waited for or stored first."""
+    saved, guard = study.saved, guard_of(study)
+    if saved.paused is not None or saved.archived is not None or guard.approval or guard.quiet(now):
+        return None
+    trial = plan(study, guard)
+    return None if trial.kind == "rest" and guard.on_failures == "start" else trial
+
+
+def pause(study: RowStudy, who: str, why: str) -> None:
+    """Nothing new is set from now on."""
+    study.pause_row(paused(who, why))
+    study.note("pause", who, why)
+
+
+def pause_of(text: str) -> str:
+    """Who paused a study, and why."""
+    found = json.loads(text)
+    return clean(f"{found['by']}: {found['why']}" if found["why"] else found["by"])
+
+
+def _record(study: RowStudy, trial: Trial, result: Result, asked: Setting | None = None) -> None:
+    if trial.kind == "rest":
+        study.held(trial.knobs, result.value, result.note)
+    elif asked is None or asked == trial.knobs:
+        study.tell(trial, result.value, result.note, result.values)
+    elif trial.kind == "baseline":
+        study.skip(trial, "; ".join(filter(None, [result.note, f"not the reference, but {trial.knobs}"])))
+    else:
+        study.tell_at(trial, result.value, result.note, result.values)
+
+
+def _applied(study: RowStudy, trial: Trial, result: Result) -> Setting:
+    """What was really set; an error if that is outside the limits."""
+    if result.applied is None:
+        return trial.knobs
+    for knob in study.knobs.all:
+        if knob.name in result.applied:
+            knob.place(result.applied[knob.name])
+    if unknown := set(result.applied) - set(trial.knobs):
+        raise Problem(422, "invalid", f"applied has {sorted(unknown)}, and the knobs are {list(trial.knobs)}")
+    return {**trial.knobs, **result.applied}
+
+
+def _told_before(study: RowStudy, id: int, result: Result) -> Told:
+    now = study.open_id
+    if id > now or id < 1:
+        raise Problem(404, "no-trial", f"trial {id} was never asked: the open one is {now}", open=now)
+    event = study.fate(id)
+    if event is None:
+        raise Problem(410, "gone", f"trial {id} is too old to be known: the open one is {now}", open=now)
+    if event.query is None:
+        raise Problem(410, "undone", f"trial {id} is from before the {event.kind}: the open one is {now}", open=now)
+    if not _same(study, event, result):
+        raise Problem(409, "told", f"trial {id} was told {event.value!r} before: the first word counts", open=now)
+    return Told(event, True)
+
+
+def _same(study: RowStudy, event: Event, result: Result) -> bool:
+    """Whether a result is the one that was stored."""
+    if event.value != result.value:
+        return False
+    if result.note is not None and not (event.note or "").startswith(clean(result.note)):
+        return False
+    told = dict(zip(study.limits.names, event.limits or [], strict=False))
+    if result.values is not None and event.limits is not None and told != result.values:
+        return False
+    set_to = study.setting_of(event)
+    return all(set_to.get(name) == value for name, value in (result.applied or {}).items())
+
+
+def _said(word: str, decision: Any) -> str:
+    return f"{word} by {decision.by}" + (f": {decision.why}" if decision.why else "")
+
+
+def number(value: float | None) -> float | None:
+    """NaN is no value, and −0 is 0."""
+    return None if value is None or math.isnan(value) else float(value) + 0.0

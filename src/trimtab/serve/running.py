@@ -1,0 +1,78 @@
+"""Starting a service: the address it may listen on, its workers, its logs."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import sys
+import tempfile
+
+import uvicorn
+
+from trimtab.live import tokens
+from trimtab.live.logs import JsonLines
+from trimtab.live.pool import Pool
+from trimtab.serve.settings import Settings, is_loopback
+
+SECONDS = 5  # for which a connection may say nothing between two requests
+BACKLOG = 2048
+
+
+def check_address(settings: Settings) -> None:
+    """Without tokens nobody else is answered, so the service does not even listen to them."""
+    pool = Pool(settings.store, 1)
+    try:
+        with pool.store() as store:
+            if not is_loopback(settings.host) and not tokens.any_there(store):
+                raise ValueError(
+                    f"--host {settings.host}: without any token the service listens on this machine alone;"
+                    " make one first: trimtab token create --scope admin"
+                )
+    finally:
+        pool.close()
+
+
+def run(settings: Settings) -> None:
+    """Until it is stopped."""
+    check_address(settings)
+    log_lines()
+    with contextlib.ExitStack() as stack:
+        environment = settings.to_environment()
+        if settings.workers > 1:
+            environment["PROMETHEUS_MULTIPROC_DIR"] = stack.enter_context(tempfile.TemporaryDirectory())
+        os.environ.update(environment)
+        uvicorn.run(
+            "trimtab.serve.running:worker",
+            factory=True,
+            host=settings.host,
+            port=settings.port,
+            workers=settings.workers,
+            backlog=BACKLOG,
+            timeout_keep_alive=SECONDS,
+            timeout_graceful_shutdown=10,
+            h11_max_incomplete_event_size=65536,
+            access_log=False,
+            log_config=None,
+            server_header=False,
+        )
+
+
+def worker() -> object:
+    """The application of one worker."""
+    from trimtab.serve.app import create
+
+    log_lines()
+    return create()
+
+
+def log_lines() -> None:
+    """One JSON object a line, on the standard error."""
+    for name in ("trimtab.serve", "uvicorn.error"):
+        log = logging.getLogger(name)
+        if not log.handlers:
+            handler = logging.StreamHandler(sys.stderr)
+            handler.setFormatter(JsonLines())
+            log.addHandler(handler)
+        log.setLevel(logging.INFO)
+        log.propagate = False

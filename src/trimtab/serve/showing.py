@@ -1,0 +1,73 @@
+"""A study as JSON: at a glance from its row, or whole; and what of it needs a person's attention."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+
+from trimtab.live.approval import waiting
+from trimtab.live.row import RowStudy
+from trimtab.live.schema import Event, Saved
+from trimtab.types import Document
+
+ATTENTION = ("waiting", "failing", "paused", "stale")
+STALE = 86_400.0  # seconds without a round
+FAILING = 2  # failed rounds in a row
+
+
+def at_a_glance(saved: Saved) -> Document:
+    """What the list says of a study."""
+    status, proposal = saved.status, waiting(saved)
+    about = {key: finite(status[key]) for key in ("value", "mean", "trend")}
+    return {
+        "name": saved.name,
+        "seq": saved.seq,
+        "rounds": status["round"],
+        **about,
+        **{key: status[key] for key in ("goal", "centre", "skipped", "failures", "time")},
+        "created": saved.created,
+        "waits": None if proposal is None else {"round": proposal.round, "setting": proposal.setting},
+        "paused": None if saved.paused is None else json.loads(saved.paused),
+        "holder": saved.holder,
+        "archived": saved.archived,
+        "saving": status.get("saving"),
+        "attention": attention(saved),
+    }
+
+
+def attention(saved: Saved) -> list[str]:
+    """Which of ATTENTION apply, the most urgent first."""
+    status = saved.status
+    age = time.time() - (status["time"] or saved.created)
+    found = {
+        "waiting": waiting(saved) is not None,
+        "failing": status["failures"] >= FAILING,
+        "paused": saved.paused is not None,
+        "stale": age > STALE,
+    }
+    return [word for word in ATTENTION if found[word]]
+
+
+def whole(study: RowStudy) -> Document:
+    """All that is known of a study but its history."""
+    findings = {key: {"value": finite(f.value), "advice": f.advice} for key, f in study.findings().items()}
+    return {
+        **at_a_glance(study.saved),
+        "knobs": study.knobs.to_list(),
+        "start": study.start,
+        "open": study.open_id,
+        "fields": study.fields(),
+        "limits": study.limits.describe(),
+        "diagnostics": findings,
+    }
+
+
+def described(study: RowStudy, event: Event) -> Document:
+    """An event, with its knobs by name."""
+    return {"study": study.name, **study.describe(study._in_units(event))}
+
+
+def finite(number: float | None) -> float | None:
+    """JSON has no infinities."""
+    return number if number is None or math.isfinite(number) else None

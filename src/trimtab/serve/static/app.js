@@ -1,0 +1,170 @@
+// The dashboard: what changes on a page, the chart, and the actions. All text comes from pages that the service renders.
+const find = (what) => document.querySelector(what);
+const csrf = find('meta[name="csrf"]').content;
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const PATIENCE = 10000; // ms that an answer may take
+const BEAT = 10000; // ms after which a page looks again, although nothing was heard
+const OFTEN = { live: 400, chart: 1500 }; // ms between two of a kind
+let seen = Date.now();
+
+async function get(url) {
+  const answer = await fetch(url, { signal: AbortSignal.timeout(PATIENCE) });
+  if (answer.status === 401) location.assign("/login");
+  if (!answer.ok) throw new Error(`${answer.status}`);
+  return answer;
+}
+
+function lost(is) {
+  const banner = find("#banner");
+  if (is) banner.textContent = `Connection lost: this is how it was at ${new Date(seen).toLocaleTimeString()}. Trying again …`;
+  else seen = Date.now();
+  banner.hidden = !is;
+}
+
+// Call something at most so often, and once more after the last wish.
+function often(ms, act) {
+  let waits = false, busy = false, again = false;
+  const run = async () => {
+    waits = false;
+    busy = true;
+    try { await act(); lost(false); } catch { lost(true); }
+    busy = false;
+    if (again) { again = false; wish(); }
+  };
+  const wish = () => {
+    if (busy) again = true;
+    else if (!waits) { waits = true; setTimeout(run, ms); }
+  };
+  return wish;
+}
+
+// Only parts that differ are put in, so that focus and selection elsewhere stay.
+function swap(old, fresh) {
+  if (old.innerHTML === fresh.innerHTML) return;
+  const focus = old.contains(document.activeElement) ? document.activeElement.id : "";
+  old.replaceChildren(...fresh.childNodes);
+  if (focus) document.getElementById(focus)?.focus();
+}
+
+const parse = (text, around = "div") => {
+  const shell = document.createElement("template");
+  shell.innerHTML = around === "table" ? `<table><tbody>${text}</tbody></table>` : text;
+  return shell.content;
+};
+
+function listen(names, heard) {
+  const query = new URLSearchParams(names.map((name) => ["study", name]));
+  const stream = new EventSource(`/v1/events?${query}`);
+  stream.addEventListener("status", (message) => heard(JSON.parse(message.data)));
+  stream.addEventListener("open", () => heard(null));
+  stream.addEventListener("error", () => {
+    lost(true);
+    if (stream.readyState === EventSource.CLOSED) setTimeout(() => { listen(names, heard); heard(null); }, 3000);
+  });
+  addEventListener("pagehide", () => stream.close());
+}
+
+function watchFleet(body) {
+  const names = [...body.querySelectorAll("tr")].map((row) => row.dataset.study);
+  let changed = new Set();
+  const refresh = often(OFTEN.live, async () => {
+    const wanted = [...changed];
+    changed = new Set();
+    if (!wanted.length) return;
+    try {
+      const text = await (await get(`/fleet/rows?${new URLSearchParams(wanted.map((name) => ["study", name]))}`)).text();
+      for (const row of parse(text, "table").querySelectorAll("tr")) {
+        const old = document.getElementById(row.id);
+        if (old) { swap(old, row); old.dataset.needs = row.dataset.needs; }
+      }
+    } catch (error) { wanted.forEach((name) => changed.add(name)); throw error; }
+  });
+  listen(names, (status) => { (status ? [status.name] : names).forEach((name) => changed.add(name)); refresh(); });
+  setInterval(() => { names.forEach((name) => changed.add(name)); refresh(); }, BEAT);
+}
+
+function watchStudy(title) {
+  const name = title.dataset.study, chart = find("#chart");
+  const refresh = often(OFTEN.live, async () => {
+    const fresh = parse(await (await get(`/studies/${name}/live`)).text());
+    for (const part of fresh.querySelectorAll("[data-part]")) swap(find(`main [data-part="${part.dataset.part}"]`), part);
+  });
+  const draw = often(OFTEN.chart, async () => {
+    const query = new URLSearchParams({ range: chart.dataset.range, dark: dark.matches });
+    const figure = await (await get(`/studies/${name}/figure?${query}`)).json();
+    if (!globalThis.Plotly) { await load(chart.dataset.plotly); chart.replaceChildren(); }
+    figure.layout.autosize = true;
+    if (innerWidth < 720) { figure.layout.margin.l = 44; figure.layout.font.size = 10; }
+    await Plotly.react(chart, figure.data, figure.layout, { displayModeBar: false, responsive: true, scrollZoom: false });
+    chart.dataset.drawn = (Number(chart.dataset.drawn) || 0) + 1;
+  });
+  dark.addEventListener("change", draw);
+  draw();
+  let last = -1;
+  listen([name], (status) => { refresh(); if (!status || status.seq !== last) { last = status?.seq ?? last; draw(); } });
+  setInterval(refresh, BEAT);
+  find("main").addEventListener("click", (event) => {
+    const button = event.target.closest("[data-action]");
+    if (button) ask(name, button.dataset, refresh);
+  });
+}
+
+// Plotly sets some style attributes as text, which the policy of these pages forbids; set as properties they are allowed.
+function load(url) {
+  const set = Element.prototype.setAttribute;
+  Element.prototype.setAttribute = function (key, value) {
+    if (key === "style") this.style.cssText = value;
+    else set.call(this, key, value);
+  };
+  return new Promise((done, failed) => {
+    const script = document.createElement("script");
+    Object.assign(script, { src: url, onload: done, onerror: () => failed(new Error("no plotly.js")) });
+    document.head.append(script);
+  });
+}
+
+function ask(name, about, done) {
+  const dialog = find("#dialog"), wrong = find("#dialog-wrong"), yes = find("#dialog-yes"), field = find("#dialog-field");
+  find("#dialog-title").textContent = `${about.label}: ${name}`;
+  find("#dialog-what").textContent = about.what;
+  yes.textContent = about.label;
+  find("#for-round").hidden = about.field !== "round";
+  find("#for-correct").hidden = about.field !== "correct";
+  find("#dialog-round").value = about.round;
+  find("#dialog-why").value = "";
+  wrong.hidden = true;
+  field.onchange = () => { find("#dialog-value").value = field.selectedOptions[0]?.dataset.now ?? ""; };
+  field.onchange();
+  dialog.querySelector("form").onsubmit = async (event) => {
+    if (event.submitter?.value === "no") return;
+    event.preventDefault();
+    yes.disabled = true;
+    try {
+      const answer = await send(name, about);
+      if (answer.ok) { dialog.close(); done(); return; }
+      wrong.textContent = (await answer.json()).detail ?? `It was refused (${answer.status}).`;
+    } catch { wrong.textContent = "The service does not answer: nothing is known to have changed."; }
+    finally { yes.disabled = false; }
+    wrong.hidden = false;
+  };
+  dialog.showModal();
+}
+
+function send(name, about) {
+  const body = { why: find("#dialog-why").value }, headers = { "Content-Type": "application/json", "X-CSRF-Token": csrf };
+  let url = `/v1/studies/${name}:${about.action}`, method = "POST";
+  if (about.action === "undo") body.round = Number(find("#dialog-round").value);
+  if (about.action === "approve" || about.action === "reject") {
+    body.round = Number(about.round);
+    headers["If-Match"] = `"${about.seq}"`;
+  }
+  if (about.action === "correct") {
+    const text = find("#dialog-value").value.trim();
+    const value = text === "" ? null : text === "true" || text === "false" ? text === "true" : Number.isNaN(Number(text)) ? text : Number(text);
+    [url, method, body.changes] = [`/v1/studies/${name}`, "PATCH", { [find("#dialog-field").value]: value }];
+  }
+  return fetch(url, { method, headers, body: JSON.stringify(body), signal: AbortSignal.timeout(PATIENCE) });
+}
+
+if (find("#fleet")) watchFleet(find("#fleet"));
+if (find("#study")) watchStudy(find("#study"));

@@ -1,0 +1,81 @@
+"""How pages are rendered, and for whom: templates, numbers and ages as people read them."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+from fastapi import Request
+from fastapi.responses import Response
+from fastapi.templating import Jinja2Templates
+
+from trimtab.live.text import clean
+from trimtab.serve.access import Caller
+from trimtab.serve.problems import Problem
+
+HERE = Path(__file__).parent
+AGES = ((86_400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
+templates = Jinja2Templates(HERE / "templates")
+
+
+async def visitor(request: Request) -> Caller | None:
+    """Who looks at a page; None if they have to sign in first."""
+    try:
+        caller: Caller = await request.app.state.door.caller(request)
+    except Problem as problem:
+        if problem.status == 401:
+            return None
+        raise
+    return caller
+
+
+def page(request: Request, template: str, caller: Caller | None, status: int = 200, **more: Any) -> Response:
+    """A page, never kept by a browser."""
+    about = {"caller": caller, "csrf": caller.csrf if caller else "", **more}
+    return templates.TemplateResponse(request, template, about, status, headers={"Cache-Control": "no-store"})
+
+
+def number(value: Any) -> str:
+    """Short, with a minus sign; other things than numbers as text.
+
+    >>> number(-0.123456), number(None), number(True), number(12345678), number("zstd")
+    ('−0.1235', '–', 'yes', '1.235e+07', 'zstd')
+    """
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float):
+        return f"{value:.4g}".replace("-", "−") if abs(value) < 1e15 else f"{value:.3g}".replace("-", "−")
+    return clean(str(value), 60)
+
+
+def percent(value: float | None) -> str:
+    """A share, as people say it.
+
+    >>> percent(0.1234), percent(None)
+    ('12 %', '–')
+    """
+    return "–" if value is None else f"{100 * value:.{1 if abs(value) < 0.1 else 0}f} %".replace("-", "−")
+
+
+def age(then: float | None) -> str:
+    """How long ago.
+
+    >>> age(time.time() - 7300), age(None)
+    ('2 h', 'never')
+    """
+    if then is None:
+        return "never"
+    seconds = max(time.time() - then, 0.0)
+    size, unit = next((pair for pair in AGES if seconds >= pair[0]), (1.0, "s"))
+    return f"{int(seconds // size)} {unit}"
+
+
+def moment(then: float) -> str:
+    """Date and time, where the service is."""
+    return time.strftime("%F %T", time.localtime(then))
+
+
+templates.env.filters.update(number=number, percent=percent, age=age, moment=moment, clean=clean)

@@ -1,0 +1,53 @@
+"""What routes have in common: the worker's things, the caller, and numbers in headers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Annotated, TypeVar
+
+from fastapi import Depends, Header, Path, Request
+from starlette.concurrency import run_in_threadpool
+
+from trimtab.live.row import RowStudy
+from trimtab.serve.access import Caller, scope
+from trimtab.serve.fleet import Fleet
+from trimtab.serve.models import PROBLEMS
+from trimtab.serve.problems import Problem
+
+T = TypeVar("T")
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
+
+StudyName = Annotated[str, Path(pattern=NAME, description="The name of the study.")]
+Reads = Annotated[Caller, Depends(scope("read"))]
+Tells = Annotated[Caller, Depends(scope("tell"))]
+Operates = Annotated[Caller, Depends(scope("operate"))]
+Administers = Annotated[Caller, Depends(scope("admin"))]
+IfMatch = Annotated[str | None, Header(description='The ETag that was seen, for example "12".', max_length=40)]
+ANSWERS = PROBLEMS
+
+
+def fleet(request: Request) -> Fleet:
+    """The worker's studies."""
+    found: Fleet = request.app.state.fleet
+    return found
+
+
+def expected(if_match: str | None) -> int | None:
+    """The sequence number of an If-Match, if one is given."""
+    if if_match is None or if_match.strip() == "*":
+        return None
+    found = re.fullmatch(r'\s*"?(\d{1,18})"?\s*', if_match, re.ASCII)
+    if not found:
+        raise Problem(412, "stale", f"If-Match: {if_match} is no ETag of a study: send what GET gave")
+    return int(found[1])
+
+
+def etag(seq: int) -> str:
+    """Of a study."""
+    return f'"{seq}"'
+
+
+async def look(request: Request, name: str, act: Callable[[RowStudy], T]) -> T:
+    """Read a study, in a thread."""
+    return await run_in_threadpool(fleet(request).look, name, act)

@@ -1,0 +1,167 @@
+"""Who may do what: every route without a token, with too small a scope, with another study's; and signing in."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+
+from trimtab.serve import access
+from trimtab.serve.app import openapi
+from trimtab.serve.settings import Settings
+
+PROGRAM = Path(sys.executable).with_name("trimtab")
+SCOPES = ("read", "tell", "operate", "admin")
+BODIES = {
+    "/v1/studies/{name}": {"knobs": [{"name": "x", "low": 0, "high": 1, "start": 0.5}]},
+    "/v1/studies/{name}/trials/{id}/result": {"value": 1.0},
+    "/v1/tells": {"results": []},
+    "/v1/studies/{name}:undo": {"round": 0},
+}
+NEEDS = {
+    ("/v1/studies/{name}", "put"): "operate",
+    ("/v1/studies/{name}", "patch"): "operate",
+    ("/v1/studies/{name}", "delete"): "admin",
+    ("/v1/studies/{name}:restore", "post"): "admin",
+    ("/v1/studies/{name}/trials:ask", "post"): "tell",
+    ("/v1/studies/{name}/trials/{id}/result", "put"): "tell",
+    ("/v1/tells", "post"): "tell",
+}
+ROUTES = [
+    (path, method)
+    for path, methods in openapi()["paths"].items()
+    for method in methods
+    if path not in ("/livez", "/readyz")
+]
+
+NOBODY = [
+    {},
+    {"Authorization": "Bearer tt_x_y"},
+    {"Authorization": "Basic dHQ6dHQ="},
+    {"Cookie": "trimtab_session=tt_a_b"},
+]
+
+
+@pytest.fixture(autouse=True)
+def no_patience(monkeypatch):
+    """What is known of a token is asked for again each time."""
+    monkeypatch.setattr(access, "TRUST", 0.0)
+
+
+def needed(path, method):
+    return NEEDS.get((path, method), "read" if method == "get" else "operate")
+
+
+def send(service, path, method, headers=None):
+    url = path.replace("{name}", "a").replace("{id}", "1")
+    body = None if method in ("get", "delete") or path.endswith(":ask") else BODIES.get(path, {})
+    return service.http.request(method.upper(), url, headers=headers, **({} if body is None else {"json": body}))
+
+
+@pytest.fixture
+def locked(service):
+    service.make()
+    service.make("b")
+    tokens = {scope: service.token(scope) for scope in SCOPES}
+    tokens["other"] = service.token("admin", "b")
+    service.http.close()
+    service.http = httpx.Client(base_url=service.url, headers=tokens["admin"], timeout=30)
+    service.tokens = tokens
+    return service
+
+
+def test_every_route_needs_its_scope(start, tmp_path):
+    service = start()
+    tokens = {scope: service.token(scope) for scope in SCOPES}
+    other = service.token("admin", "b")
+    assert len(ROUTES) >= 15
+    for path, method in ROUTES:
+        for headers in NOBODY:
+            answer = send(service, path, method, headers)
+            assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer"), (path, method)
+        enough = SCOPES.index(needed(path, method))
+        for n, scope in enumerate(SCOPES):
+            status = send(service, path, method, tokens[scope]).status_code
+            assert (status == 403) == (n < enough), (path, method, scope, status)
+        if "{name}" in path:
+            assert send(service, path, method, other).status_code == 403, (path, method)
+
+
+def test_a_token_of_one_study_sees_no_other(locked):
+    get, mine = locked.http.get, locked.tokens["other"]
+    assert [one["name"] for one in get("/v1/studies", headers=mine).json()["studies"]] == ["b"]
+    assert {one["study"] for one in get("/v1/events", headers=mine).json()["events"]} == {"b"}
+    assert get("/v1/events?study=a", headers=mine).status_code == 403
+    results = [{"study": name, "trial": 1, "value": 1.0} for name in "ab"]
+    answer = locked.http.post("/v1/tells", json={"results": results}, headers=mine).json()
+    assert [one["status"] for one in answer["results"]] == [403, 200]
+
+
+def test_tokens_from_the_shell(start, tmp_path):
+    service = start()
+
+    def call(*words):
+        return subprocess.run([PROGRAM, "token", *words, "--store", service.store], capture_output=True, text=True)
+
+    token = call("create", "--scope", "tell", "--study", "a", "--label", "press 4").stdout.strip()
+    assert re.fullmatch(r"tt_[0-9a-f]{12}_[0-9a-f]{64}", token)
+    assert call("create", "--scope", "all").returncode == 2
+    listed = call("list").stdout
+    assert "press 4" in listed
+    assert token.split("_")[2] not in Path(service.store).read_bytes().decode(errors="replace")
+    header = {"Authorization": f"Bearer {token}"}
+    assert service.http.get("/v1/studies", headers=header).status_code == 200
+    assert call("revoke", listed.split()[0]).returncode == 0
+    assert service.http.get("/v1/studies", headers=header).status_code == 401
+    assert call("revoke", "nobody").returncode == 2
+
+
+def test_without_tokens_only_this_machine_is_answered(service):
+    get = service.http.get
+    assert get("/v1/studies").status_code == 200
+    assert get("/v1/studies", headers={"Host": "attacker.example"}).status_code == 403
+    words = [PROGRAM, "serve", "--host", "0.0.0.0", "--store", service.store]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "make one first: trimtab token create" in done.stderr
+
+
+def test_no_other_site_changes_anything(service):
+    service.make()
+    for headers in ({"Origin": "http://attacker.example"}, {"Origin": "null"}):
+        assert service.act("hold", headers=headers).status_code == 403
+    assert service.act("hold", headers={"Origin": service.url}).status_code == 200
+
+
+def test_signing_in_and_out(locked):
+    token = locked.tokens["operate"]["Authorization"].removeprefix("Bearer ")
+    with httpx.Client(base_url=locked.url) as browser:
+        assert browser.get("/").headers["location"] == "/login"
+        assert browser.post("/login", data={"token": "tt_no_no"}).status_code == 401
+        signed = browser.post("/login", data={"token": token})
+        assert (signed.status_code, signed.headers["location"]) == (303, "/")
+        cookie = signed.headers["set-cookie"].lower()
+        assert "httponly" in cookie
+        assert "samesite=strict" in cookie
+        assert token not in cookie
+        page = browser.get("/")
+        assert page.status_code == 200
+        assert "default-src 'self'" in page.headers["content-security-policy"]
+        csrf = re.search(r'name="csrf" content="(\w+)"', page.text)[1]
+        assert browser.get("/v1/studies/a").status_code == 200
+        assert browser.post("/v1/studies/a:hold", json={}).status_code == 403
+        assert browser.post("/v1/studies/a:hold", json={}, headers={"X-CSRF-Token": csrf}).status_code == 200
+        stolen = dict(browser.cookies)["trimtab_session"]
+        assert locked.http.get("/v1/studies", headers={"Authorization": f"Bearer {stolen}"}).status_code == 401
+        assert browser.post("/logout", data={}).status_code == 403
+        assert browser.post("/logout", data={"csrf": csrf}).status_code == 303
+        assert browser.get("/v1/studies/a", headers={"Cookie": f"trimtab_session={stolen}"}).status_code == 401
+
+
+def test_settings_go_to_workers(monkeypatch):
+    settings = Settings(port=1, rate=2.5)
+    for name, value in settings.to_environment().items():
+        monkeypatch.setenv(name, value)
+    assert Settings.from_environment() == settings

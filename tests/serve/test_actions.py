@@ -1,0 +1,135 @@
+"""What a person does with a study, what is stale, and what a process that holds it leaves to others."""
+
+import subprocess
+import sys
+
+import pytest
+
+from trimtab.live import Study
+from trimtab.live.checking import check_study
+from trimtab.live.shared import SharedStore
+
+
+def test_each_is_recorded_with_who_and_why(service):
+    service.make()
+    service.run(8)
+    for action, body in (("hold", {}), ("resume", {}), ("undo", {"round": 3}), ("reset", {})):
+        answer = service.act(action, why=f"to {action}", **body)
+        assert answer.status_code == 200, answer.text
+        assert answer.headers["etag"] == f'"{answer.json()["seq"]}"'
+    events = service.events()[-4:]
+    assert [event["kind"] for event in events] == ["pause", "resume", "undo", "reset"]
+    assert [event["note"] for event in events] == [
+        "this machine: to hold",
+        "this machine: to resume",
+        "from round 8, by this machine: to undo",
+        "to start, by this machine: to reset",
+    ]
+    service.run(3)
+    with SharedStore(service.store) as store:
+        assert check_study(store, store.load("a")) == []
+
+
+def test_what_is_stale_is_refused(service):
+    service.make()
+    service.run(2)
+    for action, body in (("hold", {}), ("undo", {"round": 0}), ("reset", {}), ("approve", {}), ("reject", {})):
+        for match in ('"1"', '"99"', "nonsense"):
+            answer = service.act(action, headers={"If-Match": match}, **body)
+            assert (answer.status_code, answer.json()["type"]) == (412, "urn:trimtab:problem:stale")
+    assert service.get()["seq"] == 2
+    assert service.act("hold", headers={"If-Match": '"2"'}).status_code == 200
+    assert service.act("resume", headers={"If-Match": "*"}).status_code == 200
+    assert service.act("resume").status_code == 409
+    assert service.act("undo", round=77).status_code == 422
+
+
+def test_hold_and_resume(service):
+    service.make()
+    trial = service.ask().json()
+    service.act("hold", why="maintenance")
+    blocked = service.ask().json()
+    assert (blocked["blocked"], blocked["detail"]) == ("pause", "held by this machine: maintenance")
+    assert [one["name"] for one in service.http.get("/v1/studies?attention=paused").json()["studies"]] == ["a"]
+    assert service.tell(trial["id"], 2.0).status_code == 200  # it was set before
+    service.act("resume")
+    assert service.ask().json()["round"] == 1
+
+
+def test_archive_restore_erase(service):
+    service.make()
+    service.run(3)
+    delete = service.http.delete
+    assert delete("/v1/studies/a?why=old").json()["archived"]
+    assert service.http.get("/v1/studies").json()["studies"] == []
+    assert len(service.http.get("/v1/studies?archived=true").json()["studies"]) == 1
+    assert service.ask().status_code == 410
+    assert service.tell(4, 1.0).status_code == 410
+    assert service.act("reset").status_code == 410
+    assert service.get()["rounds"] == 3
+    assert service.act("restore").status_code == 200
+    assert service.act("restore").status_code == 409
+    service.run(2)
+    assert [event["kind"] for event in service.events()][4:6] == ["archive", "restore"]
+    assert delete("/v1/studies/a?forever=true").status_code == 200
+    assert service.http.get("/v1/studies/a").status_code == 404
+    service.make()
+    assert service.ask().json()["id"] == 1
+    assert service.events()[0]["kind"] == "start"
+
+
+HOLDER = """
+import sys
+from trimtab.live import Study
+with Study.open(sys.argv[1], "a") as study:
+    print("held", flush=True)
+    sys.stdin.readline()
+    trial = study.ask()
+    study.tell(trial, 1.0)
+    print("told", flush=True)
+    sys.stdin.readline()
+    import os
+    os.kill(os.getpid(), 9)
+"""
+
+
+def test_a_study_that_a_process_holds_is_watched_but_not_told(service):
+    service.make()
+    service.run(2)
+    words = [sys.executable, "-c", HOLDER, service.store]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout.readline() == "held\n"
+        for answer in (service.ask(), service.tell(3, 5.0), service.act("undo", round=0), service.act("reset")):
+            assert (answer.status_code, answer.json()["type"]) == (409, "urn:trimtab:problem:held")
+        assert service.http.delete("/v1/studies/a").status_code == 409
+        results = {"results": [{"study": "a", "trial": 3, "value": 5.0}]}
+        assert service.http.post("/v1/tells", json=results).json()["results"][0]["status"] == 409
+        assert service.act("hold", why="look").json()["paused"]["why"] == "look"
+        assert service.act("resume").status_code == 200
+        assert service.get()["seq"] == 2
+        holder.stdin.write("\n")
+        holder.stdin.flush()
+        assert holder.stdout.readline() == "told\n"
+        assert service.get()["value"] == 1.0
+        holder.stdin.write("\n")
+        holder.stdin.flush()
+        holder.wait(30)
+    assert service.get()["holder"]  # it was killed, and left its name
+    assert service.run(1) == 4
+    assert service.get()["holder"] is None
+    with Study.open(service.store, "a") as study:
+        assert study.round == 4
+
+
+@pytest.mark.parametrize(("query", "names"), [("", "abc"), ("search=B", "b"), ("search=b", "b"), ("search=%25", "")])
+def test_the_list(service, query, names):
+    for name in ("c", "a", "b"):
+        service.make(name)
+    found, after = [], ""
+    while after is not None:
+        page = service.http.get(f"/v1/studies?limit=1&{query}" + (f"&after={after}" if after else "")).json()
+        found += [study["name"] for study in page["studies"]]
+        after = page["next"]
+    assert "".join(found) == names
+    assert service.http.get("/v1/studies?attention=nothing").status_code == 422
+    assert service.http.get("/v1/studies?after=%F0").status_code == 422

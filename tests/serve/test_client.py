@@ -1,0 +1,97 @@
+"""The client: as a study, and through whatever happens to the service meanwhile."""
+
+import threading
+
+import pytest
+
+import trimtab as tt
+from trimtab.client import Refused
+from trimtab.live import Study, Unavailable
+from trimtab.live.errors import StoreError
+
+from .conftest import KNOBS
+
+
+def work(study, rounds):
+    for n in range(rounds):
+        trial = study.ask()
+        if n % 7 == 3:
+            study.skip(trial, "no answer")
+        else:
+            study.tell(trial, (trial.knobs["gain"] - 6) ** 2)
+
+
+def test_the_same_words_and_the_same_path(service, tmp_path):
+    with tt.Client(service.url) as client, Study.open(tmp_path / "o.db", "a", KNOBS, seed=4, baseline=7) as local:
+        remote = client.study("a", KNOBS, seed=4, baseline={"every": 7})
+        for study in (remote, local):
+            work(study, 20)
+        assert remote.round == local.round == 17  # and three of the baseline
+        assert remote.centre == local.centre
+        assert remote.ask() == local.ask()
+        assert client.study("a").round == 17
+        trial = remote.ask()
+        remote.tell(trial, 1.0, applied={"gain": 3.0} if trial.kind == "probe" else None)
+        with pytest.raises(Refused, match="the first word counts") as refused:
+            remote.tell(trial, 2.0)
+        assert refused.value.status == 409
+        with pytest.raises(Refused, match="there is no study 'b'"):
+            client.study("b")
+        with pytest.raises(Refused, match="made of something else"):
+            client.study("a", KNOBS, seed=5)
+
+
+def test_tokens_and_waiting(service):
+    token = service.token("operate")["Authorization"].removeprefix("Bearer ")
+    with tt.Client(service.url, token) as client:
+        study = client.study("a", KNOBS, guard={"approval": True})
+        with pytest.raises(TimeoutError, match="waiting for approval of round 0"):
+            study.ask(wait=0)
+    with tt.Client(service.url, "tt_wrong_token") as client, pytest.raises(Refused, match="no token"):
+        client.study("a")
+    with pytest.raises(ValueError, match="is no address of a service"):
+        tt.Client("file:///etc/passwd")
+
+
+def test_a_service_that_goes_away_and_comes_back(service, monkeypatch):
+    """A connection that is cut before and after the service has answered."""
+    with tt.Client(service.url) as client:
+        study, cut = client.study("a", KNOBS, seed=1), iter([True, False] * 30)
+        send = client._connection.request
+
+        def sending(*words):
+            send(*words)
+            if next(cut, False):
+                client._connection.getresponse().read()
+                raise ConnectionResetError("cut")
+
+        monkeypatch.setattr(client._connection, "request", sending)
+        work(study, 10)
+        assert study.round == 10
+    with (
+        tt.Client("http://127.0.0.1:9", patience=0.3) as client,
+        pytest.raises(Unavailable, match="service running"),
+    ):
+        client.study("a")
+
+
+def test_several_threads_may_use_one(service):
+    with tt.Client(service.url) as client:
+        study, wrong = client.study("a", KNOBS, seed=1, baseline={"every": 0}), []
+
+        def one():
+            for _ in range(10):
+                trial = study.ask()
+                try:
+                    study.tell(trial, float(trial.round))
+                except StoreError as error:
+                    wrong.append(error)
+
+        threads = [threading.Thread(target=one) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not wrong
+        values = [event["value"] for event in service.events()][1:]
+        assert values == [float(n) for n in range(len(values))]

@@ -1,0 +1,130 @@
+"""Events as JSON and as a stream that goes on where it was; health, figures, limits."""
+
+import json
+import socket
+import time
+
+import pytest
+from prometheus_client.openmetrics import parser as openmetrics
+from prometheus_client.parser import text_string_to_metric_families as parse
+
+
+def read_stream(service, count, kinds=("event",), headers=None, **query):
+    """So many events, each as (id, kind, data)."""
+    found, one = [], {}
+    headers = {"Accept": "text/event-stream", **(headers or {})}
+    with service.http.stream("GET", "/v1/events", params=query, headers=headers, timeout=30) as answer:
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        for line in answer.iter_lines():
+            if line:
+                key, _, value = line.partition(": ")
+                one[key] = value
+                continue
+            if one.get("event") in kinds:
+                found.append((one.get("id"), one["event"], json.loads(one["data"])))
+            one = {}
+            if len(found) >= count:
+                return found
+    return found
+
+
+def test_pages_of_events(service):
+    service.make()
+    service.make("b")
+    service.run(5)
+    service.run(2, "b")
+    found, after = [], None
+    for _ in range(10):
+        page = service.http.get("/v1/events", params={"limit": 3, **({"after": after} if after else {})}).json()
+        found += page["events"]
+        after = page["next"]
+    assert [(e["study"], e["seq"]) for e in found] == [("a", n) for n in range(6)] + [("b", n) for n in range(3)]
+    assert [event["seq"] for event in service.events(after=3)] == [4, 5]
+    for wrong in ("x", "1:", "1:2:3", "١"):
+        assert service.http.get("/v1/events", params={"after": wrong}).status_code == 422
+    assert service.http.get("/v1/events?study=zzz").status_code == 404
+
+
+def test_a_stream_goes_on_where_it_was(service):
+    service.make()
+    service.make("b")
+    service.run(3)
+    found = read_stream(service, 4, after="-1", study="a")
+    assert [data["seq"] for _, _, data in found] == [0, 1, 2, 3]
+    service.run(2)
+    service.run(2, "b")
+    rest = read_stream(service, 5, headers={"Last-Event-ID": found[-1][0]}, study=["a", "b"])
+    assert [(data["study"], data["seq"]) for _, _, data in rest] == [("a", 4), ("a", 5), ("b", 0), ("b", 1), ("b", 2)]
+
+
+def test_a_stream_shows_what_happens_now(service):
+    import threading
+
+    service.make()
+    later = threading.Timer(0.8, lambda: (service.run(1), service.act("hold", why="now")))
+    later.start()
+    found = read_stream(service, 4, kinds=("event", "status"), study="a")
+    later.join()
+    assert found[0][1] == "status"  # as it is, at first
+    assert found[0][2]["seq"] == 0
+    assert next(data["kind"] for _, kind, data in found if kind == "event") == "tell"
+
+
+def test_health_and_figures(start):
+    service = start(metrics_studies=1)
+    service.make()
+    service.make("b")
+    service.run(3)
+    assert service.http.get("/livez").json() == {"status": "alive"}
+    assert service.http.get("/readyz").json() == {"status": "ready"}
+    plain = service.http.get("/metrics")
+    found = {family.name: family for family in parse(plain.text)}
+    told = [s for s in found["trimtab_requests"].samples if "result" in s.labels["route"]]
+    assert [(s.labels["status"], s.value) for s in told if s.name.endswith("total")] == [("200", 3.0)]
+    assert [s.labels for s in found["trimtab_study_rounds"].samples] == [{"study": "a"}]
+    newer = service.http.get("/metrics", headers={"Accept": "application/openmetrics-text; version=1.0.0"})
+    assert "openmetrics" in newer.headers["content-type"]
+    names = {family.name for family in openmetrics.text_string_to_metric_families(newer.text)}
+    assert {"trimtab_requests", "trimtab_request_seconds"} <= names
+
+
+def test_too_many_requests(start):
+    service = start(rate=5)
+    answers = [service.http.get("/v1/studies") for _ in range(10)]
+    refused = [answer for answer in answers if answer.status_code == 429]
+    assert refused
+    assert refused[0].headers["retry-after"] == "1"
+    assert refused[0].json()["title"] == "Too Many Requests"
+    assert service.http.get("/livez").status_code == 200
+
+
+def test_bodies_that_are_too_large(start):
+    service = start(largest_body=1000)
+    big = {"knobs": [], "why": "x" * 2000}
+    assert service.http.put("/v1/studies/a", json=big).status_code == 413
+    assert service.http.put("/v1/studies/a", content=iter([b"x" * 600] * 10)).status_code == 413
+    deep = service.http.put("/v1/studies/a", content=b"[" * 900, headers={"content-type": "application/json"})
+    assert deep.status_code in (400, 422)
+
+
+def test_slow_clients_do_not_hold_up_others(start):
+    service = start(body_seconds=0.5)
+    service.make()
+    port = int(service.url.rpartition(":")[2])
+    head = b"PUT /v1/studies/a/trials/1/result HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+    slow = [socket.create_connection(("127.0.0.1", port)) for _ in range(60)]
+    for n, connection in enumerate(slow):
+        connection.sendall(head[:40] if n % 2 else head + b"Content-Length: 20\r\n\r\n{")
+    began = time.monotonic()
+    service.run(3)
+    assert time.monotonic() - began < 20
+    for connection in slow[::2]:
+        connection.settimeout(20)
+        assert b" 408 " in connection.recv(4096)
+    for connection in slow:
+        connection.close()
+
+
+@pytest.mark.parametrize("path", ["/docs", "/redoc", "/nothing", "/static/../app.py", "/static/%2e%2e/app.py", "/v1/"])
+def test_nothing_else_is_there(service, path):
+    assert service.http.get(path).status_code == 404

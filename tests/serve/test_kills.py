@@ -1,0 +1,146 @@
+"""kill -9 of workers and of PostgreSQL under load: what was acknowledged is there, once, and is what it leads to."""
+
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import trimtab as tt
+from trimtab.live import Study
+from trimtab.live.checking import check_study
+from trimtab.live.shared import SharedStore
+
+from ..live.conftest import server  # noqa: F401
+from .conftest import KNOBS
+
+PROGRAM = Path(sys.executable).with_name("trimtab")
+STUDIES = 3
+
+
+def workers(supervisor):
+    """The processes that answer: the children that multiprocessing has spawned."""
+    children = Path(f"/proc/{supervisor}/task/{supervisor}/children").read_text().split()
+    return [int(pid) for pid in children if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+
+
+def price(knobs, round):
+    return (knobs["gain"] - 6) ** 2 + knobs["size"] % 7 + round % 3
+
+
+class Clients:
+    """Threads that tune, each a study of its own, and write down what was acknowledged."""
+
+    def __init__(self, url):
+        self.url, self.told, self.wrong, self.stop = url, [{} for _ in range(STUDIES)], [], False
+        self.threads = [threading.Thread(target=self.work, args=(n,)) for n in range(STUDIES)]
+
+    def work(self, n):
+        try:
+            with tt.Client(self.url, patience=60) as client:
+                study = client.study(f"s{n}", KNOBS, seed=n, baseline={"every": 5})
+                while not self.stop:
+                    trial = study.ask()
+                    value = price(trial.knobs, trial.round)
+                    study.tell(trial, value)
+                    assert trial.id not in self.told[n]
+                    self.told[n][trial.id] = value
+        except Exception as error:
+            self.wrong.append(error)
+
+    def count(self):
+        return sum(map(len, self.told))
+
+
+def check(where, clients, folder):
+    with SharedStore(where) as store:
+        for n, told in enumerate(clients.told):
+            saved = store.load(f"s{n}")
+            assert check_study(store, saved) == []
+            events = store.events(saved)
+            assert [event.seq for event in events] == list(range(len(events)))
+            stored = {event.seq: event.value for event in events if event.query is not None}
+            assert told.items() <= stored.items()
+            assert len(stored) - len(told) <= 1  # the last one may not have been acknowledged
+            with Study.open(folder / "undisturbed.db", f"s{n}", KNOBS, seed=n, baseline=5) as study:
+                for _ in stored:
+                    trial = study.ask()
+                    study.tell(trial, price(trial.knobs, trial.round))
+                assert [e._replace(time=0.0) for e in store.events(saved)] == [
+                    e._replace(time=0.0) for e in study._store.events(study._saved)
+                ]
+
+
+def service(where, count):
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port = one.getsockname()[1]
+    words = [PROGRAM, "serve", "--store", where, "--port", str(port), "--workers", str(count), "--quiet"]
+    return subprocess.Popen(words, stderr=subprocess.DEVNULL), f"http://127.0.0.1:{port}"
+
+
+def end(running):
+    running.terminate()
+    try:
+        running.wait(30)
+    except subprocess.TimeoutExpired:
+        running.kill()
+        running.wait(30)
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc to find the workers")
+def test_workers_and_the_database_are_killed(server, tmp_path, until):  # noqa: F811
+    where, control = server
+    running, url = service(where, 2)
+    clients, chance = Clients(url), random.Random(1)
+    try:
+        for thread in clients.threads:
+            thread.start()
+        for kill in range(6):
+            before = clients.count()
+            until(lambda before=before: clients.wrong or clients.count() >= before + 15, 120)
+            if kill == 3:
+                control("-m", "immediate", "restart")  # as kill -9 of PostgreSQL
+            else:
+                until(lambda: workers(running.pid))
+                os.kill(chance.choice(workers(running.pid)), signal.SIGKILL)
+        before = clients.count()
+        until(lambda: clients.wrong or clients.count() >= before + 15, 120)
+    finally:
+        clients.stop = True
+        for thread in clients.threads:
+            thread.join(90)
+        end(running)
+    assert clients.wrong == []
+    check(where, clients, tmp_path)
+
+
+def test_a_service_on_sqlite_is_killed(tmp_path, until):
+    where, chance = str(tmp_path / "t.db"), random.Random(2)
+    running, url = service(where, 1)
+    port = url.rpartition(":")[2]
+    clients = Clients(url)
+    for thread in clients.threads:
+        thread.start()
+    try:
+        for _ in range(3):
+            before = clients.count()
+            until(lambda before=before: clients.wrong or clients.count() >= before + 10, 120)
+            time.sleep(chance.random() * 0.02)
+            running.kill()
+            running.wait(30)
+            words = [PROGRAM, "serve", "--store", where, "--port", port, "--quiet"]
+            running = subprocess.Popen(words, stderr=subprocess.DEVNULL)
+    finally:
+        clients.stop = True
+        for thread in clients.threads:
+            thread.join(90)
+        end(running)
+    assert clients.wrong == []
+    check(where, clients, tmp_path)
