@@ -3,6 +3,7 @@
 import glob
 import os
 import shutil
+import sqlite3
 import subprocess
 import tempfile
 import time
@@ -69,3 +70,20 @@ def server():
 @pytest.fixture
 def url(server):
     return server[0]
+
+
+@pytest.fixture
+def made_old():
+    """A SQLite store as version 2 made it."""
+
+    def make(where):
+        with sqlite3.connect(where) as db:
+            for column in ("trimtab_events DROP COLUMN limits", "trimtab_studies DROP COLUMN paused"):
+                db.execute(f"ALTER TABLE {column}")
+            db.execute("ALTER TABLE trimtab_studies DROP COLUMN archived")
+            for table in ("trimtab_requests", "trimtab_tokens"):
+                db.execute(f"DROP TABLE {table}")
+            db.execute("UPDATE trimtab_meta SET version = 2")
+        db.close()
+
+    return make
