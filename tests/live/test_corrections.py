@@ -4,7 +4,6 @@ import json
 import math
 import os
 import signal
-import sqlite3
 
 import numpy as np
 import pytest
@@ -36,7 +35,7 @@ def run(study, rounds):
 
 
 def learnt(rounds=60, **options):
-    study = Study.open(":memory:", "a", KNOBS, seed=1, **options)
+    study = Study.open(":memory:", "a", KNOBS, seed=1, **{"baseline": 0, **options})
     run(study, rounds)
     return study
 
@@ -397,7 +396,7 @@ def test_what_changes_in_the_file_is_a_correction_and_what_was_set_meanwhile_sta
         opened("[knobs.x]", "[knobs.y]\nlow = 0\nhigh = 1\nstart = 0\n[knobs.x]")
 
 
-def test_a_store_of_before_is_brought_up_to_date(tmp_path):
+def test_a_store_of_before_is_brought_up_to_date(tmp_path, as_version_2):
     """Version 2 had no requests, and its states did not say the knobs."""
     where = tmp_path / "t.db"
     with Study.open(where, "a", KNOBS, seed=1) as study:
@@ -406,10 +405,7 @@ def test_a_store_of_before_is_brought_up_to_date(tmp_path):
         old = study._position.snapshot(5)._replace(state=state)
         study._store.snapshot(study._saved, old)
         study._snapshot_at = 5
-    with sqlite3.connect(where) as db:
-        db.execute("DROP TABLE trimtab_requests")
-        db.execute("UPDATE trimtab_meta SET version = 2")
-    db.close()
+    as_version_2(where)
     with Study.open(where, "a", KNOBS) as study:
         assert exact(study) == state
         study.set({"knobs.x.high": 11.0})
@@ -421,7 +417,7 @@ def test_a_store_of_before_is_brought_up_to_date(tmp_path):
 def test_killed_within_a_correction_it_is_the_old_or_the_new(tmp_path, statements):
     """Killed after so many statements of the transaction; the last ones are the commit and what follows."""
     where = tmp_path / "t.db"
-    with Study.open(where, "a", KNOBS, seed=1) as study:
+    with Study.open(where, "a", KNOBS, seed=1, baseline=0) as study:
         run(study, 30)
         old = exact(study)
     with learnt(30) as other:

@@ -2,7 +2,6 @@
 
 import json
 import math
-import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -217,16 +216,13 @@ def test_what_is_wrong_in_the_file(tmp_path, change, why):
     assert why in str(error.value)
 
 
-def test_a_store_from_before_is_brought_up_to_date(tmp_path):
+def test_a_store_from_before_is_brought_up_to_date(tmp_path, as_version_2):
     """Version 2 had no column for them, and the checksums of its events hold."""
     with Study.open(tmp_path / "t.db", "a", KNOBS, seed=1) as study:
         for _ in range(30):
             study.tell(study.ask(), 1.0)
         events = list(study.events())
-    with sqlite3.connect(tmp_path / "t.db") as db:
-        db.execute("ALTER TABLE trimtab_events DROP COLUMN limits")
-        db.execute("UPDATE trimtab_meta SET version = 2")
-    db.close()
+    as_version_2(tmp_path / "t.db")
     with Study.open(tmp_path / "t.db", "a") as study:
         assert list(study.events()) == events
         study.tell(study.ask(), 2.0)
