@@ -81,7 +81,7 @@ def fill(where: str, count: int) -> None:
     """So many studies that have just begun: one is made, the others are its copies under names of their own."""
     knobs = [{"name": f"x{k}", "low": 0.0, "high": 1.0, "start": 0.5} for k in range(DIM)]
     with SharedStore(where) as store:
-        first = beginning.create(store, name_of(0), Knobs.of(knobs), None, False, 1, 0, None)
+        first = beginning.create(store, name_of(0), Knobs.of(knobs), None, False, 1, {}, 0, None)
         setup, status = canonical(first.setup), canonical(first.status)
         copy = store._db._db.cursor().copy  # type: ignore[attr-defined]
         with copy("COPY trimtab_studies (uid, name, created, setup, seq, status, checksum) FROM STDIN") as rows:

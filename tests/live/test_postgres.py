@@ -132,6 +132,7 @@ def test_a_newer_store_is_refused(url):
 
 def test_the_program(url, tmp_path):
     study = 'name = "shell"\nstore = "{}"\ncommand = ["echo", "{{x}}"]\n[knobs.x]\nlow = 0\nhigh = 1\nstart = 0.5\n'
+    study += "[baseline]\nevery = 0\n"
     (tmp_path / "study.toml").write_text(study.format(url))
     program = Path(sys.executable).with_name("trimtab")
     for words in (["tune", "study.toml", "--rounds", "5"], ["show", "shell", "--store", url, "--csv"]):

@@ -53,7 +53,7 @@ def test_the_same_path_as_a_study(service, tmp_path):
     assert {event["kind"] for event in there} == {"start", "tell", "baseline"}
     assert service.get()["saving"]
     for one, other in zip(there, told, strict=True):
-        assert {**one, "time": 0} == {"study": "a", **other, "time": 0}
+        assert {**one, "time": 0} == {"study": "a", "limits": None, **other, "time": 0}
 
 
 def test_ask_and_tell_may_be_repeated(service):

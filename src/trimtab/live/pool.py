@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import queue
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from trimtab.extras import pip_install
@@ -15,24 +16,40 @@ PATIENCE = 5.0  # seconds to wait for a connection
 
 
 class Pool:
-    """Stores to borrow; `where` as for `Store`. Tables are made, or brought up to date, when it is opened."""
+    """Stores to borrow; `where` as for `Store`. Tables are made, or brought up to date, when it is opened.
 
-    def __init__(self, where: str, size: int = 8) -> None:
-        first = SharedStore(where, "create")
-        self.where = first.where
+    patient: a store that is away is no error yet; it is looked for again whenever one is to be borrowed.
+    """
+
+    def __init__(self, where: str, size: int = 8, *, patient: bool = False) -> None:
+        self.where, self._url, self._size = "the store", where, size
         self._files: queue.LifoQueue[SharedStore] | None = None
         self._server: Any = None
-        if "://" in where and not where.startswith("sqlite"):
-            first.close()
-            self._server = _server_pool(where, size)
-            return
-        self._files = queue.LifoQueue()
-        for store in (first, *(SharedStore(where, "write") for _ in range(size - 1))):
-            self._files.put(store)
+        self._lock = threading.Lock()
+        with suppress(*(Unavailable,) if patient else ()):
+            self._open()
+
+    def _open(self) -> None:
+        """Once."""
+        with self._lock:
+            if self._server is not None or self._files is not None:
+                return
+            first = SharedStore(self._url, "create")
+            self.where = first.where
+            if "://" in self._url and not self._url.startswith("sqlite"):
+                first.close()
+                self._server = _server_pool(self._url, self._size)
+                return
+            files: queue.LifoQueue[SharedStore] = queue.LifoQueue()
+            for store in (first, *(SharedStore(self._url, "write") for _ in range(self._size - 1))):
+                files.put(store)
+            self._files = files
 
     @contextmanager
     def store(self) -> Iterator[SharedStore]:
         """One that nobody else uses meanwhile."""
+        if self._server is None and self._files is None:
+            self._open()
         if self._server is not None:
             yield from self._from_server()
             return

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 import threading
-import time
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -160,17 +159,8 @@ class RowStudy(Study):
         words = [f"{event.note}, by {who}" if event.note else f"by {who}", why]
         self.move = self.move._replace(event=event._replace(note=clean(": ".join(filter(None, words)))))
 
-    def note(self, kind: str, who: str, why: str) -> None:
-        """Something that a person did, and that changes nothing of what was learnt."""
-        self._record(kind, self._position, self.round, note=f"{who}: {why}" if why else who)
-
     def _write(self, move: Move) -> None:
         self.move = move
 
     def _is_ours(self) -> bool:
         return self._saved.holder is None or self.released()
-
-
-def paused(who: str, why: str) -> str:
-    """What the row says of a study that shall not be moved."""
-    return json.dumps({"by": who, "why": why, "time": time.time()})

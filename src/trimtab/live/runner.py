@@ -105,6 +105,7 @@ class Runner:
             if done and self._wait_between():
                 break
             yield from self._wait_for_quiet_hours()
+            yield from self._wait_while_paused()
             self._refresh()
             for text in self.study.news():
                 yield Report("note", self.study.round, {}, None, text)
@@ -115,6 +116,8 @@ class Runner:
                 break
             if self.study.seq != planned:
                 continue  # what waited for approval has been corrected
+            if self.config.guard.approval and self._store(self.study.paused)[0]:
+                continue  # or held
             report = self._round(held, setting, approved)
             done += 1
             yield report
@@ -226,6 +229,20 @@ class Runner:
             if self._wait(POLL):
                 return
             self._refresh()
+
+    def _wait_while_paused(self) -> Iterator[Report]:
+        """Somebody who watches over the service may ask that nothing new is set."""
+        who = self._store(self.study.paused)[0]
+        if who is None:
+            return
+        self._store(lambda: self.study.note("pause", who))
+        yield Report("note", self.study.round, {}, None, f"held by {who}: waiting")
+        while self._store(self.study.paused)[0] is not None:
+            if self._wait(POLL):
+                return
+            self._refresh()
+        self._store(lambda: self.study.note("resume", "resumed"))
+        yield Report("note", self.study.round, {}, None, "resumed")
 
     def _wait_for_approval(self, setting: Setting) -> Generator[Report, None, str | None]:
         """None if the round may be run: at once, unless a person has to say so; or who rejected it."""

@@ -24,6 +24,7 @@ from trimtab.live.errors import Damaged, NoStore, StoreError
 from trimtab.live.history import Position, follow
 from trimtab.live.knobs import Knob, Knobs, decode, encode, read_knobs, rounding
 from trimtab.live.limits import Limits
+from trimtab.live.pausing import pause_of
 from trimtab.live.saving import Saving
 from trimtab.live.schema import ROUTINE, STILL, Event, Move, Saved, Setting
 from trimtab.live.store import EVERY, Store
@@ -302,6 +303,17 @@ class Study(Correctable):
             state = engine.restart(self.setup, self.state, self.knobs.start)
             fresh = Diagnostics(failures=failures, skipped=self.diagnostics.skipped)
             self._record("reset", self._position._replace(state=state, diagnostics=fresh), self.round, note="to start")
+
+    def note(self, kind: str, words: str) -> None:
+        """Something that a person did ("pause", "resume", …), and that changes nothing of what was learnt."""
+        with self._lock:
+            self._record(kind, self._position, self.round, note=words)
+
+    def paused(self) -> str | None:
+        """Who asked that nothing new is set, and why; None if nobody did."""
+        with self._lock:
+            found = self._store.load(self.name).paused
+        return None if found is None else pause_of(found)
 
     def events(self, after: int = -1) -> Iterator[Event]:
         """The history, oldest first; thinned where it is old."""

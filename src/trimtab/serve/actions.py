@@ -8,7 +8,8 @@ from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from trimtab.live import approval
-from trimtab.live.row import RowStudy, paused
+from trimtab.live.pausing import paused
+from trimtab.live.row import RowStudy
 from trimtab.serve import rounds
 from trimtab.serve.fleet import Fleet
 from trimtab.serve.models import ActionIn, DecisionIn, StudyOut, UndoIn
@@ -137,7 +138,7 @@ def _resume(studies: Fleet, response: Response, name: str, who: str, why: str, s
         if study.saved.paused is None:
             raise Problem(409, "not-held", f"study {name!r} is not held: nothing to resume")
         if study.saved.holder is None or study.released():
-            study.note("resume", who, why)
+            study.note("resume", rounds.words(who, why))
         study.pause_row(None)
         return study
 
@@ -149,7 +150,7 @@ def _restore(studies: Fleet, response: Response, name: str, who: str, why: str, 
         if study.saved.archived is None:
             raise Problem(409, "not-archived", f"study {name!r} is not archived")
         study.unarchive()
-        study.note("restore", who, why)
+        study.note("restore", rounds.words(who, why))
         return study
 
     return _shown(studies.change(name, act, expected=seq), response)

@@ -34,7 +34,7 @@ def create(settings: Settings | None = None) -> FastAPI:
 
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
-        pool = await asyncio.to_thread(Pool, settings.store, settings.connections)
+        pool = await asyncio.to_thread(Pool, settings.store, settings.connections, patient=True)
         anyio.to_thread.current_default_thread_limiter().total_tokens = 4 * settings.connections
         app.state.fleet, app.state.door, app.state.watch = Fleet(pool, settings.cache), Door(pool), Watch(pool)
         app.state.overview = Overview(pool)

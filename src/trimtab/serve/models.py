@@ -8,7 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, Stri
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Text = Annotated[str, Field(max_length=65536)]
-Level = StrictBool | StrictInt | Annotated[StrictFloat, Field(allow_inf_nan=False)] | StrictStr
+Whole = Annotated[StrictInt, Field(ge=-(2**63), lt=2**63)]
+Level = StrictBool | Whole | Annotated[StrictFloat, Field(allow_inf_nan=False)] | StrictStr
 """What a knob can be set to."""
 Setting = dict[str, Level]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
@@ -274,6 +275,8 @@ class EventOut(BaseModel):
     query: Setting | None
     centre: Setting
     note: str | None
+    limits: dict[str, float] | None = None
+    """The numbers told beside the value, where the study has limits on some."""
 
 
 class EventList(BaseModel):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import datetime
-import json
 import math
 from typing import Any, NamedTuple
 
 from trimtab.live.guard import Guard
-from trimtab.live.row import RowStudy, paused
+from trimtab.live.pausing import pause_of, paused
+from trimtab.live.row import RowStudy
 from trimtab.live.schema import Event, Setting
 from trimtab.live.study import Trial
 from trimtab.live.text import clean
@@ -122,13 +122,12 @@ def following(study: RowStudy, now: datetime.time) -> Trial | None:
 def pause(study: RowStudy, who: str, why: str) -> None:
     """Nothing new is set from now on."""
     study.pause_row(paused(who, why))
-    study.note("pause", who, why)
+    study.note("pause", words(who, why))
 
 
-def pause_of(text: str) -> str:
-    """Who paused a study, and why."""
-    found = json.loads(text)
-    return clean(f"{found['by']}: {found['why']}" if found["why"] else found["by"])
+def words(who: str, why: str) -> str:
+    """Who did something, and why, for the history."""
+    return f"{who}: {why}" if why else who
 
 
 def _record(study: RowStudy, trial: Trial, result: Result, asked: Setting | None = None) -> None:

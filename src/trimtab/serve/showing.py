@@ -65,7 +65,7 @@ def whole(study: RowStudy) -> Document:
 
 def described(study: RowStudy, event: Event) -> Document:
     """An event, with its knobs by name."""
-    return {"study": study.name, **study.describe(study._in_units(event))}
+    return {"study": study.name, "limits": None, **study.describe(study._in_units(event))}
 
 
 def finite(number: float | None) -> float | None:

@@ -20,6 +20,7 @@ from trimtab.live.shared import SharedStore
 from trimtab.serve.fleet import Fleet
 from trimtab.serve.models import CorrectionIn, CorrectionOut, StudyIn, StudyList, StudyOut, StudyWhole
 from trimtab.serve.problems import Problem
+from trimtab.serve.rounds import words
 from trimtab.serve.showing import ATTENTION, at_a_glance, whole
 from trimtab.serve.wiring import (
     ANSWERS,
@@ -168,7 +169,7 @@ def _archive(studies: Fleet, name: str, who: str, why: str, forever: bool) -> Do
         if study.saved.holder is not None and not study.released():
             raise Problem(409, "held", f"study {name!r} is held by {study.saved.holder}: end that first")
         if study.saved.archived is None and not forever:
-            study.note("archive", who, why)
+            study.note("archive", words(who, why))
 
     studies.change(name, put_aside)
     with studies.pool.store() as store:
