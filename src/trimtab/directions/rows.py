@@ -17,6 +17,7 @@ Fill = Callable[[np.random.Generator, Array], None]
 SOON = 2**13  # numbers drawn at once for one lane alone, unless a single round needs more: they stay near the processor
 BLOCK = 2**16  # numbers drawn in sequence for one lane, about: many rounds when d is small, one when it is large
 CACHE = 2**20  # numbers kept for all lanes, unless a single round needs more
+FEW = 32  # rows that many lanes draw at first; then twice as many, and so on: a short run pays for what it uses
 
 
 class Fresh:
@@ -50,6 +51,7 @@ class Rows:
         few = max(1, SOON // shape[-1])
         self.rows = few * max(1, BLOCK // (few * shape[-1]))
         self.chunk = min(self.rows, max(1, CACHE // math.prod(shape))) if len(shape) > 1 else few
+        self.ahead = min(self.chunk, FEW) if len(shape) > 1 else self.chunk
         self.keyed = Keyed(seed, DIRECTIONS)
         self.index, self.start, self.block = -1, 0, np.empty((0, *shape))
         self.held = 0, self.block
@@ -61,15 +63,17 @@ class Rows:
         if index != self.index or row < self.start:
             self.states = self.keyed.states(index, self.lane, *self.shape[:-1])
             self.index, self.start = index, 0
-            self.block = self._next(min(self.chunk, self.rows))
+            self.block = self._next()
         while row >= self.start + len(self.block):
             self.start += len(self.block)
-            self.block = self._next(min(self.chunk, self.rows - self.start))
+            self.block = self._next()
         self.held = index * self.rows + self.start, self.block
         drawn: Array = self.block[row - self.start]
         return drawn
 
-    def _next(self, rows: int) -> Array:
+    def _next(self) -> Array:
+        rows = min(self.ahead, self.rows - self.start)
+        self.ahead = min(self.chunk, 2 * self.ahead)
         last = self.start + rows == self.rows
         return drawn_rows(self.fill, self.keyed, self.states, (rows, *self.shape), last=last)
 

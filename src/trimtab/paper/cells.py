@@ -20,13 +20,15 @@ from trimtab.lab.sweeping import Cell
 from trimtab.lab.tuning import TUNING, build
 from trimtab.paper import proofs
 from trimtab.paper.document import Map, Ready, TableData
-from trimtab.paper.experiments import COMMON, ILLUSTRATION, OFFLINE, PAPER, Experiment, Mode
+from trimtab.paper.experiments import COMMON, ILLUSTRATION, OFFLINE, PAPER, UNTUNED, Experiment, Mode
 from trimtab.paper.searching import Setting, search
 from trimtab.types import Array
 
 if TYPE_CHECKING:
     from trimtab.problems.allocation import Allocation, AllocationWorld
 
+FREE = ("toy", "lemmas", "theorems", "opponents", "feasible")
+"""Kinds of cells that need no compiled kernel."""
 MAP_STEPS = tuple(np.geomspace(1e-6, 1.0, 13).tolist())  # half a decade apart
 
 
@@ -80,7 +82,7 @@ def cells(mode: Mode, experiments: dict[str, Experiment], seed: int) -> dict[str
         tried = len(e.radii) * len(e.steps) * e.rungs[0][0] * e.rungs[0][1] + 12 * e.rungs[-1][0] * e.rungs[-1][1]
         rollout = 8 if e.agent is not None else 2 if e.problem == "lqr-noisy-v1" else 1
         for name in e.methods:
-            work = (tried if name in PAPER else 0) + 2 * e.rounds * (e.trials + 20)
+            work = (0 if name in UNTUNED else tried) + 2 * e.rounds * (e.trials + 20)
             cell = {"kind": "run", "experiment": asdict(e), "method": name, "resamples": mode.resamples}
             found[f"{e.id}/{name}"] = cell | {"weight": rollout * work * (2 if "two-point" in name else 1) / 5e4}
     for name in PAPER:
@@ -91,7 +93,7 @@ def cells(mode: Mode, experiments: dict[str, Experiment], seed: int) -> dict[str
             "trials": 20 if mode.name == "full" else 8,
             "weight": mode.grid / 8,
         }
-    sizes = {"lanes": mode.lanes, "horizons": mode.horizons, "trials": 16 if mode.name == "quick" else 32}
+    sizes = {"lanes": mode.lanes, "horizons": mode.horizons, "trials": mode.repeats}
     for name, weight in (
         ("toy", 1),
         ("lemmas", 3),
@@ -115,20 +117,25 @@ def compute(cell: Cell, progress: Progress | None = None) -> Runs | Table:
 
 
 def preparations(mode: Mode) -> list[Cell]:
-    """What the others need compiled, and the best policies offline: with two processes, one each."""
-    return [{"kind": "prepare", "what": what, "networks": mode.networks} for what in ("lqr", "allocation")]
+    """What the others need compiled, and the best policies offline, in three parts of about the same length."""
+    parts = ("values", "optimum", "allocation")
+    return [{"kind": "prepare", "what": what, "networks": mode.networks} for what in parts]
 
 
 def _prepare(cell: Cell) -> Ready:
     """Compile the kernels that cells of this kind need; those and the policies are kept on disk."""
-    if cell["what"] == "lqr":
-        for id in ("lqr-v1", "lqr-noisy-v1"):
-            run(id, build("residual", 0.05, 1e-3), rounds=2, trials=2, evidence=True)
-    else:
+    if cell["what"] == "allocation":
         for number in cell["networks"]:
             for torus in (False, True) if number == ILLUSTRATION else (False,):
                 problem = problems.make("allocation-v1", network=number, draws=2, torus=torus, **OFFLINE)
                 run(problem, build("residual", 0.03, 1e-3), rounds=2, trials=1)
+        return {"ready": cell["what"]}
+    world = problems.make("lqr-noisy-v1").world(0, 1)
+    if cell["what"] == "optimum":
+        world.optimum(0)
+    else:
+        point = np.zeros((1, 1, 36))
+        world.cost(0, point), world.gradient(0, point), world.measure(0, point)
     return {"ready": cell["what"]}
 
 
@@ -153,11 +160,10 @@ def _run(cell: Cell, progress: Progress | None) -> Runs:
     if e.agent is not None and at:  # the best policy is not unique, so the problem does not name one: this is the one
         common = cast("AllocationWorld", problem.world(seed, e.trials)).offline()
 
-    def play(setting: Setting, at: list[int], report: Progress | None) -> Record:
-        return run(
+    def play(settings: dict[str, Setting], at: list[int], report: Progress | None) -> dict[str, Record]:
+        found = simulate(
             problem,
-            build(name, *setting),
-            name=cell["method"],
+            {kind: build(name, *setting) for kind, setting in settings.items()},
             rounds=e.rounds,
             trials=e.trials,
             seed=seed,
@@ -168,9 +174,17 @@ def _run(cell: Cell, progress: Progress | None) -> Runs:
             resamples=cell["resamples"],
             progress=report,
         )
+        for record in found.values():
+            record.about["method"] = cell["method"]
+        return found
 
-    shared = play(found.shared, at if name != "still" else [], _part(progress, 0.6, 0.9))
-    own = shared if found.own == found.shared else play(found.own, [], _part(progress, 0.9, 1.0))
+    both = {"shared": found.shared} | ({} if found.own == found.shared else {"own": found.own})
+    if at and name != "still":  # resampling takes most of the time: not for both
+        records = play({"shared": both.pop("shared")}, at, _part(progress, 0.6, 0.9))
+        records |= play(both, [], _part(progress, 0.9, 1.0)) if both else {}
+    else:
+        records = play(both, [], _part(progress, 0.6, 1.0))
+    shared, own = records["shared"], records.get("own", records["shared"])
     own.about["tuning"] = found.table
     own.about["step_at_edge"] = found.at_edge
     return Runs(own, shared)

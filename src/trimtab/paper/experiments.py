@@ -25,6 +25,7 @@ OFFLINE: Parameters = {"offline_draws": 16, "offline_steps": 300}
 """The best policy is searched with a quarter of the noise paths that the problem takes by itself: it is as good."""
 
 RADII = (1e-3, 3e-3, 0.01, 0.02, 0.05, 0.1, 0.2)
+COARSE = (1e-3, 4e-3, 0.015, 0.05, 0.2)
 STEPS = tuple(10.0**k for k in range(-7, 1))
 WIDE = (0.01, 0.03, 0.1, 0.3)
 FLAT = tuple(10.0**k for k in range(-6, 0))
@@ -39,8 +40,10 @@ class Mode:
     """To choose from, in LQR; all of them beside the one that is shared."""
     trials: int
     """LQR."""
-    tuning: tuple[int, int, int]
+    tuning: tuple[int, ...]
     """Trials in each rung of the search for radius and step."""
+    related: bool
+    """Whether related methods are run in every experiment of the table, or in R1 alone."""
     zero_mean_rounds: int
     sigmas: tuple[float, ...]
     networks: tuple[int, ...]
@@ -55,19 +58,21 @@ class Mode:
     """Of the checks of lemmas."""
     horizons: tuple[int, ...]
     """At which the theorems are tried."""
+    repeats: int
+    """Trials of theirs."""
 
 
 MODES = {
     "quick": Mode(
-        "quick", RADII[::2], 16, (2, 3, 6), 60, (0.1,), (0, 12), 40, 3, 80, 5, 8, 30_000, (200,)
+        "quick", COARSE[::2], 16, (2, 6), False, 60, (0.1,), (0, 12), 40, 3, 60, 5, 8, 30_000, (100,), 8
     ),
     "default": Mode(
-        "default", RADII, 60, (4, 8, 16), 400, (0.0, 0.1, 0.3), (0, 1, 2, 3, 12), 500, 4, 1500, 7, 32, 60_000,
-        (400, 1600),
+        "default", COARSE, 60, (4, 8, 12), True, 300, (0.0, 0.1, 0.3), (0, 1, 2, 3, 12), 400, 4, 1000, 7, 32, 60_000,
+        (400, 1600), 16,
     ),
     "full": Mode(
-        "full", RADII, 200, (10, 20, 40), 500, (0.0, 0.01, 0.1, 0.3), (0, 1, 2, 3, 4, 5, 6, 7, 12), 3000, 8, 10_000,
-        13, 64, 200_000, (400, 1600, 6400),
+        "full", RADII, 200, (10, 20, 40), True, 500, (0.0, 0.01, 0.1, 0.3), (0, 1, 2, 3, 4, 5, 6, 7, 12), 3000, 8,
+        10_000, 13, 64, 200_000, (400, 1600, 6400), 32,
     ),
 }  # fmt: skip
 
@@ -106,10 +111,12 @@ class _Sizes(TypedDict):
 def experiments(mode: Mode) -> dict[str, Experiment]:
     """All of them, by id."""
     all_of_them = (*PAPER, *RELATED, *UNTUNED)
-    first, second, third = mode.tuning
+    table = all_of_them if mode.related else (*PAPER, *UNTUNED)
+    twice = TWICE if mode.related else TWICE[:1]
+    first, second = mode.tuning[:2]
 
     def sizes(rounds: int) -> _Sizes:
-        rungs = ((rounds, first), (rounds, second), (rounds, third))
+        rungs = tuple((rounds, trials) for trials in mode.tuning)
         return _Sizes(trials=mode.trials, rungs=rungs, radii=mode.radii)
 
     zero_mean = mode.zero_mean_rounds
@@ -127,8 +134,8 @@ def experiments(mode: Mode) -> dict[str, Experiment]:
             zero_mean,
             0.1,
             mode.trials // 2,
-            ((zero_mean // 5, first), (zero_mean // 2, first), (zero_mean, second)),
-            all_of_them,
+            ((zero_mean // 5, first), (zero_mean // 2, first), (zero_mean, second))[-len(mode.tuning) :],
+            table,
             mode.radii,
             variances=6,
         ),
@@ -139,7 +146,7 @@ def experiments(mode: Mode) -> dict[str, Experiment]:
                 "lqr-noisy-v1",
                 40,
                 0.05,
-                methods=(*all_of_them, *TWICE) if f"{sigma:g}" == "0.1" else (*PAPER, *UNTUNED),
+                methods=(*table, *twice) if f"{sigma:g}" == "0.1" else (*PAPER, *UNTUNED),
                 parameters={"sigma_w": sigma},
                 variances=8 if f"{sigma:g}" == "0.1" else 0,
                 **sizes(40),
@@ -156,7 +163,7 @@ def experiments(mode: Mode) -> dict[str, Experiment]:
             parameters={"sigma_w": 0.0, "redraw": True},
             **sizes(40),
         ),
-        *(_network(mode, number, all_of_them) for number in mode.networks),
+        *(_network(mode, number, table) for number in mode.networks),
         _network(mode, ILLUSTRATION, (*PAPER, *UNTUNED, TWICE[0]), mode.long_rounds),
         _network(mode, ILLUSTRATION, ("residual", "one-point", "two-point", "still"), torus=True),
     ]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from trimtab.files import write_atomically
 from trimtab.lab.sweeping import sweep
-from trimtab.paper.cells import Runs, Table, cells, compute, load, preparations
+from trimtab.paper.cells import FREE, Runs, Table, cells, compute, load, preparations
 from trimtab.paper.claims import claims
 from trimtab.paper.document import Results
 from trimtab.paper.experiments import MODES, experiments
@@ -61,13 +61,30 @@ def reproduce(
         if report:
             report(names[n], sum(s * w for s, w in zip(shares, weights, strict=True)) / sum(weights))
 
-    if jobs > 1:  # kernels are compiled once, one kind in each process, not all of them in all
-        if report:
-            report("compiling, and the best policies offline", 0.0)
-        if None in sweep(compute, preparations(chosen), jobs=jobs, folder=cache, load=load):
-            return Reproduction(folder, 0, len(names))
-    found = sweep(compute, list(work.values()), jobs=jobs, folder=cache, report=progress, load=load)
-    finished = {name: result for name, result in zip(names, found, strict=True) if result is not None}
+    # Kernels are compiled once, not in every process at the same time: meanwhile, what needs none of them.
+    first = [n for n, cell in enumerate(work.values()) if cell["kind"] in FREE]
+    ready = preparations(chosen)
+    if report:
+        report("compiling, and the best policies offline", 0.0)
+    early = sweep(
+        compute,
+        [*ready, *(work[names[n]] for n in first)],
+        jobs=jobs,
+        folder=cache,
+        report=lambda k, share: progress(first[k - len(ready)], share) if k >= len(ready) else None,
+        load=load,
+    )
+    rest = [n for n in range(len(names)) if n not in first] if None not in early else []
+    later = sweep(
+        compute,
+        [work[names[n]] for n in rest],
+        jobs=jobs,
+        folder=cache,
+        report=lambda k, share: progress(rest[k], share),
+        load=load,
+    )
+    found = dict(zip([*first, *rest], [*early[len(ready) :], *later], strict=True))
+    finished = {name: found[n] for n, name in enumerate(names) if found.get(n) is not None}
     if len(finished) < len(names):
         return Reproduction(folder, len(finished), len(names))
     cells_of = {name: result for name, result in finished.items() if isinstance(result, Runs)}

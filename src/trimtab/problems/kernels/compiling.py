@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
+from types import FunctionType
 from typing import TypeVar, cast
 
 import numpy as np
@@ -19,8 +21,22 @@ Kernel = TypeVar("Kernel", bound=Callable[..., object])
 
 
 def kernel(function: Kernel) -> Kernel:
-    """Compiled, parallel over lanes, with IEEE arithmetic."""
-    return cast(Kernel, njit(parallel=True, cache=True, fastmath=False, error_model="numpy")(function))
+    """Compiled, parallel over lanes, with IEEE arithmetic.
+
+    It is compiled for one thread (`alone`) and for several (`shared`), either when it is first needed: processes that
+    have one core each never wait for the second, which takes twice as long to compile. The numbers are the same.
+    """
+    assert isinstance(function, FunctionType)
+    twin = FunctionType(function.__code__, function.__globals__, function.__name__)
+    twin.__qualname__ = f"{function.__qualname__}_shared"  # Numba's cache tells functions apart by this name
+    alone, shared = inner(function), njit(parallel=True, cache=True, fastmath=False, error_model="numpy")(twin)
+
+    @wraps(function)
+    def call(*arguments: object) -> object:
+        return (shared if get_num_threads() > 1 else alone)(*arguments)
+
+    call.alone, call.shared = alone, shared  # type: ignore[attr-defined]
+    return cast(Kernel, call)
 
 
 def inner(function: Kernel) -> Kernel:
