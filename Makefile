@@ -43,7 +43,7 @@ coverage: .venv/dev
 	$(BIN)/pytest $(CORE) --cov-report=term-missing:skip-covered tests/unit tests/contract tests/property tests/statistical
 
 docs: .venv/docs
-	$(BIN)/python -m sphinx -W --keep-going -q -b html -d out/doctrees docs out/docs
+	$(BIN)/python -m sphinx -E -W --keep-going -q -b html -d out/doctrees docs out/docs
 	@echo "out/docs/index.html"
 
 # All but those of benchmarks that take hours, and of the hosts.

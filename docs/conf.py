@@ -16,7 +16,15 @@ author = "the trimtab developers"
 copyright = "the trimtab developers, Apache-2.0"
 version = release = trimtab.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_gallery.gen_gallery", "docstrings", "commands", "links"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx_gallery.gen_gallery",
+    "docstrings",
+    "commands",
+    "links",
+    "complete",
+]
 exclude_patterns = ["pictures", "gallery_scripts", "_ext", "_build"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 
