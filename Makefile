@@ -2,17 +2,20 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help run demo test lint types imports tests hosts long bench peers constraints clean python
+.PHONY: help run demo test check lint types imports tests coverage docs pictures package newest hosts long bench peers constraints clean python
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make run    reproduce the paper: out/paper/report.html, in a few minutes"
 	@echo "make demo   three simulated systems, tuned live, with a dashboard: http://127.0.0.1:8765"
 	@echo "make test   lint, types, import layers, tests"
+	@echo "make check  the quick loop: lint, types, import layers, unit tests"
+	@echo "make docs   the site: out/docs/index.html, which needs no network to be read"
 	@echo "make hosts  the adapters in their hosts: PyTorch, JAX, Xopt, blop, Bluesky with EPICS, ... (minutes to install)"
 	@echo "make long   a million hostile queries for the domains with a solver, too (minutes)"
 	@echo "make bench  the benchmarks, as ratios within one run"
 	@echo "make peers  other optimisers on drifting systems (installs them, with PyTorch; some hours)"
+	@echo "make coverage, make pictures, make package, make newest: see CONTRIBUTING.md"
 
 run: .venv/dev
 	$(BIN)/trimtab paper --out out/paper
@@ -35,6 +38,41 @@ imports: .venv/dev
 tests: .venv/dev
 	$(BIN)/pytest
 
+check: lint types imports
+	$(BIN)/pytest tests/unit
+
+# The core: all that moves a tuner. Lines that no test reaches are listed, and fail it.
+CORE := $(foreach part,core kernel setup state parts arithmetic storage tuner directions estimators steps recipes,--cov=trimtab.$(part))
+coverage: .venv/dev
+	$(BIN)/pytest $(CORE) --cov-report=term-missing:skip-covered tests/unit tests/contract tests/property tests/statistical
+
+docs: .venv/docs
+	$(BIN)/python -m sphinx -E -W --keep-going -q -b html -d out/doctrees docs out/docs
+	@echo "out/docs/index.html"
+
+# All but those of benchmarks that take hours, and of the hosts.
+pictures: .venv/dev
+	for script in docs/make_*_pictures.py; do $(BIN)/python $$script || exit 1; done
+	for name in tracking drifting_pendulum queue_server; do \
+	  $(BIN)/python examples/$$name.py --out docs/pictures/$$name.png || exit 1; done
+
+# The wheel, in an empty environment, does what the README says. Needs a package index.
+package: .venv/dev
+	rm -rf dist out/package
+	$(BIN)/python -m build --outdir dist .
+	$(PYTHON) -m venv out/package/venv
+	out/package/venv/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
+	  "$$(ls dist/trimtab-*.whl)[all]"
+	cd out/package && env -u PYTHONPATH sh -e -c 'venv/bin/trimtab --help; venv/bin/trimtab init; \
+	  venv/bin/trimtab tune study.toml --rounds 5 --plain; venv/bin/trimtab check; \
+	  venv/bin/python -c "import trimtab; print(trimtab.__file__)"'
+
+# The tests with the newest versions of everything, instead of those in constraints.txt: run it once a week.
+newest: | python
+	$(PYTHON) -m venv --clear .venv-newest
+	.venv-newest/bin/python -m pip install --quiet --disable-pip-version-check --upgrade --editable ".[dev]"
+	.venv-newest/bin/pytest
+
 # In an environment of their own; a host that is missing there is an error.
 HOSTED := $(foreach host,bluesky gest optax torch,src/trimtab/adapters/$(host).py)
 hosts: .venv-hosts/ready
@@ -56,7 +94,7 @@ python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "trimtab needs Python >= 3.11, and $(PYTHON) is older: make PYTHON=python3.12 ..."; exit 1; }
 
-.venv/dev .venv/bench .venv/peers: .venv/%: pyproject.toml constraints.txt | python
+.venv/dev .venv/docs .venv/bench .venv/peers: .venv/%: pyproject.toml constraints.txt | python
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[$*]"
 	@touch $@
@@ -68,9 +106,9 @@ python:
 	@touch $@
 
 # After an upgrade that the tests approve of: names and versions only.
-constraints: .venv/dev .venv/bench .venv/peers .venv-hosts/ready
+constraints: .venv/dev .venv/docs .venv/bench .venv/peers .venv-hosts/ready
 	$(BIN)/python -m pip freeze --exclude-editable | sed 's/ @ .*//; s/+cpu//' > constraints.txt
 	.venv-hosts/bin/python -m pip freeze --exclude-editable | sed 's/ @ .*//; s/+cpu//' > constraints-hosts.txt
 
 clean:
-	rm -rf .venv .venv-hosts .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis out dist
+	rm -rf .venv .venv-hosts .venv-newest .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage out dist docs/gallery

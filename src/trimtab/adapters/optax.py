@@ -12,6 +12,8 @@
 The first params are where the system is now: their value only anchors. u is a function of (key, count).
 """
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 from trimtab.extras import pip_install
