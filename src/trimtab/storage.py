@@ -34,9 +34,9 @@ Saved = tuple[Document, Arrays]
 """A document, and the arrays beside it."""
 
 
-def to_json(setup: Setup, state: State, knobs: Document | None = None) -> str:
+def to_json(setup: Setup, state: State, knobs: Document | None = None, *, indent: int | None = 1) -> str:
     """Setup and state as text, with what the one who saves has to say of its knobs, in terms of JSON."""
-    return json.dumps(_document(setup, state, knobs, None), indent=1, allow_nan=False)
+    return json.dumps(_document(setup, state, knobs, None), indent=indent, allow_nan=False)
 
 
 def from_json(text: str, *, method: Method | None = None) -> tuple[Setup, State]:
@@ -218,6 +218,8 @@ def _alike(name: str, fresh: Memory, saved: Json, arrays: Arrays, setup: Setup) 
         return type(fresh)(*found) if names else tuple(found)
     if type(fresh) is int and not isinstance(saved, list | dict):
         return _count(saved, least=-1 if name in ("trial", "told") else 0)
+    if type(fresh) is float and type(saved) is float and abs(saved) <= BIGGEST and (saved > 0 or not fresh > 0):
+        return saved  # what most of them are, without an array for each
     array = np.array(_unpack(saved, arrays))
     per_lane = isinstance(fresh, np.ndarray) and fresh.ndim == 1 and setup.lanes is not None and array.ndim == 0
     if array.dtype.kind not in "if" or not (array.shape == np.shape(fresh) or per_lane):

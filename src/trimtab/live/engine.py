@@ -45,18 +45,14 @@ def begin(
 
 def pack(setup: Setup, state: State, beside: Document | None = None) -> str:
     """As text, exactly; with what else is to be kept."""
-    return storage.to_json(setup, state, beside)
+    return storage.to_json(setup, state, beside, indent=None)
 
 
-def unpack(text: str) -> tuple[Setup, State]:
+def unpack(text: str) -> tuple[Setup, State, Document | None]:
     """What `pack` gave."""
-    return storage.from_json(text)
-
-
-def beside(text: str) -> Document | None:
-    """What was kept beside setup and state; whether it is what was written is seen when those are unpacked."""
-    found: Document | None = storage.parsed(text)[0].get("knobs")
-    return found
+    document, arrays = storage.parsed(text)
+    setup, state = storage.revive(document, arrays, None)
+    return setup, state, document.get("knobs")
 
 
 def ask(setup: Setup, state: State) -> Array:

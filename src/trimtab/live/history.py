@@ -135,8 +135,7 @@ def advance(position: Position, events: Sequence[Event], who: str) -> Position:
 def read_snapshot(knobs: Knobs, snapshot: Snapshot, who: str) -> Position:
     """The position that a snapshot keeps."""
     try:
-        setup, state = engine.unpack(snapshot.state)
-        said = engine.beside(snapshot.state)
+        setup, state, said = engine.unpack(snapshot.state)
         terms = Terms(knobs) if said is None else Terms.from_dict(said)
         figures = dict(snapshot.diagnostics)
         baseline = Baseline.from_dict(figures.pop(BASELINE, None), state.round)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from trimtab.knobs import SHARE, Knob, Knobs, Setting, rounding
@@ -18,9 +20,15 @@ def described(knobs: Knobs) -> dict[str, Any]:
 
 def read_knobs(setup: dict[str, Any]) -> Knobs:
     """What `described` gave."""
-    knobs = Knobs.of(setup["knobs"], setup.get("radius", SHARE))
-    ranges = {name: (low, high) for name, (low, high) in setup.get("ranges", {}).items()}
-    return Knobs(knobs.all, knobs.radius, ranges)
+    return _read(json.dumps([setup["knobs"], setup.get("radius", SHARE), setup.get("ranges", {})]))
+
+
+@lru_cache(1000)
+def _read(text: str) -> Knobs:
+    """Most studies of a store, and all states of a study, have the same knobs."""
+    given, radius, ranges = json.loads(text)
+    knobs = Knobs.of(given, radius)
+    return Knobs(knobs.all, knobs.radius, {name: (low, high) for name, (low, high) in ranges.items()})
 
 
 def level(knob: Knob, value: Any) -> float:

@@ -6,13 +6,14 @@ other, because a move here holds only where the row says that nobody holds the s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from typing import Any
 
 from trimtab.live import schema
 from trimtab.live.checksums import canonical
-from trimtab.live.schema import EVENT_COLUMNS, STUDY_COLUMNS, Event, Move, Saved
+from trimtab.live.errors import Damaged
+from trimtab.live.schema import EVENT_COLUMNS, STUDY_COLUMNS, Event, Move, Saved, Snapshot
 from trimtab.live.store import EVERY, Database, Store
 
 GLANCE = ("id", "seq", "proposal", "decision", "holder", "paused", "archived")
@@ -71,6 +72,47 @@ class SharedStore(Store):
         """Of a study, what changes: id, seq, proposal, decision, holder, paused, archived; None if there is none."""
         rows = self._ready().execute(f"SELECT {', '.join(GLANCE)} FROM trimtab_studies WHERE name = ?", name)
         return tuple(rows[0]) if rows else None
+
+    def find_many(self, names: Sequence[str]) -> dict[int, Saved]:
+        """Studies by id, of those names that there are."""
+        marks, found = ", ".join("?" * len(names)), {}
+        for row in self._ready().execute(
+            f"SELECT {STUDY_COLUMNS} FROM trimtab_studies WHERE name IN ({marks})", *names
+        ):
+            with suppress(Damaged):  # said when it is looked at alone
+                found[row[0]] = schema.read_study(row, self.where)
+        return found
+
+    def last_snapshots(self, studies: Mapping[int, Saved]) -> dict[int, Snapshot]:
+        """The newest state of each study, by id."""
+        rows = self._ready().execute(
+            "SELECT s.study, s.seq, s.state, s.diagnostics, s.checksum FROM trimtab_snapshots s JOIN"
+            f" (SELECT study, MAX(seq) AS last FROM trimtab_snapshots WHERE study IN ({_marks(studies)})"
+            " GROUP BY study) t ON s.study = t.study AND s.seq = t.last",
+            *studies,
+        )
+        found = {}
+        for study, *row in rows:
+            with suppress(Damaged):
+                found[study] = schema.read_snapshot(row, self.where)
+            if study in found and found[study].seq > studies[study].seq:
+                del found[study]  # told meanwhile
+        return found
+
+    def events_since(self, snapshots: Mapping[int, Snapshot]) -> dict[int, list[Event]]:
+        """What happened in each study after its snapshot, by id."""
+        found: dict[int, list[Event]] = {study: [] for study in snapshots}
+        columns = ", ".join(f"e.{column}" for column in EVENT_COLUMNS.split(", "))
+        rows = self._ready().execute(
+            f"SELECT e.study, {columns} FROM trimtab_events e JOIN (SELECT study, MAX(seq) AS last FROM"
+            f" trimtab_snapshots WHERE study IN ({_marks(found)}) GROUP BY study) t"
+            " ON e.study = t.study AND e.seq > t.last ORDER BY e.study, e.seq",
+            *found,
+        )
+        for study, *row in rows:
+            with suppress(Damaged):  # then one is missing, which is seen
+                found[study].append(schema.read_event(row, self.where))
+        return found
 
     def page(
         self, after: str, limit: int, *, search: str | None = None, archived: bool = False, only: str | None = None
@@ -132,6 +174,10 @@ class SharedStore(Store):
             for table in ("events", "snapshots"):
                 db.execute(f"DELETE FROM trimtab_{table} WHERE study = ?", study.id)
             db.execute("DELETE FROM trimtab_studies WHERE id = ?", study.id)
+
+
+def _marks(values: Collection[Any]) -> str:
+    return ", ".join("?" * len(values)) or "NULL"
 
 
 def _literally(text: str) -> str:

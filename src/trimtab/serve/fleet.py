@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TypeVar
 
 from trimtab.live.pool import Pool
-from trimtab.live.row import Known, RowStudy, load
+from trimtab.live.row import Known, RowStudy, load, load_many
 from trimtab.live.shared import GLANCE, SharedStore
 from trimtab.serve.problems import Problem
 
@@ -81,6 +81,10 @@ class Fleet:
     def known_many(self, store: SharedStore, names: Sequence[str], *, hasty: bool) -> dict[str, Known]:
         """Those of many that there are; hasty: as they are remembered."""
         found = {name: known for name in names if hasty and (known := self._remembered(name)) is not None}
+        cold = [name for name in dict.fromkeys(names) if self._remembered(name) is None]
+        for name, known in load_many(store, cold).items() if cold else ():
+            self._keep(name, known)
+            found[name] = known
         for name in names:
             if name not in found:
                 with suppress(Problem):
