@@ -17,7 +17,7 @@ SMALL = cells.Place("small", "quadratic-v1", {"dim": 2, "noise": 0.01, "radius":
 
 
 def test_the_table_is_read_as_it_stands():
-    assert len(cells.DRIFT) == 62
+    assert len(cells.DRIFT) == 66
     jump = next(place for place in cells.DRIFT if place.group == "jumps")
     assert jump.problem == "quadratic-v1"
     assert jump.rounds == 1000
@@ -33,6 +33,15 @@ def test_the_table_is_read_as_it_stands():
     }
     for place in cells.DRIFT:
         make(place.problem, **place.parameters)
+
+
+def test_five_networks_for_choosing_and_five_others_held_out():
+    shown, unknown = (
+        [place.parameters.get("network", 12) for place in places if place.problem.startswith("allocation")]
+        for places in (cells.DRIFT, unseen.held_out())
+    )
+    assert len(set(shown)) == len(set(unknown)) == 5
+    assert not set(shown) & set(unknown)
 
 
 def test_at_the_wall_the_optimum_is_within_half_a_probe():

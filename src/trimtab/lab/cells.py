@@ -77,6 +77,10 @@ box         1000    corner-v1                100   1          walk   0.003   0
 box         1000    corner-v1                100   10         walk   0.003   0.003
 wall        1000    corner-v1                2     1          walk   0.01    0.003  walls=1 gap=0.07
 wall        1000    corner-v1                10    10         line   0.003   0      walls=3 gap=0.03
+allocation  200     allocation-v1            -     -          -      -       -      network=0
+allocation  200     allocation-v1            -     -          -      -       -      network=1
+allocation  200     allocation-v1            -     -          -      -       -      network=3
+allocation  200     allocation-v1            -     -          -      -       -      network=4
 """
 
 

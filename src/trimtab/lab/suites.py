@@ -60,7 +60,7 @@ def judge(
     held_out: the cells that nobody has looked at, instead of those for choosing. Look once, when all is chosen.
     every: take one of so many cells, for a quick look.
 
-    >>> standings = judge(methods=["auto", "still"], trials=2, every=31)
+    >>> standings = judge(methods=["auto", "still"], trials=2, every=40)
     >>> len(standings.places), standings.methods
     (2, ['auto', 'still'])
     """
