@@ -9,17 +9,27 @@ from typing import Any
 from sphinx.application import Sphinx
 
 NAME = re.compile(r"[A-Za-z_][\w.]*(\(\))?")
+FIELD = re.compile(r"(\w+)(?: \(or \w+\))?: ")
 CODE = re.compile(r"(``.+?``|`[^`]+`)")
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Rewrite every docstring that autodoc finds."""
     app.connect("autodoc-process-docstring", _rewrite)
+    app.connect("autodoc-process-signature", _shorten)
     return {"parallel_read_safe": True}
 
 
 def _rewrite(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
     lines[:] = translate(lines, _parameters(obj))
+
+
+def _shorten(
+    app: Sphinx, what: str, name: str, obj: Any, options: Any, arguments: str | None, result: str | None
+) -> Any:
+    """The names of types, where Sphinx shows how it keeps them."""
+    alias = re.compile(r"TypeAliasForwardRef\('(\w+)'\)")
+    return tuple(text and alias.sub(r"\1", text) for text in (arguments, result))
 
 
 def _parameters(obj: Any) -> set[str]:
@@ -42,8 +52,8 @@ def translate(lines: list[str], parameters: set[str]) -> list[str]:
         if kind in ("code", "example", "blank"):
             found.append(line)
         elif kind == "field":
-            parameter, rest = line.split(":", 1)
-            found.append(f":param {parameter}:{_prose(rest)}")
+            parameter, rest = line.split(": ", 1)
+            found.append(f":param {parameter.split()[0]}: {_prose(rest)}")
         elif kind == "item":
             found.append(f"{line[:2]}{_prose(line[2:])}")
         else:
@@ -66,7 +76,8 @@ def _kind(line: str, before: str, parameters: set[str]) -> str:
         return "code"
     if line.startswith(("* ", "- ")):
         return "item"
-    return "field" if line.partition(":")[0] in parameters and ": " in line else "text"
+    field = FIELD.match(line)
+    return "field" if field and field[1] in parameters else "text"
 
 
 def _prose(text: str) -> str:

@@ -42,7 +42,7 @@ for gain in np.geomspace(0.5, 2.0, ROUNDS):
     settings.append(tuner.setting)
 
 # %%
-# The gains of the first day become too large for the plant; the tuned ones follow it down.
+# The gains of the first day are right for one state of the plant only; the tuned ones follow it.
 
 figure, (above, below) = plt.subplots(2, 1, sharex=True, layout="constrained")
 above.semilogy(still, color="0.5", label="the gains of the first day")

@@ -1,0 +1,24 @@
+"""Every Python block of README and docs runs as it stands, one after the other on a page, in an empty folder."""
+
+import pytest
+from pages import NAMES, blocks
+
+HOSTED = {f"docs/adapters/{name}.md" for name in ("bluesky", "optax", "torch", "xopt")}
+"""`make hosts` runs these, where their hosts are installed."""
+APART = {f"docs/adapters/{name}.md" for name in ("gest", "gymnasium", "optuna", "scipy")} | {
+    *("docs/knobs.md", "docs/problems.md", "docs/theory.md"),
+}
+"""tests/adapters, tests/unit, tests/problems and tests/theory run these, and look at what comes out."""
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if blocks(name, "python") and name not in HOSTED | APART])
+def test_the_blocks_run(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = {"__name__": "__main__"}
+    for block in blocks(name, "python"):
+        exec(compile(block, name, "exec"), names)
+
+
+def test_no_page_is_left_out():
+    assert set(NAMES) > HOSTED | APART
+    assert {name for name in HOSTED | APART if not blocks(name, "python")} == set()
