@@ -136,14 +136,16 @@ class RemoteStudy:
         trial: Trial | int,
         value: float | None,
         note: str | None = None,
+        limits: Mapping[str, float | None] | None = None,
         *,
         applied: Mapping[str, Level] | None = None,
     ) -> None:
         """The measured value; None if there is none. On the service's disk when this returns.
 
+        limits: the numbers beside it that the study has limits on, by name.
         applied: the knobs that were really set, where they differ from those asked for.
         """
-        given = {"note": note, "applied": None if applied is None else dict(applied)}
+        given = {"note": note, "applied": applied and dict(applied), "values": limits and dict(limits)}
         body: Document = {"value": None if value is None or value != value else float(value)}
         body |= {key: what for key, what in given.items() if what is not None}
         self.client.request("PUT", f"{self._path}/trials/{getattr(trial, 'id', trial)}/result", body)

@@ -95,3 +95,19 @@ def test_several_threads_may_use_one(service):
         assert not wrong
         values = [event["value"] for event in service.events()][1:]
         assert values == [float(n) for n in range(len(values))]
+
+
+def test_limits_are_told_as_to_a_study(service):
+    options = {
+        "method": "primal-dual",
+        "radius": 0.05,
+        "step": 0.02,
+        "limits": {"heat": {"max": 60}},
+        "baseline": {"every": 0},
+    }
+    with tt.Client(service.url) as client:
+        study = client.study("hot", KNOBS, **options)
+        study.tell(study.ask(), 1.0, limits={"heat": 50.0})
+        with pytest.raises(ValueError, match="heat is missing"):
+            study.tell(study.ask(), 1.0)
+        assert study.summary()["limits"][0]["value"] == 50.0
