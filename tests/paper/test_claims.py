@@ -119,7 +119,7 @@ def results():
             "modified two-point": {**lemma, "bias": 0.5, "expected_bias": 0.5},
         },
         "moments": {m[0]: {"kept": 1.0, "rounds": 39, "slack": 5.0, "contraction": 0.3} for m in MOMENTS},
-        "toy": {"one-point": [1e2, 1e5], "residual": [100.0, 101.0]},
+        "toy": {"round": [1, 1000], "one-point": [1e2, 1e5], "residual": [100.0, 101.0]},
         "theorems": {"rows": [{**row, "theorem": name} for name in THEOREMS]},
         "opponents": {
             order: {"rows": [dict(row)], "exponent": 0.6}

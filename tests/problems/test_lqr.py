@@ -9,6 +9,7 @@ pytest.importorskip("numba")
 import numba
 
 from trimtab.problems import check_problem, make
+from trimtab.problems.kernels.lqr import lqr_values
 from trimtab.problems.lqr import LQR, NoisyLQR, ZeroMeanLQR
 from trimtab.randomness import NOISE, Keyed
 
@@ -265,3 +266,10 @@ def test_points_of_another_shape_are_refused():
     for problem in (LQR(), NoisyLQR()):
         with pytest.raises(ValueError, match="before the first"):
             problem.world(seed=0, trials=2).measure(-1, np.zeros((2, 1, 36)))
+
+
+def test_a_kernel_gives_the_same_numbers_on_one_thread_and_on_several():
+    rng = np.random.default_rng(0)
+    a, b, gains = (0.2 * rng.standard_normal(shape) for shape in ((3, 6, 6), (3, 6, 6), (3, 40, 6, 6)))
+    law = (a, b, gains, np.eye(6), np.eye(6), np.eye(6), 0.5, 0.01, 50)
+    assert (lqr_values.alone(*law) == lqr_values.shared(*law)).all()

@@ -27,7 +27,7 @@ OPEN = (
     ),
     Choice(
         "LQR: T",
-        "50, 40, and 500 in R2",
+        "50, 40, and longer in R2 (60, 300 or 500, by the length of this run)",
         "the drift that is written has mean +0.005 per entry: near t = 49 the plant becomes unstable under K = 0. "
         "Up to 40 nobody diverges, 45 to 60 is the interesting window; R2 takes the mean out",
     ),
