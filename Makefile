@@ -41,7 +41,7 @@ tests: .venv/dev
 check: lint types imports
 	$(BIN)/pytest tests/unit
 
-# The core: all that moves a tuner. Lines that no test reaches are listed, and fail it.
+# The core: all that moves a tuner. Lines that no test reaches are listed.
 CORE := $(foreach part,core kernel setup state parts arithmetic storage tuner directions estimators steps recipes,--cov=trimtab.$(part))
 coverage: .venv/dev
 	$(BIN)/pytest $(CORE) --cov-report=term-missing:skip-covered tests/unit tests/contract tests/property tests/statistical
