@@ -12,6 +12,8 @@ PAGES = sorted(
     ]
 )
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
+SERVED = {"docs/serve.md"}
+"""What stands there needs a service that runs: tests/serve has one."""
 
 
 def text(name: str) -> str:

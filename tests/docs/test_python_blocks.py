@@ -1,7 +1,7 @@
 """Every Python block of README and docs runs as it stands, one after the other on a page, in an empty folder."""
 
 import pytest
-from pages import NAMES, blocks
+from pages import NAMES, SERVED, blocks
 
 HOSTED = {f"docs/adapters/{name}.md" for name in ("bluesky", "optax", "torch", "xopt")}
 """`make hosts` runs these, where their hosts are installed."""
@@ -11,7 +11,9 @@ APART = {f"docs/adapters/{name}.md" for name in ("gest", "gymnasium", "optuna", 
 """tests/adapters, tests/unit, tests/problems and tests/theory run these, and look at what comes out."""
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if blocks(name, "python") and name not in HOSTED | APART])
+@pytest.mark.parametrize(
+    "name", [name for name in NAMES if blocks(name, "python") and name not in HOSTED | APART | SERVED]
+)
 def test_the_blocks_run(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = {"__name__": "__main__"}
