@@ -18,7 +18,6 @@ from functools import partial
 from typing import Protocol, TypeVar
 
 from trimtab.lab.keeping import code_version
-from trimtab.problems.kernels.compiling import threads
 
 C = TypeVar("C")
 R = TypeVar("R")
@@ -68,6 +67,8 @@ def there(compute: Callable[[C], R], cell: C, version: str, share: int) -> R:
     """What a worker does: compute a cell by the same code, on its share of the cores."""
     if code_version() != version:
         raise ImportError(f"a worker on {platform.node()} has another trimtab than this one: install the same there")
+    from trimtab.problems.kernels.compiling import threads  # Numba, which only those who compute need
+
     with ALONE, threads(share):
         return compute(cell)
 

@@ -221,7 +221,7 @@ def convex_lipschitz_ball(
     >>> plan = convex_lipschitz_ball(dim=36, horizon=100_000, lipschitz=2.0, distance=1.0)
     >>> other = convex_lipschitz(dim=36, horizon=100_000, lipschitz=2.0, distance=1.0)
     >>> round(plan.bound(variation=0.0).per_step, 2), round(other.bound(variation=0.0).per_step, 1)
-    (0.17, 13.0)
+    (0.16, 3.4)
     """
     dim, horizon, l0 = _checked(dim, horizon, lipschitz)
     r = 1.0 if distance is None else real("distance", distance, 0, above=True)
