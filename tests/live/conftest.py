@@ -6,24 +6,9 @@ import shutil
 import sqlite3
 import subprocess
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
-
-
-@pytest.fixture
-def until():
-    """Wait for something; not for ever."""
-
-    def wait(true, seconds=60):
-        end = time.monotonic() + seconds
-        while not (found := true()):
-            assert time.monotonic() < end, "it never came"
-            time.sleep(0.02)
-        return found
-
-    return wait
 
 
 @pytest.fixture

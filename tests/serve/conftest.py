@@ -97,17 +97,3 @@ def start(tmp_path):
 @pytest.fixture
 def service(start):
     return start()
-
-
-@pytest.fixture
-def until():
-    """Wait for something; not for ever."""
-
-    def wait(true, seconds=60):
-        end = time.monotonic() + seconds
-        while not (found := true()):
-            assert time.monotonic() < end, "it never came"
-            time.sleep(0.02)
-        return found
-
-    return wait

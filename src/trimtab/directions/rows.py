@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 import numpy as np
@@ -20,7 +21,7 @@ CACHE = 2**20  # numbers kept for all lanes, unless a single round needs more
 FEW = 32  # rows that many lanes draw at first; then twice as many, and so on: a short run pays for what it uses
 
 
-class Fresh:
+class Fresh(ABC):
     """A new direction every round, each a row of independent numbers."""
 
     def locate(self, trial: int) -> tuple[int, float]:
@@ -31,9 +32,9 @@ class Fresh:
         """There is none."""
         return None
 
+    @abstractmethod
     def fill(self, rng: np.random.Generator, out: Array) -> None:
         """Each law has its own."""
-        raise NotImplementedError
 
     def source(self, shape: tuple[int, ...], seed: int, lane: int) -> Source:
         """Rows in blocks."""

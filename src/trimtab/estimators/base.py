@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar
 
-from trimtab.parts import Frame
+from trimtab.parts import Estimator, Frame
 from trimtab.state import Look, State
 from trimtab.types import Array, Memory, Value
 
@@ -34,6 +34,19 @@ class OneQuery:
     def start(self, frame: Frame, centre: Array) -> Memory:
         """Nothing."""
         return ()
+
+
+class Wrapped:
+    """An estimator around another one, `base`, which makes the queries and the contrast."""
+
+    base: Estimator
+    unbiased: ClassVar[bool] = False
+    senses: ClassVar[bool] = False
+    offsets = property(lambda self: self.base.offsets)
+    told = property(lambda self: self.base.told)
+    lags = property(lambda self: self.base.lags)
+    anchored = property(lambda self: self.base.anchored)
+    located = property(lambda self: self.base.located)
 
 
 def slope_along(frame: Frame, recall: float = 0.0) -> SlopeAlong:

@@ -6,12 +6,12 @@ Chen, Tang, Li, "Improve Single-Point Zeroth-Order Optimization Using High-Pass 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple, Unpack
+from typing import NamedTuple, Unpack
 
 import numpy as np
 
 from trimtab.estimators import HighPass
-from trimtab.estimators.base import STEEPEST
+from trimtab.estimators.base import STEEPEST, Wrapped
 from trimtab.parts import Estimate, Estimation, Estimator, Frame
 from trimtab.recipes.method import Method, Options, register
 from trimtab.registry import part
@@ -30,7 +30,7 @@ class Filtered(NamedTuple):
 
 @part
 @dataclass(frozen=True)
-class Momentum:
+class Momentum(Wrapped):
     """m_t = α·m_{t−1} + ĝ_t in place of ĝ_t: a low-pass filter behind another estimator, the heavy ball.
 
     x_{t+1} − x_t = −η·ĝ_t + α·(x_t − x_{t−1}) where nothing is projected: a step η moves 1/(1 − α) times as far.
@@ -38,17 +38,9 @@ class Momentum:
 
     base: Estimator = field(default_factory=HighPass)
     alpha: float = 0.9
-    unbiased: ClassVar[bool] = False
-    senses: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         real("alpha", self.alpha, 0, 1, below=True)
-
-    offsets = property(lambda self: self.base.offsets)
-    told = property(lambda self: self.base.told)
-    lags = property(lambda self: self.base.lags)
-    anchored = property(lambda self: self.base.anchored)
-    located = property(lambda self: self.base.located)
 
     def start(self, frame: Frame, centre: Array) -> Memory:
         """At rest."""

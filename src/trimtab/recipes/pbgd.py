@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple, Unpack
+from typing import NamedTuple, Unpack
 
 import numpy as np
 
 from trimtab.estimators import OnePoint
-from trimtab.estimators.base import STEEPEST
+from trimtab.estimators.base import STEEPEST, Wrapped
 from trimtab.parts import Estimate, Estimation, Estimator, Frame
 from trimtab.recipes.method import Method, Options, register
 from trimtab.registry import part
@@ -35,7 +35,7 @@ class Pool(NamedTuple):
 
 @part
 @dataclass(frozen=True)
-class Hedged:
+class Hedged(Wrapped):
     """N experts descend by the same ĝ_t with steps η·r_i, r_i = 2^{i−(N+1)/2}; x_t = Σ p_i·x_{i,t}, p by Hedge.
 
     All follow one estimate, so that x_{i,t} = c_t − η·r_i·G_t with G_t = Σ_{s<t} ĝ_s, and the loss ⟨ĝ_t, x_{i,t} − x_t⟩
@@ -46,17 +46,9 @@ class Hedged:
 
     base: Estimator = field(default_factory=OnePoint)
     count: int = 7
-    unbiased: ClassVar[bool] = False
-    senses: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         whole("count", self.count, 2, 60)
-
-    offsets = property(lambda self: self.base.offsets)
-    told = property(lambda self: self.base.told)
-    lags = property(lambda self: self.base.lags)
-    anchored = property(lambda self: self.base.anchored)
-    located = property(lambda self: self.base.located)
 
     def start(self, frame: Frame, centre: Array) -> Memory:
         """All experts are at the centre, and equally good."""

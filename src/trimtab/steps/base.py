@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import ClassVar
 
@@ -12,7 +13,7 @@ from trimtab.types import Array, Memory, Value
 Rate = Callable[[State, Look, Value, Sense | None], tuple[Value, Memory]]
 
 
-class FixedWidth:
+class FixedWidth(ABC):
     """A step whose probes stay as wide as they are, and that does not ask where the centre went."""
 
     scale_free: ClassVar[bool] = False
@@ -29,9 +30,9 @@ class FixedWidth:
         """Nothing to remember."""
         return ()
 
+    @abstractmethod
     def rate(self, frame: Frame) -> Rate:
         """(state, look, contrast, sense) → η_t, and the new memory: all that is left to say."""
-        raise NotImplementedError
 
     def bind(self, frame: Frame) -> Pacing:
         """The same width in every round, and nothing to settle."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from numbers import Real
@@ -22,9 +23,9 @@ StepLike = Step | float | Sequence[float] | Array | Callable[[int], float]
 
 
 class _Scheduled(FixedWidth):
+    @abstractmethod
     def at(self, trial: int) -> float:
         """η of a trial."""
-        raise NotImplementedError
 
     def rate(self, frame: Frame) -> Rate:
         """η of the trial whose value is told."""
