@@ -3,73 +3,32 @@
 from __future__ import annotations
 
 import logging
-import threading
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from trimtab.live.corrections import Changes, corrected, differences, fields_of, moved, present, sentence, with_parts
-from trimtab.live.diagnostics import Diagnostics
 from trimtab.live.errors import Unavailable
 from trimtab.live.history import Position, read_snapshot
 from trimtab.live.knobs import Knobs
 from trimtab.live.requests import read_request, requested
-from trimtab.live.schema import Saved
-from trimtab.live.store import Store, person
-from trimtab.live.terms import Terms
+from trimtab.live.store import person
+from trimtab.live.viewed import Viewed
 from trimtab.recipes import Method
-from trimtab.setup import Setup
-from trimtab.state import State
 
 LOG = logging.getLogger("trimtab.live")
 
 
-class Correctable(ABC):
+class Correctable(Viewed):
     """A position in a store that a person may correct."""
 
-    name: str
-    seq: int
-    _store: Store
-    _saved: Saved
-    _position: Position
-    _lock: threading.RLock
     _held: bool
     _turn: int
     _snapshot_at: int
     _asked: list[str]
     _news: list[str]
-
-    @property
-    def setup(self) -> Setup:
-        """What only a correction changes, of the tuner."""
-        return self._position.setup
-
-    @property
-    def state(self) -> State:
-        """What every value changes."""
-        return self._position.state
-
-    @property
-    def diagnostics(self) -> Diagnostics:
-        """The running figures."""
-        return self._position.diagnostics
-
-    @property
-    def knobs(self) -> Knobs:
-        """What can be set, and its limits now."""
-        return self._position.terms.knobs
-
-    @property
-    def settings(self) -> Terms:
-        """What of the run may be corrected, as it is now: `settings["pause"]`, `settings["guard.failures"]`, …."""
-        return self._position.terms
-
-    @property
-    def round(self) -> int:
-        """The number of the next trial's round; after an undo, one that was there before."""
-        return self.state.round
 
     @abstractmethod
     def _position_after(self, seq: int) -> tuple[int, Position]: ...

@@ -21,7 +21,7 @@ from trimtab.live.text import clean
 from trimtab.types import Array
 
 if TYPE_CHECKING:
-    from trimtab.live.study import Study
+    from trimtab.live.viewed import Viewed
 
 LARGEST = 1e140  # values are drawn up to this, so that their squares are finite
 MARKS = 30  # events that are no rounds and have a line of their own, the last ones
@@ -44,7 +44,7 @@ DARK = Ink("#d7dce2", "#30363d", "#8b949e", "#56B4E9", "#E69F00", "rgba(86, 180,
 
 
 def figure(
-    study: Study,
+    study: Viewed,
     events: Sequence[Event] | None = None,
     *,
     knobs: int | None = None,
@@ -207,7 +207,7 @@ def sparkline(values: Sequence[float], width: float = 100.0, height: float = 24.
     return " ".join(f"{x:.1f},{h:.1f}" for x, h in zip(np.linspace(0, width, len(y)), heights, strict=True))
 
 
-def to_html(study: Study) -> str:
+def to_html(study: Viewed) -> str:
     """One page that needs no network."""
     page: str = figure(study).to_html(include_plotlyjs=True, full_html=True)
     return page

@@ -15,20 +15,17 @@ from typing import Any, NamedTuple
 
 from trimtab.live import approval, beginning, engine, exchange
 from trimtab.live import limits as limiting
-from trimtab.live.advice import Finding, findings
-from trimtab.live.baseline import Baseline, Wanted, read_baseline, said_of
+from trimtab.live.baseline import Wanted, read_baseline, said_of
 from trimtab.live.correctable import Correctable
 from trimtab.live.corrections import moved
 from trimtab.live.diagnostics import Diagnostics
 from trimtab.live.errors import Damaged, NoStore, StoreError
 from trimtab.live.history import Position, follow
-from trimtab.live.knobs import Knob, Knobs, decode, encode, read_knobs, rounding
+from trimtab.live.knobs import Knob, Knobs, encode, read_knobs, rounding
 from trimtab.live.limits import Limits
 from trimtab.live.pausing import pause_of
-from trimtab.live.saving import Saving
 from trimtab.live.schema import ROUTINE, STILL, Event, Move, Saved, Setting
 from trimtab.live.store import EVERY, Store
-from trimtab.live.summary import summary
 from trimtab.live.terms import check
 from trimtab.live.text import clean
 from trimtab.recipes import Method
@@ -180,38 +177,6 @@ class Study(Correctable):
             self._held = False
             self._store.close()
 
-    @property
-    def centre(self) -> Setting:
-        """The operating point now: the nearest setting the system can take."""
-        return self.knobs.setting(engine.centre(self.state))
-
-    center = centre
-
-    @property
-    def start(self) -> Setting:
-        """Where the system was when the study began; inside the limits of now."""
-        return self.knobs.setting(self.knobs.start)
-
-    @property
-    def baseline(self) -> Baseline:
-        """How often the reference is measured, which one it is, and when the next time is."""
-        return self._position.baseline
-
-    @property
-    def saving(self) -> Saving:
-        """What tuning saves against the baseline, with an interval, and a sentence that says it."""
-        return self._position.saving
-
-    @property
-    def limits(self) -> Limits:
-        """The limits of other numbers, and by how much they were exceeded in the mean."""
-        return self._position.limits
-
-    @property
-    def probes(self) -> dict[str, float]:
-        """How far probes go at present, by knob, in its units (the rms); of a choice, a share of a weight."""
-        return engine.probes(self.knobs, self.setup, self.state)
-
     def ask(self) -> Trial:
         """The next trial; the same one until it is told or skipped. Its `kind` says if it measures the baseline.
 
@@ -315,26 +280,6 @@ class Study(Correctable):
             found = self._store.load(self.name).paused
         return None if found is None else pause_of(found)
 
-    def events(self, after: int = -1) -> Iterator[Event]:
-        """The history, oldest first; thinned where it is old."""
-        with self._lock:
-            found = self._store.events(self._saved, after, self.seq)
-        for event in found:
-            yield self._in_units(event)
-
-    def describe(self, event: Event) -> dict[str, Any]:
-        """An event with its knobs by name, for JSON."""
-        names = [knob.name for knob in self.knobs.all]
-        query = None if event.query is None else dict(zip(names, event.query, strict=True))
-        told = {key: getattr(event, key) for key in ("seq", "time", "round", "kind", "value", "note")}
-        told |= {} if event.limits is None else {"limits": dict(zip(self.limits.names, event.limits, strict=True))}
-        return {**told, "query": query, "centre": dict(zip(names, event.centre, strict=True))}
-
-    def _in_units(self, event: Event) -> Event:
-        """As people read it: whole numbers as ints, choices by their names."""
-        query = None if event.query is None else decode(self.knobs, event.query, whole=True)
-        return event._replace(query=query, centre=decode(self.knobs, event.centre, whole=False))
-
     def ahead(self, rounds: int) -> Iterator[Trial]:
         """The next trials as they would be if every one failed; nothing is kept."""
         there = self._position
@@ -369,27 +314,6 @@ class Study(Correctable):
 
     def _proposal(self, setting: Setting) -> approval.Proposal:
         return approval.Proposal(self.seq, self.round, setting)
-
-    def findings(self) -> dict[str, Finding]:
-        """The diagnostics, with advice where it is wanted."""
-        return findings(self.name, self._position)
-
-    def summary(self) -> dict[str, Any]:
-        """What `trimtab list --json` says of the study."""
-        with self._lock:
-            return summary(self._store.load(self.name))
-
-    def to_frame(self) -> Any:
-        """The history as a data frame, of pandas or else of polars; a column per knob, for query and centre."""
-        from trimtab.live.frames import to_frame
-
-        return to_frame(self)
-
-    def figure(self) -> Any:
-        """The history as a Plotly figure."""
-        from trimtab.live.figures import figure
-
-        return figure(self)
 
     def export(self) -> str:
         """The whole study as it was when it was opened, or told last, as one JSON text; for `adopt` elsewhere."""

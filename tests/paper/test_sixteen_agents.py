@@ -1,4 +1,4 @@
-"""examples/distributed.py: blocks of one estimate, from the common value alone."""
+"""examples/sixteen_agents.py: blocks of one estimate, from the common value alone."""
 
 import sys
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
-from distributed import RADIUS, STEP, Agent, run
+from sixteen_agents import RADIUS, STEP, Agent, run
 
 
 def test_an_agent_moves_by_its_own_block_of_the_estimate():

@@ -5,7 +5,7 @@ shared is the cost of the episode, which everybody is told. Residual feedback ne
 (u_i/δ)·(y_t − y_{t−1}), is its block of the estimate that one tuner of all 576 parameters would make, and what the
 others do is, to agent i, noise without bias.
 
-python examples/distributed.py --rounds 2000
+python examples/sixteen_agents.py --rounds 2000
 """
 
 import argparse

@@ -1,0 +1,137 @@
+"""What of a study is to be looked at: where it is, how it goes, what it saves, and what happened."""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC
+from collections.abc import Iterator
+from typing import Any
+
+from trimtab.live import engine
+from trimtab.live.advice import Finding, findings
+from trimtab.live.baseline import Baseline
+from trimtab.live.diagnostics import Diagnostics
+from trimtab.live.history import Position
+from trimtab.live.knobs import Knobs, decode
+from trimtab.live.limits import Limits
+from trimtab.live.saving import Saving
+from trimtab.live.schema import Event, Saved, Setting
+from trimtab.live.store import Store
+from trimtab.live.summary import summary
+from trimtab.live.terms import Terms
+from trimtab.setup import Setup
+from trimtab.state import State
+
+
+class Viewed(ABC):
+    """A position in the history of a study that is in a store."""
+
+    name: str
+    seq: int
+    _store: Store
+    _saved: Saved
+    _position: Position
+    _lock: threading.RLock
+
+    @property
+    def setup(self) -> Setup:
+        """What only a correction changes, of the tuner."""
+        return self._position.setup
+
+    @property
+    def state(self) -> State:
+        """What every value changes."""
+        return self._position.state
+
+    @property
+    def diagnostics(self) -> Diagnostics:
+        """The running figures."""
+        return self._position.diagnostics
+
+    @property
+    def knobs(self) -> Knobs:
+        """What can be set, and its limits now."""
+        return self._position.terms.knobs
+
+    @property
+    def settings(self) -> Terms:
+        """What of the run may be corrected, as it is now: `settings["pause"]`, `settings["guard.failures"]`, …."""
+        return self._position.terms
+
+    @property
+    def round(self) -> int:
+        """The number of the next trial's round; after an undo, one that was there before."""
+        return self.state.round
+
+    @property
+    def centre(self) -> Setting:
+        """The operating point now: the nearest setting the system can take."""
+        return self.knobs.setting(engine.centre(self.state))
+
+    center = centre
+
+    @property
+    def start(self) -> Setting:
+        """Where the system was when the study began; inside the limits of now."""
+        return self.knobs.setting(self.knobs.start)
+
+    @property
+    def baseline(self) -> Baseline:
+        """How often the reference is measured, which one it is, and when the next time is."""
+        return self._position.baseline
+
+    @property
+    def saving(self) -> Saving:
+        """What tuning saves against the baseline, with an interval, and a sentence that says it."""
+        return self._position.saving
+
+    @property
+    def limits(self) -> Limits:
+        """The limits of other numbers, and by how much they were exceeded in the mean."""
+        return self._position.limits
+
+    @property
+    def probes(self) -> dict[str, float]:
+        """How far probes go at present, by knob, in its units (the rms); of a choice, a share of a weight."""
+        return engine.probes(self.knobs, self.setup, self.state)
+
+    def events(self, after: int = -1) -> Iterator[Event]:
+        """The history, oldest first; thinned where it is old."""
+        with self._lock:
+            found = self._store.events(self._saved, after, self.seq)
+        for event in found:
+            yield self._in_units(event)
+
+    def describe(self, event: Event) -> dict[str, Any]:
+        """An event with its knobs by name, for JSON."""
+        names = [knob.name for knob in self.knobs.all]
+        query = None if event.query is None else dict(zip(names, event.query, strict=True))
+        told = {key: getattr(event, key) for key in ("seq", "time", "round", "kind", "value", "note")}
+        told |= {} if event.limits is None else {"limits": dict(zip(self.limits.names, event.limits, strict=True))}
+        return {**told, "query": query, "centre": dict(zip(names, event.centre, strict=True))}
+
+    def _in_units(self, event: Event) -> Event:
+        """As people read it: whole numbers as ints, choices by their names."""
+        query = None if event.query is None else decode(self.knobs, event.query, whole=True)
+        return event._replace(query=query, centre=decode(self.knobs, event.centre, whole=False))
+
+    def findings(self) -> dict[str, Finding]:
+        """The diagnostics, with advice where it is wanted."""
+        return findings(self.name, self._position)
+
+    def summary(self) -> dict[str, Any]:
+        """What `trimtab list --json` says of the study."""
+        with self._lock:
+            return summary(self._store.load(self.name))
+
+    def to_frame(self) -> Any:
+        """The history as a data frame, of pandas or else of polars; a column per knob, for query and centre."""
+        from trimtab.live.frames import to_frame
+
+        return to_frame(self)
+
+    def figure(self) -> Any:
+        """The history as a Plotly figure."""
+        from trimtab.live.figures import figure
+
+        return figure(self)
