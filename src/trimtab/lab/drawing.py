@@ -11,31 +11,17 @@ from trimtab.lab.comparing import Comparison
 from trimtab.lab.outcomes import SCORES
 from trimtab.lab.record import Record, quantiles
 from trimtab.lab.standings import Standings
+from trimtab.plotting import COMMON, GREY, colour_of, panels, save, style
 from trimtab.types import Array, Integers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe & Ito's colours; a method keeps its own in every picture.
-COLOURS = {
-    "residual": "#0072B2",
-    "two-point": "#E69F00",
-    "two-point-forward": "#CC79A7",
-    "one-point": "#009E73",
-    "auto": "#D55E00",
-    "high-pass": "#56B4E9",
-    "reszo": "#882255",
-    "hlf-szo": "#56B4E9",
-    "pbgd": "#117733",
-    "still": "#666666",
-    "oracle": "#F0E442",
-}
-OTHERS = ("#000000", "#882255", "#44AA99", "#AA4499")
 DASHES = {"still": ":", "two-point": "--", "two-point-forward": "--"}
-COMMON = "-common"  # a method whose two queries meet the same noise: its own colour, dash-dotted
 
 
+@style()
 def draw_comparison(comparison: Comparison, folder: str | Path) -> list[Path]:
     """regret, played and (where it was resampled) variance, as SVG and PNG files in a folder."""
     folder = Path(folder)
@@ -50,7 +36,7 @@ def draw_comparison(comparison: Comparison, folder: str | Path) -> list[Path]:
         for name, values in curves.items():
             band(axis, np.arange(1, values.shape[1] + 1), values, records[name], name)
         axis.set(xlabel="round", ylabel=f"{label}, median and quartiles", yscale=_scale(curves))
-        axis.legend(frameon=False)
+        axis.legend()
         files += save(figure, folder / ("regret" if of == "centre" else "played"))
     varying = {name: record for name, record in records.items() if record.variance.any()}
     if varying:
@@ -58,11 +44,12 @@ def draw_comparison(comparison: Comparison, folder: str | Path) -> list[Path]:
         for name, record in varying.items():
             band(axis, record.variance_rounds, record.variance, record, name)
         axis.set(xlabel="round", ylabel="variance, median and quartiles", yscale="log")
-        axis.legend(frameon=False)
+        axis.legend()
         files += save(figure, folder / "variance")
     return files
 
 
+@style()
 def draw_standings(standings: Standings, folder: str | Path, reference: str = "residual") -> list[Path]:
     """ratios: every cell's median score to that of the reference, by group, at the centre and of what was played."""
     if reference not in standings.methods:
@@ -80,11 +67,11 @@ def draw_standings(standings: Standings, folder: str | Path, reference: str = "r
             axis.scatter(x, y, s=22, lw=0.9, label=name, facecolors="none", edgecolors=colour_of(name))
             mean = standings.mean(name, reference, score)
             axis.plot([mean.value], [len(groups)], "D", color=colour_of(name), ms=6)
-        axis.axvline(1.0, color="black", lw=0.8)
+        axis.axvline(1.0, color=GREY, lw=0.8)
         axis.set(xscale="log", xlabel=f"{score}: median / that of {reference} tuned for it (beyond 50: at the edge)")
     axes[0].set_yticks(range(len(groups) + 1), [*groups, "geometric mean"])
     axes[0].invert_yaxis()
-    axes[0].legend(frameon=False, ncols=len(names), loc="lower left", bbox_to_anchor=(0.0, 1.0))
+    axes[0].legend(ncols=len(names), loc="lower left", bbox_to_anchor=(0.0, 1.0))
     folder.mkdir(parents=True, exist_ok=True)
     return save(figure, folder / "ratios")
 
@@ -101,11 +88,6 @@ def band(axis: Axes, x: Integers | Array, values: Array, record: Record, name: s
     axis.fill_between(x, low, top, color=colour, alpha=0.18, lw=0)
 
 
-def colour_of(name: str) -> str:
-    """The colour of a method, in every picture the same."""
-    return COLOURS.get(name.removesuffix(COMMON)) or OTHERS[sum(map(ord, name)) % len(OTHERS)]
-
-
 def _running_mean(record: Record, of: str) -> Array:
     return np.asarray(np.cumsum(record.costs(of), axis=1) / np.arange(1, record.rounds + 1))
 
@@ -120,27 +102,5 @@ def _scale(curves: dict[str, Array]) -> str:
 def _figure(comparison: Comparison, title: str) -> tuple[Figure, Axes]:
     figure, (axis,) = panels(1, (7, 4.4))
     any_record = next(iter(comparison.records.values()))
-    axis.set_title(f"{title}\n{comparison.problem.id}, {any_record.trials} trials", fontsize=11)
+    axis.set_title(f"{title}\n{comparison.problem.id}, {any_record.trials} trials")
     return figure, axis
-
-
-def panels(columns: int, size: tuple[float, float], rows: int = 1, sharey: bool = False) -> tuple[Figure, list[Axes]]:
-    """A figure and its axes, row by row."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError('pictures need matplotlib: pip install "trimtab[lab]"') from error
-    figure = Figure(figsize=size, layout="constrained")
-    axes = list(figure.subplots(rows, columns, squeeze=False, sharey=sharey).ravel())
-    for axis in axes:
-        axis.grid(alpha=0.25)
-        axis.spines[["top", "right"]].set_visible(False)
-    return figure, axes
-
-
-def save(figure: Figure, path: Path) -> list[Path]:
-    """The figure as .svg and .png."""
-    files = [path.with_suffix(suffix) for suffix in (".svg", ".png")]
-    for file in files:
-        figure.savefig(file, dpi=150)
-    return files

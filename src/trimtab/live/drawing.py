@@ -7,33 +7,28 @@ from typing import Any
 
 import numpy as np
 
-from trimtab.extras import pip_install
 from trimtab.live.knobs import Knob, level
 from trimtab.live.schema import ROUTINE, Event
 from trimtab.live.study import Study
 from trimtab.live.text import clean
+from trimtab.plotting import BLUE, GREY, VERMILION, WIDTH, style
 from trimtab.types import Array
 
-BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "0.55"
 
-
+@style()
 def draw_study(study: Study, path: str | Path) -> None:
     """Write the picture; the ending of the name says which kind."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError(f"pictures need matplotlib: {pip_install('lab')}") from error
+    from matplotlib.figure import Figure
+
     events = list(study.events())
     knobs = study.knobs.all
-    figure = Figure(figsize=(9, 2.2 + 1.5 * (len(knobs) + 1)), layout="constrained")
+    figure = Figure(figsize=(WIDTH, 2.2 + 1.5 * (len(knobs) + 1)), layout="constrained")
     axes = figure.subplots(len(knobs) + 2, 1, sharex=True, height_ratios=[1.6, *[1.0] * len(knobs), 0.7])
     _draw_values(axes[0], events, study)
     for k, knob in enumerate(knobs):
         _draw_knob(axes[k + 1], events, k, knob)
     _draw_moves(axes[-1], events, knobs)
     for axis in axes:
-        axis.grid(alpha=0.25)
-        axis.spines[["top", "right"]].set_visible(False)
         for event in events:
             if event.kind in ("undo", "reset", "import", "set", "setup"):
                 axis.axvline(event.seq, color=GREY, ls="--", lw=1)
@@ -43,7 +38,7 @@ def draw_study(study: Study, path: str | Path) -> None:
                     )
     axes[-1].set_xlabel("rounds run")
     try:
-        figure.savefig(path, dpi=130)
+        figure.savefig(path)
     except ValueError as error:
         raise ValueError(f"{path} cannot be drawn: {error}") from None
 
@@ -57,12 +52,12 @@ def _draw_values(axis: Any, events: list[Event], study: Study) -> None:
         axis.plot(x, y, ".", ms=2.5, color=GREY, alpha=0.6, label="measured")
         axis.plot(x, smooth(y), color=BLUE, lw=1.6, label="running mean")
     if baseline:
-        axis.plot(*np.array(baseline).T, "x", ms=4, color=ORANGE, label="baseline")
+        axis.plot(*np.array(baseline).T, "x", ms=4, color=VERMILION, label="baseline")
     if missed:
         at = axis.get_xaxis_transform()
-        axis.plot(missed, [0.02] * len(missed), "|", color=ORANGE, ms=9, transform=at, label="no value")
+        axis.plot(missed, [0.02] * len(missed), "|", color=VERMILION, ms=9, transform=at, label="no value")
     if told or missed or baseline:
-        axis.legend(frameon=False, ncols=4, fontsize=8, loc="upper right")
+        axis.legend(ncols=4, loc="upper right")
     goal = "maximise" if study.setup.maximise else "minimise"
     axis.set(ylabel=f"value ({goal})", title=f"{study.name} {study.saving.sentence}")
 

@@ -8,16 +8,17 @@ from __future__ import annotations
 import datetime
 import html
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from trimtab.extras import pip_install
 from trimtab.live import engine
-from trimtab.live.drawing import BLUE, ORANGE, smooth, span
+from trimtab.live.drawing import smooth, span
 from trimtab.live.knobs import Knob, Knobs, level
 from trimtab.live.schema import ROUTINE, Event
 from trimtab.live.text import clean
+from trimtab.plotting import DARK, LIGHT, SANS, Ink
 from trimtab.types import Array
 
 if TYPE_CHECKING:
@@ -26,21 +27,6 @@ if TYPE_CHECKING:
 LARGEST = 1e140  # values are drawn up to this, so that their squares are finite
 MARKS = 30  # events that are no rounds and have a line of their own, the last ones
 TOP, ROW = 260, 130  # pixels for the value, and for each row below
-
-
-class Ink(NamedTuple):
-    """The colours of a figure: Okabe and Ito's for what has to be told apart."""
-
-    text: str
-    grid: str
-    points: str
-    line: str
-    other: str
-    band: str
-
-
-LIGHT = Ink("#24292f", "#e3e6ea", "#767c84", BLUE, ORANGE, "rgba(0, 114, 178, 0.15)")
-DARK = Ink("#d7dce2", "#30363d", "#8b949e", "#56B4E9", "#E69F00", "rgba(86, 180, 233, 0.18)")
 
 
 def figure(
@@ -83,8 +69,8 @@ def figure(
         template="none",
         paper_bgcolor="rgba(0, 0, 0, 0)" if dark else "white",
         plot_bgcolor="rgba(0, 0, 0, 0)",
-        font={"color": ink.text, "family": "system-ui, sans-serif", "size": 12},
-        hoverlabel={"font": {"family": "system-ui, sans-serif"}},
+        font={"color": ink.text, "family": SANS, "size": 12},
+        hoverlabel={"font": {"family": SANS}},
         legend={"orientation": "h", "x": 1, "xanchor": "right", "y": 1, "yanchor": "bottom"},
         margin={"l": 70, "r": 12, "t": 56, "b": 40},
         hovermode="x",

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trimtab.lab import Record
-from trimtab.lab.drawing import band, colour_of, panels
+from trimtab.lab.drawing import band
 from trimtab.lab.record import quantiles
+from trimtab.plotting import BLUE, GREEN, colour_of, panels
 from trimtab.types import Array
 
 if TYPE_CHECKING:
@@ -56,12 +57,10 @@ def idea(seed: int) -> list[Figure]:
     for (p, _), y, label, colour in zip(places, values, (r"$y_{t-1}$", r"$y_t$"), ("#999999", "#222222"), strict=True):
         left.plot(p, y, "o", color=colour, ms=7)
         left.annotate(label, (p, y), textcoords="offset points", xytext=(8, -12) if p < 1 else (-20, 6), fontsize=11)
-    left.annotate(
-        "", (1.3, values[1]), (1.3, values[0]), arrowprops={"arrowstyle": "<->", "color": "#0072B2", "lw": 1.6}
-    )
-    left.text(1.34, float(np.mean(values)), "residual", color="#0072B2", va="center")
-    left.annotate("", (1.15, values[1]), (1.15, 0), arrowprops={"arrowstyle": "<->", "color": "#009E73", "lw": 1.2})
-    left.text(1.11, 0.5, "one-point", color="#009E73", ha="right", va="center")
+    left.annotate("", (1.3, values[1]), (1.3, values[0]), arrowprops={"arrowstyle": "<->", "color": BLUE, "lw": 1.6})
+    left.text(1.34, float(np.mean(values)), "residual", color=BLUE, va="center")
+    left.annotate("", (1.15, values[1]), (1.15, 0), arrowprops={"arrowstyle": "<->", "color": GREEN, "lw": 1.2})
+    left.text(1.11, 0.5, "one-point", color=GREEN, ha="right", va="center")
     left.set(
         xlim=(-1.6, 2.0),
         ylim=(0, 2.4),

@@ -7,13 +7,13 @@ from importlib.resources import files
 from pathlib import Path
 
 from trimtab.files import write_atomically
-from trimtab.lab.drawing import colour_of
 from trimtab.paper.claims import compared, said
 from trimtab.paper.document import MethodResult, Results, Setting, Spread
 from trimtab.paper.experiments import LITERAL, MODES
 from trimtab.paper.results import NETWORKS
 from trimtab.paper.statistics import written
 from trimtab.paper.words import CAPTIONS, OPEN, SLIPS
+from trimtab.plotting import colour_of
 
 HEADLINE = (("lqr-r1", "R1, exact values"), ("lqr-r2", "R2, zero-mean drift"), (LITERAL, "R3, noisy rollouts"))
 RIVALS = ("one-point", "two-point-forward", "two-point", "still")
