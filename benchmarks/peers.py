@@ -132,6 +132,10 @@ def draw(results: dict[str, dict[str, dict[str, Any]]], file: Path) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
+    from trimtab import plotting
+
+    plt.rcParams.update(plotting.STYLE)
+
     columns = min(len(results), 5)
     rows = -(-len(results) // columns)
     size = (3.4 * columns, 3.8 * rows)
@@ -142,7 +146,7 @@ def draw(results: dict[str, dict[str, dict[str, Any]]], file: Path) -> None:
         names = list(entries)[::-1]
         for k, name in enumerate(names):
             row = entries[name]
-            colour = "#D55E00" if name == "auto" else "#0072B2" if " " not in name else "#999999"
+            colour = plotting.GREY if " " in name or name == "still" else plotting.colour_of(name)
             for score, offset, mark in (("played", 0.15, "o"), ("centre", -0.15, "|")):
                 of = row[score]
                 if np.isfinite(of["median"]):
@@ -157,7 +161,6 @@ def draw(results: dict[str, dict[str, dict[str, Any]]], file: Path) -> None:
         ax.set_yticks(range(len(names)), names)
         ax.set_title(arena)
         ax.set_xlabel("mean cost: ● played, | centre")
-        ax.grid(alpha=0.25)
     figure.savefig(file, dpi=110)
 
 

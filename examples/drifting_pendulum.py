@@ -14,6 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import trimtab as tt
+from trimtab import plotting
 from trimtab.adapters.gymnasium import Policy
 
 EPISODES = 2000
@@ -68,19 +69,20 @@ def draw(out):
     """The cost against standing still, and what was learnt of the wind."""
     (tuned, gains), (still, _) = run(), run(tt.still(radius=0.02))
     t = np.arange(EPISODES)
-    blue, orange, grey = "#0072B2", "#D55E00", "0.45"
-    figure, axes = plt.subplots(2, 1, figsize=(8, 5.2), sharex=True, layout="constrained")
+    blue, orange, grey = plotting.BLUE, plotting.VERMILION, plotting.GREY
+    plt.rcParams.update(plotting.STYLE)
+    figure, axes = plt.subplots(2, 1, figsize=(plotting.WIDTH, 5.2), sharex=True, layout="constrained")
     axes[0].semilogy(t, smooth(still), color=grey, lw=1.2, label="the gains of the first day")
     axes[0].semilogy(t, smooth(tuned), color=blue, lw=1.2, label="trimtab, as played")
     axes[0].set(ylabel="cost of an episode\n(mean of 40)", ylim=(3e-3, None))
-    axes[0].legend(loc="lower right", ncols=2, framealpha=0.9)
+    axes[0].legend(loc="lower right", ncols=2)
     axes[1].plot(t, gains[:, 0] + gains[:, 3], color=blue, lw=1.2, label="steady torque of the policy")
     axes[1].plot(t, -wind(t), "--", color=orange, lw=1.8, label="−wind, which nobody measures")
     axes[1].set(xlabel="episode (one value each)", ylabel="torque")
-    axes[1].legend(loc="lower center", framealpha=0.9)
+    axes[1].legend(loc="lower center")
     figure.suptitle("A pendulum held upright while wind and mass drift")
     out.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(out, dpi=130)
+    figure.savefig(out)
     for name, costs in (("with trimtab", tuned), ("standing still", still)):
         print(f"{name}: median cost of an episode {np.median(costs):.2f}, mean {costs.mean():.2f}", end="")
         print(f", {(costs > 100).sum()} of {EPISODES} fell")

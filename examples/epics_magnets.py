@@ -152,28 +152,31 @@ def draw(documents, out):
     """Both magnets against what would be best, and the loss; all of it out of the documents."""
     import matplotlib.pyplot as plt
 
+    from trimtab import plotting
+
     events = [document["data"] for name, document in documents if name == "event"]
     t = np.arange(len(events))
     centre = np.array([[event["trimtab_H"], event["trimtab_V"]] for event in events])
     played = np.array([[event["H"], event["V"]] for event in events])
-    blue, orange, grey = "#0072B2", "#D55E00", "0.45"
-    figure, axes = plt.subplots(3, 1, figsize=(8, 6.4), sharex=True, layout="constrained")
+    blue, orange, grey = plotting.BLUE, plotting.VERMILION, plotting.GREY
+    plt.rcParams.update(plotting.STYLE)
+    figure, axes = plt.subplots(3, 1, figsize=(plotting.WIDTH, 6.4), sharex=True, layout="constrained")
     for k, (axis, name) in enumerate(zip(axes, "HV", strict=False)):
         axis.plot(t, played[:, k], ".", color=blue, ms=2, alpha=0.5, label="as set, with the probe")
         axis.plot(t, centre[:, k], color=blue, lw=1.2, label="trimtab's operating point")
         axis.plot(t, best(t)[:, k], "--", color=orange, lw=1.8, label="the best, which drifts")
         axis.set(ylabel=f"{PREFIX}:{name} (A)", ylim=(-2.7, 2.7))
-    axes[0].legend(loc="lower left", ncols=3, fontsize="small", framealpha=0.9)
+    axes[0].legend(loc="lower left", ncols=3)
     axes[2].semilogy(t, loss(t, [0.0, 0.0]), color=grey, lw=1.2, label="magnets left alone")
     axes[2].semilogy(t, [event["monitor_loss"] for event in events], ".", color=blue, ms=3, label="as measured")
     axes[2].axhline(FLOOR, color=orange, ls="--", lw=1.8, label="the least possible")
     axes[2].set(xlabel="round (one measurement each)", ylabel="beam loss (%)", ylim=(1.5, 12))
     axes[2].set_yticks([2, 5, 10], labels=["2", "5", "10"])
     axes[2].minorticks_off()
-    axes[2].legend(loc="upper right", ncols=3, fontsize="small", framealpha=0.9)
+    axes[2].legend(loc="upper right", ncols=3)
     figure.suptitle("Two drifting corrector magnets, followed through EPICS and Bluesky")
     out.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(out, dpi=130)
+    figure.savefig(out)
     mean = loss(t, played).mean()
     print(
         f"mean loss {mean:.2f}%, {loss(t, [0.0, 0.0]).mean():.2f}% with the magnets left alone, at least {FLOOR:.2f}%"

@@ -165,27 +165,32 @@ def draw(events, still, out):
     import matplotlib.pyplot as plt
     import numpy as np
 
+    from trimtab import plotting
+
+    plt.rcParams.update(plotting.STYLE)
     x = np.array([event["round"] for event in events])
     value = np.array([event["value"] for event in events])
     still = np.array(still)
-    figure, axes = plt.subplots(4, 1, figsize=(8, 7.5), sharex=True, layout="constrained", height_ratios=[1, 2, 1, 1])
-    axes[0].plot(x, [load(t) for t in x], color="0.4")
+    figure, axes = plt.subplots(
+        4, 1, figsize=(plotting.WIDTH, 7.5), sharex=True, layout="constrained", height_ratios=[1, 2, 1, 1]
+    )
+    axes[0].plot(x, [load(t) for t in x], color=plotting.GREY)
     axes[0].set(
         ylabel="requests/s", title="A real server under a changing load, tuned by trimtab from one number a round"
     )
-    for values, colour, label in ((still, "0.5", "knobs left alone"), (value, "#0072B2", "trimtab")):
+    for values, colour, label in ((still, plotting.GREY, "knobs left alone"), (value, plotting.BLUE, "trimtab")):
         axes[1].plot(x, values, ".", ms=3, color=colour, alpha=0.5)
         middle = np.median(np.lib.stride_tricks.sliding_window_view(values, 9), axis=1)
         axes[1].plot(x[4:-4], middle, color=colour, lw=1.8, label=f"{label} (median of 9)")
     axes[1].set(ylabel="latency (ms) + 2 a worker", ylim=(0, 1.15 * np.quantile(np.concatenate([still, value]), 0.98)))
     axes[1].legend(loc="center right")
     for axis, (name, limits) in zip(axes[2:], {"batch": (1, 64), "workers": (1, 16)}.items(), strict=True):
-        axis.plot(x, [event["query"][name] for event in events], ".", ms=3, color="0.5", alpha=0.6)
-        axis.plot(x, [event["centre"][name] for event in events], color="#0072B2")
+        axis.plot(x, [event["query"][name] for event in events], ".", ms=3, color=plotting.GREY, alpha=0.6)
+        axis.plot(x, [event["centre"][name] for event in events], color=plotting.BLUE)
         axis.set(ylabel=name, yscale="log", ylim=limits)
     axes[-1].set_xlabel("round (half a second of requests each)")
     out.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(out, dpi=130)
+    figure.savefig(out)
     later = x >= 30
     print(f"mean after round 30: {value[later].mean():.1f} with trimtab, {still[later].mean():.1f} left alone")
     print(f"drawn: {out}")

@@ -10,6 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import trimtab as tt
+from trimtab import plotting
 
 ROUNDS = 3000
 BOUNDS = [(0, 1), (1, 100)]  # say, a valve position and a pump speed in Hz
@@ -44,13 +45,14 @@ def draw(path, out):
     """Both knobs against their moving optimum, and the cost of standing still."""
     t = np.arange(ROUNDS)
     best = optimum(t)
-    blue, orange, grey = "#0072B2", "#D55E00", "0.45"
-    figure, axes = plt.subplots(3, 1, figsize=(8, 6.2), sharex=True, layout="constrained")
+    blue, orange, grey = plotting.BLUE, plotting.VERMILION, plotting.GREY
+    plt.rcParams.update(plotting.STYLE)
+    figure, axes = plt.subplots(3, 1, figsize=(plotting.WIDTH, 6.2), sharex=True, layout="constrained")
     for k, (axis, name) in enumerate(zip(axes, ("valve position", "pump speed (Hz)"), strict=False)):
         axis.plot(t, path[:, k], color=blue, lw=1.2, label="trimtab's operating point")
         axis.plot(t, best[:, k], "--", color=orange, lw=1.8, label="the optimum, which moves")
         axis.set(ylabel=name, ylim=BOUNDS[k])
-    axes[0].legend(loc="upper right", ncols=2, framealpha=0.9)
+    axes[0].legend(loc="upper right", ncols=2)
 
     def excess(x):
         return 10 * (((x - best) / [1, 99]) ** 2).sum(axis=1)
@@ -58,10 +60,10 @@ def draw(path, out):
     axes[2].semilogy(t, excess(np.array([0.2, 20.0])), color=grey, lw=1.2, label="standing still")
     axes[2].semilogy(t, excess(path), color=blue, lw=1.0, label="trimtab")
     axes[2].set(xlabel="round (one measurement each)", ylabel="cost above the best", ylim=(1e-5, 20))
-    axes[2].legend(loc="lower right", ncols=2, framealpha=0.9)
+    axes[2].legend(loc="lower right", ncols=2)
     figure.suptitle("A drifting system, tracked from one noisy measurement per round")
     out.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(out, dpi=130)
+    figure.savefig(out)
     tracked, still = excess(path).mean(), excess(np.array([0.2, 20.0])).mean()
     print(f"mean cost above the best: {tracked:.3f} with trimtab, {still:.3f} standing still")
     print(f"drawn: {out}")

@@ -83,19 +83,25 @@ def run(rounds, seed=0):
 def draw(values, still, centres, out):
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(4, 1, figsize=(8, 7), sharex=True, layout="constrained", height_ratios=[2, 1, 1, 1])
-    for series, colour, label in ((still, "0.5", "knobs left alone"), (values, "#0072B2", "trimtab")):
+    from trimtab import plotting
+
+    plt.rcParams.update(plotting.STYLE)
+
+    figure, axes = plt.subplots(
+        4, 1, figsize=(plotting.WIDTH, 7), sharex=True, layout="constrained", height_ratios=[2, 1, 1, 1]
+    )
+    for series, colour, label in ((still, plotting.GREY, "knobs left alone"), (values, plotting.BLUE, "trimtab")):
         axes[0].plot(series, ".", ms=3, color=colour, alpha=0.5)
         middle = np.median(np.lib.stride_tricks.sliding_window_view(series, min(9, len(series))), axis=1)
         axes[0].plot(np.arange(len(middle)) + 4, middle, color=colour, lw=1.8, label=f"{label} (median of 9)")
     axes[0].set(ylabel="ms a megabyte", title="Shipping data that change, compressed as one number a round suggests")
     axes[0].legend()
     for axis, name, series in zip(axes[1:], ("level", "chunk (bytes)", "threads"), centres.T, strict=True):
-        axis.plot(series, color="#0072B2")
+        axis.plot(series, color=plotting.BLUE)
         axis.set(ylabel=name, yscale="log" if "chunk" in name else "linear")
     axes[-1].set_xlabel("round (a megabyte each)")
     out.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(out, dpi=130)
+    figure.savefig(out)
     print(f"drawn: {out}")
 
 

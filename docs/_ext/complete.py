@@ -1,15 +1,13 @@
-"""A public name that the reference lacks is a warning, which `make docs` takes for an error."""
+"""A public name that the reference lacks, or that no example shows, is a warning: an error of `make docs`."""
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
+from examples import public, without_example
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
-
-import trimtab
 
 ELSEWHERE = {"trimtab.live.Knob", "trimtab.live.Knobs", "trimtab.problems.CheckError", "trimtab.problems.check_problem"}
 """Documented once, where they are made."""
@@ -22,13 +20,8 @@ def setup(app: Sphinx) -> dict[str, Any]:
 
 
 def _check(app: Sphinx, env: BuildEnvironment) -> None:
+    log = logging.getLogger(__name__)
     for name in sorted(public() - ELSEWHERE - set(env.domains.python_domain.objects)):
-        logging.getLogger(__name__).warning("%s is public, and not in docs/reference: add it there", name)
-
-
-def public() -> set[str]:
-    """Every name that a user may rely on."""
-    names = {f"trimtab.{name}" for name in dir(trimtab) if name not in trimtab.MODULES}
-    for module in ("checks", "lab", "live", "problems", "theory"):
-        names |= {f"trimtab.{module}.{name}" for name in importlib.import_module(f"trimtab.{module}").__all__}
-    return names
+        log.warning("%s is public, and not in docs/reference: add it there", name)
+    for name in without_example():
+        log.warning("%s has no example: add one to its docstring, or to a page", name)

@@ -16,7 +16,14 @@ from trimtab.types import Array
 
 
 def check_feasible(make: Make, *, domain: Domain, dim: int, queries: int, rounds: int = 300) -> None:
-    """Every query is inside the domain, whatever values are told."""
+    """Every query is inside the domain, whatever values are told.
+
+    >>> import trimtab as tt
+    >>> box = tt.Box([0.0, 0.0], [1.0, 1.0])
+    >>> def make(x0, seed):
+    ...     return tt.Tuner(x0, domain=box, seed=seed)
+    >>> check_feasible(make, domain=box, dim=2, queries=1, rounds=50)
+    """
     rng = np.random.default_rng(1)
     normal = rng.standard_normal(dim)
     hostile: list[Callable[[int, Array], float]] = [

@@ -21,6 +21,11 @@ def check_unbiased(
 
     f(x) = ⟨b, x − x_0⟩ + ½(x − x_0)ᵀA(x − x_0) has ∇f_δ = ∇f for every symmetric law of u. For a domain with a plane
     the gradient is its part in that plane. turning: the objective is another one in the round before.
+
+    >>> import trimtab as tt
+    >>> def make(x0, seed):
+    ...     return tt.Tuner(x0, tt.residual(radius=0.1, step=0.01), seed=seed)
+    >>> check_unbiased(make, dim=2, setup=make([0.0, 0.0], 0).setup, step=0.01)
     """
     rng = np.random.default_rng(0)
     m = rng.standard_normal((dim, dim))
@@ -58,6 +63,11 @@ def check_scale_free(make: Make, *, dim: int, queries: int) -> None:
 
     It is promised as long as changes of the value are between 1e-140 and 1e140 in size: beyond, squares of them have no
     digits left, and values are taken as ±1e140.
+
+    >>> import trimtab as tt
+    >>> def make(x0, seed):
+    ...     return tt.Tuner(x0, tt.auto(radius=0.1), seed=seed)
+    >>> check_scale_free(make, dim=3, queries=1)
     """
     for a, b in ((1e-6, 0.0), (1e6, 0.0), (1.0, 100.0), (50.0, -3.0)):
         tuner, twin = make(np.zeros(dim), 9), make(np.zeros(dim), 9)

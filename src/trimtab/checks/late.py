@@ -19,7 +19,11 @@ from trimtab.types import Array, Value
 
 
 def check_late(method: Method, *, dim: int, domain: Domain | None = None) -> None:
-    """Values that come late, in any order, are learnt where they were measured: from the query that was handed out."""
+    """Values that come late, in any order, are learnt where they were measured: from the query that was handed out.
+
+    >>> import trimtab as tt
+    >>> check_late(tt.auto(radius=0.1), dim=3)
+    """
     spy = Spy(method.estimator)
     watched = replace(method, estimator=spy)
     start = np.zeros(dim) if domain is None or not math.isfinite(domain.inner_radius(dim)) else domain.middle(dim)
@@ -66,7 +70,11 @@ class Spy:
 
 
 def check_lanes(method: Method, dim: int, domain: Domain | None) -> None:
-    """Many systems at once behave as each alone."""
+    """Many systems at once behave as each alone.
+
+    >>> import trimtab as tt
+    >>> check_lanes(tt.residual(radius=0.1, step=0.01), 3, None)
+    """
     starts = np.zeros((3, dim)) if domain is None else np.tile(domain.middle(dim), (3, 1))
     kind = kind_of(method)
     many = kind(starts, method, domain=domain, seed=11)

@@ -55,6 +55,11 @@ def check_tuner(make: Make, *, dim: int = 3, queries: int = 1, anchored: bool = 
 
     anchored: whether the method contrasts values with earlier ones, so that a constant value tells nothing.
     probes: whether it looks anywhere else than where it is.
+
+    >>> import trimtab as tt
+    >>> def make(x0, seed):
+    ...     return tt.Tuner(x0, tt.residual(radius=0.1, step=0.01), seed=seed)
+    >>> check_tuner(make)
     """
     check_queries(make, dim=dim, queries=queries, probes=probes)
     check_still(make, dim=dim, queries=queries, anchored=anchored)

@@ -15,7 +15,13 @@ from trimtab.types import Array
 
 
 def check_queries(make: Make, *, dim: int, queries: int, probes: bool = True) -> None:
-    """One query per round (or as many as declared), the same when asked again, ids in order, no global randomness."""
+    """One query per round (or as many as declared), the same when asked again, ids in order, no global randomness.
+
+    >>> import trimtab as tt
+    >>> def make(x0, seed):
+    ...     return tt.Tuner(x0, tt.residual(radius=0.1, step=0.01), seed=seed)
+    >>> check_queries(make, dim=3, queries=1)
+    """
     shape = (dim,) if queries == 1 else (queries, dim)
     before = random.getstate(), pickle.dumps(np.random.get_state())  # noqa: NPY002
     tuner = make(np.zeros(dim), 1)
@@ -47,7 +53,13 @@ def check_queries(make: Make, *, dim: int, queries: int, probes: bool = True) ->
 
 
 def check_still(make: Make, *, dim: int, queries: int, anchored: bool = True) -> None:
-    """A flat objective moves nothing; the centre is not the perturbed point; the first value only anchors."""
+    """A flat objective moves nothing; the centre is not the perturbed point; the first value only anchors.
+
+    >>> import trimtab as tt
+    >>> def make(x0, seed):
+    ...     return tt.Tuner(x0, tt.residual(radius=0.1, step=0.01), seed=seed)
+    >>> check_still(make, dim=3, queries=1)
+    """
     start = np.linspace(-0.2, 0.2, dim)
     for value in (0.0, 5.0) if anchored or queries > 1 else (0.0,):
         tuner = make(start, 3)
@@ -70,7 +82,13 @@ def check_still(make: Make, *, dim: int, queries: int, anchored: bool = True) ->
 
 
 def check_skips(make: Make, *, dim: int, queries: int) -> None:
-    """A skipped round (skip, None, NaN) changes nothing but the round."""
+    """A skipped round (skip, None, NaN) changes nothing but the round.
+
+    >>> import trimtab as tt
+    >>> def make(x0, seed):
+    ...     return tt.Tuner(x0, tt.residual(radius=0.1, step=0.01), seed=seed)
+    >>> check_skips(make, dim=3, queries=1)
+    """
     for way in ("skip", "None", "NaN"):
         tuner, twin = make(np.zeros(dim), 5), make(np.zeros(dim), 5)
         objective = next(objectives(dim))
@@ -95,7 +113,13 @@ def check_skips(make: Make, *, dim: int, queries: int) -> None:
 
 
 def check_errors(make: Make, *, dim: int, queries: int) -> None:
-    """Infinite values, non-numbers and unknown, duplicate or future ids are errors that leave the state as it was."""
+    """Infinite values, non-numbers and unknown, duplicate or future ids are errors that leave the state as it was.
+
+    >>> import trimtab as tt
+    >>> def make(x0, seed):
+    ...     return tt.Tuner(x0, tt.residual(radius=0.1, step=0.01), seed=seed)
+    >>> check_errors(make, dim=3, queries=1)
+    """
     tuner = make(np.zeros(dim), 6)
     objective = next(objectives(dim))
     for _ in range(4):

@@ -15,7 +15,13 @@ from trimtab.types import Array
 
 
 def check_resume(make: Make, *, dim: int, queries: int) -> None:
-    """Saved and loaded, pickled or copied at any round, the rest of the path is the same to the last bit."""
+    """Saved and loaded, pickled or copied at any round, the rest of the path is the same to the last bit.
+
+    >>> import trimtab as tt
+    >>> def make(x0, seed):
+    ...     return tt.Tuner(x0, tt.residual(radius=0.1, step=0.01), seed=seed)
+    >>> check_resume(make, dim=3, queries=1)
+    """
     ways: dict[str, Callable[[Tunable], Tunable]] = {
         "saving and loading": lambda t: type(t).from_json(t.to_json()),
         "pickling": lambda t: pickle.loads(pickle.dumps(t)),
@@ -40,7 +46,13 @@ def check_resume(make: Make, *, dim: int, queries: int) -> None:
 
 
 def check_memory(make: Make, *, dim: int, queries: int) -> None:
-    """The tuner does not grow with the number of rounds."""
+    """The tuner does not grow with the number of rounds.
+
+    >>> import trimtab as tt
+    >>> def make(x0, seed):
+    ...     return tt.Tuner(x0, tt.residual(radius=0.1, step=0.01), seed=seed)
+    >>> check_memory(make, dim=3, queries=1)
+    """
     tuner = make(np.zeros(dim), 8)
     sizes = []
     for rounds in (200, 2000):
@@ -54,7 +66,13 @@ def check_memory(make: Make, *, dim: int, queries: int) -> None:
 
 
 def check_forget(make: Callable[[Array, int], Forgetful], *, dim: int, queries: int, anchored: bool) -> None:
-    """After `forget`, the next value only anchors, and only the one after it is learnt from again; it is saved, too."""
+    """After `forget`, the next value only anchors, and only the one after it is learnt from again; it is saved, too.
+
+    >>> import trimtab as tt
+    >>> def make(x0, seed):
+    ...     return tt.Tuner(x0, tt.residual(radius=0.1, step=0.01), seed=seed)
+    >>> check_forget(make, dim=3, queries=1, anchored=True)
+    """
     if not anchored:
         return
     for round in (1, 2, 12):

@@ -29,7 +29,12 @@ ROUNDING = 16 * float(np.finfo(float).eps)
 
 
 class Domain(ABC):
-    """A closed convex set. Subclasses say how to project, and how they shrink."""
+    """A closed convex set. Subclasses say how to project, and how they shrink.
+
+    >>> import trimtab as tt
+    >>> isinstance(tt.Ball(2.0), tt.Domain), tt.Ball(2.0).project([3.0, 4.0])
+    (True, array([1.2, 1.6]))
+    """
 
     @property
     def dim(self) -> int | None:

@@ -43,6 +43,9 @@ class Covariance(OneQuery):
 
     Of a function that stands still it is unbiased for every n ≥ 2 (n = 2 is the residual, made symmetric); under drift
     it lags: E ĝ = (1/n)·Σ_i ∇f_i, the mean gradient of the window, which is behind by (n − 1)/2 rounds. Needs O(m·d).
+
+    >>> import trimtab as tt
+    >>> method = tt.Method(estimator=tt.Covariance(m=8), radius=0.05, step=3e-3)
     """
 
     m: int = 5

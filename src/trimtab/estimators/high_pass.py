@@ -29,6 +29,10 @@ class HighPass(OneQuery):
     same argument: all but y_t is independent of u_t. A larger β averages more of the noise and of the probing out of
     the anchor, and follows an offset that drifts more slowly. The high-pass filter of extremum seeking; the first half
     of HLF-SZO (Chen, Tang, Li, ICML 2022), whose second half is `trimtab.recipes.hlf_szo`.
+
+    >>> import trimtab as tt
+    >>> tt.high_pass(radius=0.05, step=3e-3, beta=0.8).estimator
+    HighPass(beta=0.8)
     """
 
     beta: float = 0.5

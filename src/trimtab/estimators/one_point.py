@@ -15,7 +15,12 @@ from trimtab.types import Array, Value
 @part
 @dataclass(frozen=True)
 class OnePoint(OneQuery):
-    """a_t = f_t(x_t + δu_t): conventional one-point feedback (Eq. 2; Flaxman et al. 2005, Gasnikov et al. 2017)."""
+    """a_t = f_t(x_t + δu_t): conventional one-point feedback (Eq. 2; Flaxman et al. 2005, Gasnikov et al. 2017).
+
+    >>> import trimtab as tt
+    >>> tt.one_point(radius=0.05, step=1e-4).estimator
+    OnePoint()
+    """
 
     anchored: ClassVar[bool] = False
 

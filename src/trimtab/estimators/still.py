@@ -16,7 +16,14 @@ from trimtab.types import Array, Value
 @part
 @dataclass(frozen=True)
 class Still(OneQuery):
-    """Measures at the centre, learns nothing, never moves."""
+    """Measures at the centre, learns nothing, never moves.
+
+    >>> import trimtab as tt
+    >>> tuner = tt.Tuner([1.0], tt.Method(estimator=tt.Still(), radius=0.1, step=0.1))
+    >>> tuner.tell(tuner.ask(), 3.0)
+    >>> tuner.centre
+    array([1.])
+    """
 
     offsets: ClassVar[tuple[float, ...]] = (0.0,)
     unbiased: ClassVar[bool] = False

@@ -64,6 +64,9 @@ class ModifiedTwoPoint(_TwoQueries):
     """a_t = ½(f_t(x_t + δu_t) − f_{t−1}(x_t − δu_t)): Remark 2.5. It exists to show its bias, ½(∇f_{δ,t−1} − ∇f_{δ,t}).
 
     The second value is of the objective of the round before (`lags`): for simulation only.
+
+    >>> ModifiedTwoPoint().lags
+    (0, 1)
     """
 
     offsets: ClassVar[tuple[float, ...]] = (1.0, -1.0)

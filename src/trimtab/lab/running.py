@@ -88,6 +88,12 @@ def simulate(
     variance_at: rounds at which each estimator is resampled, at its own iterate and at one common to all methods.
     variance_of: the coordinates that count in it. common: the one point, `(trials, d)`, if not the optimiser.
     progress: called with the share that is done.
+
+    >>> import trimtab as tt
+    >>> methods = {"narrow": tt.auto(radius=0.05), "wide": tt.auto(radius=0.2)}
+    >>> records = simulate("quadratic-v1", methods, rounds=50, trials=4)
+    >>> records["wide"].regret().shape
+    (4, 50)
     """
     problem = make(problem) if isinstance(problem, str) else problem
     if not isinstance(problem, Problem):

@@ -25,7 +25,11 @@ REFERENCES = ("residual", "two-point", "oracle")
 
 
 class Ratio(NamedTuple):
-    """A figure with its interval."""
+    """A figure with its interval.
+
+    >>> print(Ratio(0.531, 0.512, 0.534))
+    0.53 (0.51–0.53)
+    """
 
     value: float
     low: float
@@ -41,7 +45,13 @@ class Ratio(NamedTuple):
 
 @dataclass(frozen=True)
 class Standings:
-    """`outcomes[n]`, by method, belongs to `places[n]`."""
+    """`outcomes[n]`, by method, belongs to `places[n]`.
+
+    >>> from trimtab.lab import judge
+    >>> standings: Standings = judge(methods=["residual", "still"], trials=2, every=60)
+    >>> standings.mean("still", "residual", "played").value > 1  # standing still costs more
+    True
+    """
 
     suite: str
     held_out: bool

@@ -48,6 +48,9 @@ def sweep(
     folder: where finished cells are kept, also while others work on the same: a folder, which machines may share, or
     the URL of an object store (fsspec). None keeps nothing. report(n, share): cell n is done to this share.
     load: reads what the `save(path)` of a result wrote.
+
+    >>> sweep(lambda cell: cell**2, [1, 2, 3])
+    [1, 4, 9]
     """
     if backend not in BACKENDS:
         raise ValueError(f"backend={backend!r} is unknown: choose from {', '.join(BACKENDS)}")

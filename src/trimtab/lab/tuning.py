@@ -21,7 +21,12 @@ REFINEMENT = tuple((10.0 ** np.array([-0.375, -0.25, -0.125, 0.125, 0.25, 0.375]
 
 @dataclass(frozen=True)
 class Tuned:
-    """The step that was chosen, the method with it, and what each step of the grid gave."""
+    """The step that was chosen, the method with it, and what each step of the grid gave.
+
+    >>> tuned: Tuned = tune("quadratic-v1", "still", rounds=20, trials=2)
+    >>> tuned.step is None  # standing still has none
+    True
+    """
 
     step: float | None
     method: Method

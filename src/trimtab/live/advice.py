@@ -24,7 +24,16 @@ FALLS = 0.2  # contrasts: by so much the value gets better while its mean of ten
 
 
 class Finding(NamedTuple):
-    """One figure, and a sentence of advice where it is out of its healthy range."""
+    """One figure, and a sentence of advice where it is out of its healthy range.
+
+    >>> from trimtab.live import Study
+    >>> knobs = [dict(name="heat", low=150, high=220, start=180)]
+    >>> study = Study.open(":memory:", "press", knobs, seed=0)
+    >>> study.tell(study.ask(), 12.5)
+    >>> study.findings()["edge"]  # no advice before fifty rounds
+    Finding(value=0.0, advice=None)
+    >>> study.close()
+    """
 
     value: float
     advice: str | None

@@ -21,7 +21,16 @@ Wanted = int | Mapping[str, Any]
 
 
 class Baseline(NamedTuple):
-    """How often, of what, and where in its block the next one is; part of a study's state."""
+    """How often, of what, and where in its block the next one is; part of a study's state.
+
+    >>> from trimtab.live import Study
+    >>> knobs = [dict(name="heat", low=150, high=220, start=180)]
+    >>> study = Study.open(":memory:", "press", knobs, seed=0, baseline=10)
+    >>> study.tell(study.ask(), 12.5)
+    >>> study.baseline.every, isinstance(study.baseline, Baseline)
+    (10, True)
+    >>> study.close()
+    """
 
     every: int = 0
     """Rounds, one of which measures the reference; 0 if none does."""

@@ -39,7 +39,17 @@ class Edge(NamedTuple):
 
 @dataclass(frozen=True)
 class Diagnostics:
-    """The running figures of a study; `after` gives those of the next round."""
+    """The running figures of a study; `after` gives those of the next round.
+
+    >>> from trimtab.live import Study
+    >>> knobs = [dict(name="heat", low=150, high=220, start=180)]
+    >>> study = Study.open(":memory:", "press", knobs, seed=0)
+    >>> study.tell(study.ask(), 12.5)
+    >>> figures: Diagnostics = study.diagnostics
+    >>> figures.told, figures.failures
+    (1, 0)
+    >>> study.close()
+    """
 
     told: int = 0
     skipped: int = 0

@@ -34,7 +34,12 @@ class Limit(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """All limits of a study, and what was measured of them; part of its state."""
+    """All limits of a study, and what was measured of them; part of its state.
+
+    >>> limits = Limits.of({"temperature": {"max": 80, "scale": 10}})
+    >>> limits.names, limits.excesses(limits.read({"temperature": 95}))
+    (['temperature'], [1.5])
+    """
 
     all: tuple[Limit, ...] = ()
     told: int = 0

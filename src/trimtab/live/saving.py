@@ -34,7 +34,17 @@ Batch = tuple[float, float, float]
 
 
 class Saving(NamedTuple):
-    """What tuning saves; per round, in the units of the value; None where it is not known yet."""
+    """What tuning saves; per round, in the units of the value; None where it is not known yet.
+
+    >>> from trimtab.live import Study
+    >>> knobs = [dict(name="heat", low=150, high=220, start=180)]
+    >>> study = Study.open(":memory:", "press", knobs, seed=0)
+    >>> study.tell(study.ask(), 12.5)
+    >>> saving: Saving = study.saving
+    >>> saving.saved is None  # not known yet
+    True
+    >>> study.close()
+    """
 
     rounds: int
     """Tuned rounds that have a baseline to be compared with."""

@@ -60,7 +60,17 @@ STILL = ("leave", "pause", "resume", "archive", "restore")
 
 
 class Event(NamedTuple):
-    """What happened: one line of a study's history."""
+    """What happened: one line of a study's history.
+
+    >>> from trimtab.live import Study
+    >>> knobs = [dict(name="heat", low=150, high=220, start=180)]
+    >>> study = Study.open(":memory:", "press", knobs, seed=0)
+    >>> study.tell(study.ask(), 12.5)
+    >>> event: Event = list(study.events())[-1]
+    >>> event.kind, event.value, event.query
+    ('tell', 12.5, [180.0])
+    >>> study.close()
+    """
 
     seq: int
     round: int

@@ -98,6 +98,10 @@ class Store:
 
     mode: "create" makes a store where there is none, "write" does not, "read" only reads. thorough: look through
     the whole file first.
+
+    >>> with Store(":memory:") as store:
+    ...     store.names(), store.check()
+    ([], [])
     """
 
     def __init__(self, where: str | os.PathLike[str], mode: str = "create", *, thorough: bool = False) -> None:

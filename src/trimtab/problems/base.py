@@ -30,7 +30,13 @@ ONCE = 2**63
 
 
 class World(ABC):
-    """One realisation of a problem, for the trials `first`, …, `first + trials − 1`."""
+    """One realisation of a problem, for the trials `first`, …, `first + trials − 1`.
+
+    >>> from trimtab.problems import World, make
+    >>> world: World = make("quadratic-v1", dim=3).world(seed=0, trials=5)
+    >>> world.cost(7, np.zeros((5, 1, 3))).shape, world.optimum(7).shape
+    ((5, 1), (5,))
+    """
 
     seed: int
     trials: int
@@ -123,7 +129,13 @@ class World(ABC):
 
 
 class Problem(ABC):
-    """The parameters of a problem, and the reference values to run it with."""
+    """The parameters of a problem, and the reference values to run it with.
+
+    >>> from trimtab.problems import Problem, make
+    >>> problem: Problem = make("quadratic-v1", dim=3)
+    >>> problem.rounds, problem.radius, problem.start(seed=0, trials=5).shape
+    (2000, 0.1, (5, 3))
+    """
 
     id: str
     dim: int
@@ -224,7 +236,16 @@ registry: dict[str, Callable[..., Problem]] = {}
 
 
 def register(id: str) -> Callable[[Factory], Factory]:
-    """Class or function decorator: `make(id, **parameters)` calls it."""
+    """Class or function decorator: `make(id, **parameters)` calls it.
+
+    >>> from trimtab.problems import from_function, make, register, registry
+    >>> @register("ramp-v0")
+    ... def ramp(speed: float = 0.01):
+    ...     return from_function(lambda t, x: (x[0] - speed * t) ** 2, x0=[0.0], rounds=300, radius=0.1)
+    >>> make("ramp-v0", speed=0.1).rounds
+    300
+    >>> del registry["ramp-v0"]
+    """
 
     def add(factory: Factory) -> Factory:
         registry[id] = factory

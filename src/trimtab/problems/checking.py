@@ -23,7 +23,13 @@ CLOSE = 1e-6  # relative: how exactly an optimum has to be known
 
 
 class CheckError(AssertionError):
-    """A broken promise, in words; with several, `findings` is the list of sentences."""
+    """A broken promise, in words; with several, `findings` is the list of sentences.
+
+    >>> raise CheckError("measures 2 points in one round")
+    Traceback (most recent call last):
+    ...
+    trimtab.problems.checking.CheckError: measures 2 points in one round
+    """
 
     def __init__(self, what: str, findings: Sequence[str] = ()) -> None:
         self.findings = list(findings) or [what]

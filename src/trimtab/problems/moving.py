@@ -39,7 +39,12 @@ FREEDOM = 2.0  # degrees of freedom of Student's t
 
 @dataclass(frozen=True, kw_only=True)
 class Moving(Problem):
-    """The parameters that all such problems share."""
+    """The parameters that all such problems share.
+
+    >>> from trimtab.problems import Moving, make
+    >>> isinstance(make("sines-v1", drift="circle", noise=0.1), Moving)
+    True
+    """
 
     dim: int = 10
     drift: Drift = "walk"

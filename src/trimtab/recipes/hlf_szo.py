@@ -34,6 +34,9 @@ class Momentum(Wrapped):
     """m_t = α·m_{t−1} + ĝ_t in place of ĝ_t: a low-pass filter behind another estimator, the heavy ball.
 
     x_{t+1} − x_t = −η·ĝ_t + α·(x_t − x_{t−1}) where nothing is projected: a step η moves 1/(1 − α) times as far.
+
+    >>> import trimtab as tt
+    >>> method = tt.Method(estimator=tt.Momentum(tt.Residual(), alpha=0.5), radius=0.05, step=3e-3)
     """
 
     base: Estimator = field(default_factory=HighPass)

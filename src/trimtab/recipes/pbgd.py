@@ -42,6 +42,9 @@ class Hedged(Wrapped):
     is −η·r_i·⟨ĝ_t, G_t⟩, up to what is the same for all: p_i ∝ exp(ε·r_i·Σ_s⟨ĝ_s, G_s⟩). Its rate is that of Hedge for
     losses whose range is known from the past, ε = √(ln N/Σ_s (r_N − r_1)²⟨ĝ_s, G_s⟩²), in which no unit is left.
     Memory is O(d): no expert is kept. A projection moves all of them with their mean.
+
+    >>> import trimtab as tt
+    >>> method = tt.Method(estimator=tt.Hedged(tt.Residual(), count=5), radius=0.05, step=3e-3)
     """
 
     base: Estimator = field(default_factory=OnePoint)

@@ -34,6 +34,10 @@ class Lagrangian(OneQuery):
 
     One query brings f and g_1, …, g_m, which are to be ≤ 0. The values of the round before are weighed by the same λ_t,
     so that a_t is a residual of one function: unbiased for ∇f + Σλ_i∇g_i, because u_t is independent of λ_t.
+
+    >>> import trimtab as tt
+    >>> tt.primal_dual(radius=0.05, step=0.02, dual_step=0.02, limits=2).estimator
+    Lagrangian(limits=2, dual_step=0.02, decay=0.0)
     """
 
     limits: int = 1

@@ -30,6 +30,10 @@ class LeastSquares(OneQuery):
     """ĝ = argmin_g Σ_i (y_i − y_t − ⟨g, p_i − p_t⟩)² over the last m queries p_i, the shortest one if there are many.
 
     Until there are m values, ĝ is that of residual feedback. m = None takes min(2·d, 60). Needs O(m·d).
+
+    >>> import trimtab as tt
+    >>> tt.reszo(radius=0.05, step=3e-3).estimator
+    LeastSquares(m=None)
     """
 
     m: int | None = None

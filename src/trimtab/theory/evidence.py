@@ -35,7 +35,11 @@ RESAMPLES = 2000
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number from data, with the interval that covers the true one in about 95 % of all cases."""
+    """A number from data, with the interval that covers the true one in about 95 % of all cases.
+
+    >>> print(Estimate(2.0, 1.5, 2.75))
+    2 (1.5 to 2.75)
+    """
 
     value: float
     low: float
@@ -51,7 +55,16 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Constants:
-    """The constants of the theory as a run shows them: along its path, which is where they matter."""
+    """The constants of the theory as a run shows them: along its path, which is where they matter.
+
+    >>> import trimtab as tt
+    >>> from trimtab import lab
+    >>> method = tt.residual(radius=0.1, step=1e-3)
+    >>> record = lab.run("logcosh-v1", method, rounds=200, trials=4, evidence=True)
+    >>> constants: Constants = measure(record)
+    >>> constants.lipschitz.low > 0
+    True
+    """
 
     lipschitz: Estimate
     """L₀. The largest slope seen is a lower limit for certain; the upper one extrapolates (Robson & Whitlock 1964)."""
@@ -70,7 +83,11 @@ class Constants:
 
 @dataclass(frozen=True)
 class Finding:
-    """One assumption, and what the run says of it."""
+    """One assumption, and what the run says of it.
+
+    >>> Finding("bounded", "holds", "none of 4 trials diverged").verdict
+    'holds'
+    """
 
     name: str
     verdict: Verdict
@@ -78,7 +95,16 @@ class Finding:
 
 
 class Diagnosis(dict[str, Finding]):
-    """The findings by name; printed, one sentence per line."""
+    """The findings by name; printed, one sentence per line.
+
+    >>> import trimtab as tt
+    >>> from trimtab import lab
+    >>> method = tt.residual(radius=0.1, step=1e-3)
+    >>> record = lab.run("logcosh-v1", method, rounds=200, trials=4, evidence=True)
+    >>> diagnosis: Diagnosis = diagnose(record)
+    >>> diagnosis["bounded"].verdict
+    'holds'
+    """
 
     def __str__(self) -> str:
         width = max(map(len, self))
@@ -253,6 +279,14 @@ def second_moments(record: Record) -> tuple[Array, Array]:
 
     E‖ĝ_t‖² on the left, α·E‖ĝ_{t−1}‖² + D_t on the right, with the L₀ that the path has shown. For residual feedback
     with a constant step and Gaussian or sphere directions, recorded with evidence=True.
+
+    >>> import trimtab as tt
+    >>> from trimtab import lab
+    >>> method = tt.residual(radius=0.1, step=1e-3)
+    >>> record = lab.run("logcosh-v1", method, rounds=200, trials=4, evidence=True)
+    >>> left, right = second_moments(record)
+    >>> bool((left <= right).mean() > 0.9)
+    True
     """
     seen, constants, law = _evidence(record), measure(record), _law(record)
     if constants.contraction is None or law is None:

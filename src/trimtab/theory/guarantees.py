@@ -14,7 +14,13 @@ from trimtab.validation import real
 
 @dataclass(frozen=True)
 class Bound:
-    """A guarantee: named terms and their sum, over the whole horizon."""
+    """A guarantee: named terms and their sum, over the whole horizon.
+
+    >>> from trimtab.theory import Bound, convex_lipschitz
+    >>> bound: Bound = convex_lipschitz(dim=2, horizon=1000, lipschitz=1.0, distance=1.0).bound(variation=0.1)
+    >>> bound.total == sum(bound.terms.values())
+    True
+    """
 
     terms: dict[str, float]
     regret: str
@@ -36,7 +42,13 @@ class Bound:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What a theorem says to do, and what it promises for that."""
+    """What a theorem says to do, and what it promises for that.
+
+    >>> from trimtab.theory import Plan, theorems
+    >>> plan: Plan = theorems["convex-lipschitz"](dim=2, horizon=1000, lipschitz=1.0, distance=1.0)
+    >>> plan.theorem, plan.method().radius == plan.radius
+    ('Theorem 3.2', True)
+    """
 
     theorem: str
     dim: int

@@ -57,6 +57,9 @@ def perturbation(*, dim: int, lipschitz: float, radius: float, variation: float,
 
     16L₀²(d+4)² + 2dV_f²/δ², on the sphere 16d²L₀² + 2d²V_f²/δ², as "ball" 4d²L₀²/(d−1) + 3d²V_f²/δ². With noise, V_f
     is V_{f,ξ} of Section 5.
+
+    >>> perturbation(dim=1, lipschitz=1.0, radius=0.1, variation=0.1)
+    402.0
     """
     _, probing, moving = coefficients(dim, law)
     drift = real("variation", variation, 0) / real("radius", radius, 0, above=True)
@@ -125,7 +128,11 @@ def smoothing_gap(
 
 
 def gradient_gap(*, dim: int, radius: float, smoothness: float) -> float:
-    """A bound on ‖∇f_δ(x) − ∇f(x)‖ for Gaussian smoothing: δL₁(d+3)^{3/2} (Lemma 2.2)."""
+    """A bound on ‖∇f_δ(x) − ∇f(x)‖ for Gaussian smoothing: δL₁(d+3)^{3/2} (Lemma 2.2).
+
+    >>> gradient_gap(dim=1, radius=0.1, smoothness=1.0)
+    0.8
+    """
     return real("radius", radius, 0, above=True) * real("smoothness", smoothness, 0) * math.pow(dim + 3.0, 1.5)
 
 
@@ -142,6 +149,9 @@ def one_point_order(
 
     √(d·L₀·R·B)·T^{3/4} for Lipschitz f, L₁^{1/3}·(d·R·B·T)^{2/3} for smooth f (give smoothness= for it), where the
     level B bounds |f_t| for all rounds: that B is the price of one point. Only its growth can be compared with a bound.
+
+    >>> one_point_order(dim=4, horizon=10_000, distance=1.0, level=4.0, lipschitz=1.0)
+    4000.0
     """
     size = dim * real("distance", distance, 0, above=True) * real("level", level, 0, above=True)
     if smoothness is not None:

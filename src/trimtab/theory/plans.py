@@ -80,7 +80,12 @@ def convex_smooth(
     distance: float | None = None,
     setting: Setting = "deterministic",
 ) -> Plan:
-    """Theorem 3.4: convex, L₀-Lipschitz, L₁-smooth. The static regret grows like T^{2/3}."""
+    """Theorem 3.4: convex, L₀-Lipschitz, L₁-smooth. The static regret grows like T^{2/3}.
+
+    >>> plan = convex_smooth(dim=10, horizon=10_000, lipschitz=1.0, smoothness=1.0, distance=1.0)
+    >>> round(plan.radius, 3)
+    0.147
+    """
     dim, horizon, l0 = _checked(dim, horizon, lipschitz)
     r = 1.0 if distance is None else real("distance", distance, 0, above=True)
     return _plan(
@@ -106,6 +111,9 @@ def nonconvex_lipschitz(
     """Theorem 4.2: L₀-Lipschitz, not convex, unconstrained. Bounds Σ E‖∇f_δ,t(x_t)‖², with |f_δ − f| ≤ ε_f.
 
     accuracy: ε_f, how far the smoothed cost may be from the cost.
+
+    >>> round(nonconvex_lipschitz(dim=4, horizon=10_000, lipschitz=1.0, accuracy=0.1).radius, 3)
+    0.05
     """
     dim, horizon, l0 = _checked(dim, horizon, lipschitz)
     e = real("accuracy", accuracy, 0, above=True)
@@ -131,6 +139,9 @@ def nonconvex_smooth(
     """Theorem 4.3: L₀-Lipschitz, L₁-smooth, not convex, unconstrained. Bounds Σ E‖∇f_t(x_t)‖².
 
     It needs W̃_T to grow more slowly than T: under a constant V_f its drift term grows like T, and it promises nothing.
+
+    >>> round(nonconvex_smooth(dim=4, horizon=10_000, lipschitz=1.0, smoothness=1.0).radius, 4)
+    0.0315
     """
     dim, horizon, l0 = _checked(dim, horizon, lipschitz)
     return _plan(

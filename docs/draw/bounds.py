@@ -1,30 +1,23 @@
-"""Draw docs/pictures/theory-bounds.png: what the theorems promise, and what happens.
-
-Usage: python docs/make_theory_pictures.py
-"""
+"""What the theorems promise, and what happens."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import matplotlib
-
-matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
+import trimtab as tt
 from trimtab import theory
 from trimtab.lab import run
+from trimtab.plotting import BLUE, GREY, VERMILION, WIDTH
 from trimtab.problems import make
 
-OUT = Path(__file__).parent / "pictures"
-BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#666666"  # Okabe & Ito
 HORIZONS = [250, 1000, 4000, 16000]
 
 
-def main() -> None:
+def draw(path: Path) -> None:
     """Two theorems, one panel each: the bound as printed, with the right factors, what happens, and standing still."""
-    plt.rcParams.update({"font.size": 8, "axes.spines.top": False, "axes.spines.right": False})
-    _, axes = plt.subplots(1, 2, figsize=(8, 3), layout="constrained", sharey=True)
+    figure, axes = plt.subplots(1, 2, figsize=(WIDTH, 3), layout="constrained", sharey=True)
     for ax, id in zip(axes, ("absolute-v1", "logcosh-v1"), strict=True):
         problem = make(id, dim=2, drift="none", offset=0.2)
         printed, tight, happens, still = [], [], [], []
@@ -37,18 +30,13 @@ def main() -> None:
             printed.append(plan.bound(variation=0.2).total)
             tight.append(plan.bound(variation=0.2, tight=True).total)
             happens.append(run(problem, plan.method(), rounds=horizon, trials=50, seed=1).regret()[:, -1].mean())
-            still.append(run(problem, None, rounds=horizon, trials=50, seed=1).regret()[:, -1].mean())
-        ax.loglog(HORIZONS, printed, "o-", color=ORANGE, label="bound, as printed")
-        ax.loglog(HORIZONS, tight, "o--", color=ORANGE, label="bound, tight")
+            still.append(run(problem, tt.still(), rounds=horizon, trials=50, seed=1).regret()[:, -1].mean())
+        ax.loglog(HORIZONS, printed, "o-", color=VERMILION, label="bound, as printed")
+        ax.loglog(HORIZONS, tight, "o--", color=VERMILION, label="bound, tight")
         ax.loglog(HORIZONS, still, ":", color=GREY, label="standing still")
         ax.loglog(HORIZONS, happens, "s-", color=BLUE, label="what happens (mean of 50 trials)")
         ax.set_title(f"{plan.theorem}: {id}, d = 2, V_f = 0.2")
         ax.set_xlabel("horizon T")
-        ax.grid(color="#e5e5e5")
     axes[0].set_ylabel("static regret over the horizon")
-    axes[0].legend(frameon=False, loc="lower right")
-    plt.savefig(OUT / "theory-bounds.png", dpi=100)
-
-
-if __name__ == "__main__":
-    main()
+    axes[0].legend(loc="lower right")
+    figure.savefig(path)

@@ -1,58 +1,33 @@
-"""Draw docs/pictures/problem-<id>.png, one for every registered problem.
-
-Usage: python docs/make_problem_pictures.py [ID ...]
-"""
+"""The problems: what each is like, and how it drifts."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import matplotlib
-
-matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
 import trimtab as tt
 from trimtab.core import ask, init, tell
-from trimtab.problems import Problem, World, make, registry
+from trimtab.plotting import BLUE, GREEN, GREY, WIDTH
+from trimtab.plotting import PINK as PURPLE
+from trimtab.plotting import VERMILION as ORANGE
+from trimtab.problems import Problem, World, make
 from trimtab.setup import Setup
 
-OUT = Path(__file__).parent / "pictures"
-BLUE, ORANGE, GREEN, PURPLE, GREY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#666666"  # Okabe & Ito
 SEED, TRIALS = 1, 20
 
 
-def main(ids: list[str]) -> None:
-    """Draw these problems, or all."""
-    plt.rcParams.update(
-        {
-            "font.size": 8,
-            "axes.titlesize": 8,
-            "axes.spines.top": False,
-            "axes.spines.right": False,
-            "legend.frameon": False,
-            "axes.grid": True,
-            "grid.color": "#e5e5e5",
-        }
-    )
-    OUT.mkdir(exist_ok=True)
-    for id in ids or sorted(registry):
-        try:
-            problem = make(id)
-        except ImportError as error:
-            print(f"{id}: not drawn, {error}")
-            continue
-        figure, (left, right) = plt.subplots(1, 2, figsize=(7.2, 2.7), layout="constrained")
-        LEFT.get(id, slices)(left, problem)
-        RIGHT.get(id, still_and_best)(right, problem)
-        path = OUT / f"problem-{id}.png"
-        figure.savefig(path, dpi=110)
-        plt.close(figure)
-        print(path.name)
+def draw(id: str, path: Path) -> None:
+    """Two panels for a problem."""
+    problem = make(id)
+    figure, (left, right) = plt.subplots(1, 2, figsize=(WIDTH, 3), layout="constrained")
+    LEFT.get(id, slices)(left, problem)
+    RIGHT.get(id, still_and_best)(right, problem)
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
 
 
 def slices(axes: Any, problem: Problem) -> None:
@@ -319,6 +294,3 @@ RIGHT: dict[str, Callable[[Any, Problem], None]] = {
     "allocation-v1": one_trial,
     "allocation-per-agent-v1": one_trial,
 }
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

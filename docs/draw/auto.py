@@ -1,16 +1,12 @@
-"""The picture of docs/auto.md, what the parts of auto do: `python docs/make_auto_pictures.py [FOLDER]`."""
+"""What the parts of auto do."""
 
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import matplotlib
-
-matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
@@ -18,21 +14,20 @@ from matplotlib.axes import Axes
 import trimtab as tt
 from trimtab import lab, problems
 from trimtab.lab.record import quantiles
+from trimtab.plotting import AMBER as ORANGE
+from trimtab.plotting import BLUE, GREEN, GREY
+from trimtab.plotting import VERMILION as RED
 
 TRIALS, SEED = 40, 3
-BLUE, ORANGE, RED, GREEN, GREY = "#0072B2", "#E69F00", "#D55E00", "#009E73", "#666666"
 
 
-def main(arguments: list[str]) -> None:
-    """Draw all panels."""
-    folder = Path(arguments[0]) if arguments else Path(__file__).parent / "pictures"
-    plt.rcParams.update({"axes.grid": True, "grid.alpha": 0.25, "font.size": 9, "legend.frameon": False})
+def draw(path: Path) -> None:
+    """All panels."""
     figure, axes = plt.subplots(2, 3, figsize=(14, 7.5), layout="constrained")
     panels: tuple[Callable[[Axes], None], ...] = (directions, width, radius, curvature, surprises, wall)
-    for axis, draw in zip(axes.flat, panels, strict=True):
-        draw(axis)
-        axis.spines[["top", "right"]].set_visible(False)
-    figure.savefig(folder / "auto-parts.png", dpi=110)
+    for axis, fill in zip(axes.flat, panels, strict=True):
+        fill(axis)
+    figure.savefig(path, dpi=110)
 
 
 def curves(axis: Axes, problem: problems.Problem, methods: dict[str, tt.Method], colours: str, rounds: int) -> None:
@@ -132,7 +127,3 @@ def wall(axis: Axes) -> None:
     axis.axhline(0.0, color=RED, lw=1)
     axis.set(xlabel="round", ylim=(-0.02, 0.25), title="near the limit, narrow probes\n(radius 0.05)")
     axis.legend()
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

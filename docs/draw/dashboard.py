@@ -1,4 +1,4 @@
-"""The picture of the dashboard: `python docs/make_dashboard_picture.py` (needs Chromium, and the extra dev).
+"""The picture of the dashboard; needs Chromium.
 
 A service on a port of its own, a simulated kiln that is tuned over HTTP, and a browser that looks at it.
 """
@@ -15,7 +15,6 @@ from pathlib import Path
 import httpx
 from playwright.sync_api import sync_playwright
 
-HERE = Path(__file__).parent
 KNOBS = [
     {"name": "heat", "low": 150, "high": 220, "start": 170, "unit": "°C"},
     {"name": "speed", "type": "integer", "low": 1, "high": 60, "start": 20},
@@ -34,8 +33,8 @@ def tune(http: httpx.Client, name: str, rounds: int) -> None:
         answer.raise_for_status()
 
 
-def main() -> None:
-    """Draw it."""
+def draw(path: Path) -> None:
+    """Look at it."""
     with tempfile.TemporaryDirectory() as folder:
         run = "from trimtab.cli import main; main()"
         command = [sys.executable, "-c", run, "serve", "--quiet", "--port", "8799"]
@@ -56,12 +55,8 @@ def main() -> None:
                 page = browser.new_page(viewport={"width": 1280, "height": 1250})
                 page.goto("http://127.0.0.1:8799/studies/kiln")
                 page.wait_for_selector("#chart[data-drawn] .main-svg")
-                page.screenshot(path=HERE / "pictures" / "dashboard.png")
+                page.screenshot(path=path)
                 browser.close()
         finally:
             service.terminate()
             service.wait(20)
-
-
-if __name__ == "__main__":
-    main()

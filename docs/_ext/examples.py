@@ -1,0 +1,52 @@
+"""What is public, and which of it no example shows: no docstring, no block of a page, no script of the gallery."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from pathlib import Path
+
+import trimtab
+
+ROOT = Path(__file__).parents[2]
+MODULES = ("checks", "lab", "live", "problems", "theory")
+
+
+def public() -> set[str]:
+    """Every name that a user may rely on."""
+    names = {f"trimtab.{name}" for name in dir(trimtab) if name not in trimtab.MODULES}
+    for module in MODULES:
+        names |= {f"trimtab.{module}.{name}" for name in importlib.import_module(f"trimtab.{module}").__all__}
+    return names
+
+
+def without_example() -> list[str]:
+    """Names that stand in no example, and have none in their own docstring."""
+    typed = {name: _typed(name) for name in public()}
+    words = set(re.findall(r"\w+", "\n".join([*_blocks(), *_scripts(), *typed.values()])))
+    return [name for name in sorted(typed) if not typed[name] and name.rpartition(".")[2] not in words]
+
+
+def _blocks() -> list[str]:
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
+    return [
+        block
+        for page in pages
+        for block in re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.S | re.M)
+    ]
+
+
+def _scripts() -> list[str]:
+    return [path.read_text(encoding="utf-8") for path in ROOT.glob("docs/gallery_scripts/*.py")]
+
+
+def _typed(name: str) -> str:
+    """What is typed in the examples of a docstring and, of a class, of those of its members."""
+    home, _, last = name.rpartition(".")
+    thing = getattr(importlib.import_module(home), last)
+    if not (inspect.isclass(thing) or inspect.isroutine(thing)):
+        return ""
+    members = [member for _, member in inspect.getmembers(thing) if inspect.isroutine(member)]
+    texts = [inspect.getdoc(each) or "" for each in (thing, *members)]
+    return "\n".join(line for text in texts for line in re.findall(r"^(?:>>>|\.\.\.) (.*)$", text, flags=re.M))
