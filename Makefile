@@ -11,11 +11,12 @@ help:
 	@echo "make test   lint, types, import layers, tests"
 	@echo "make check  the quick loop: lint, types, import layers, unit tests"
 	@echo "make docs   the site: out/docs/index.html, which needs no network to be read"
+	@echo "make pictures  every picture of README and docs anew (minutes; needs the hosts, and Chromium)"
 	@echo "make hosts  the adapters in their hosts: PyTorch, JAX, Xopt, blop, Bluesky with EPICS, ... (minutes to install)"
 	@echo "make long   a million hostile queries for the domains with a solver, too (minutes)"
 	@echo "make bench  the benchmarks, as ratios within one run"
 	@echo "make peers  other optimisers on drifting systems (installs them, with PyTorch; some hours)"
-	@echo "make coverage, make pictures, make package, make newest: see CONTRIBUTING.md"
+	@echo "make coverage, make package, make newest: see CONTRIBUTING.md"
 
 run: .venv/dev
 	$(BIN)/trimtab paper --out out/paper
@@ -46,15 +47,17 @@ CORE := $(foreach part,core kernel setup state parts arithmetic storage tuner di
 coverage: .venv/dev
 	$(BIN)/pytest $(CORE) --cov-report=term-missing:skip-covered tests/unit tests/contract tests/property tests/statistical
 
-docs: .venv/docs
+docs: .venv/docs out/paper/report.html
 	$(BIN)/python -m sphinx -E -W --keep-going -q -b html -d out/doctrees docs out/docs
 	@echo "out/docs/index.html"
 
-# All but those of benchmarks that take hours, and of the hosts.
-pictures: .venv/dev
-	for script in docs/make_*_pictures.py; do $(BIN)/python $$script || exit 1; done
-	for name in tracking drifting_pendulum queue_server; do \
-	  $(BIN)/python examples/$$name.py --out docs/pictures/$$name.png || exit 1; done
+# The report that the site embeds; `make run` makes the long one.
+out/paper/report.html: | .venv/docs
+	$(BIN)/trimtab paper --quick --out out/paper
+
+# Of README and docs. Some need the hosts; that of the peers is drawn of docs/results/peers.json.
+pictures: .venv/dev .venv-hosts/ready
+	$(BIN)/python docs/draw
 
 # The wheel, in an empty environment, does what the README says. Needs a package index.
 package: .venv/dev
@@ -88,7 +91,7 @@ bench: .venv/bench
 	$(BIN)/python benchmarks/service.py
 
 peers: .venv/peers
-	$(BIN)/python benchmarks/peers.py
+	$(BIN)/python benchmarks/peers.py --out docs/results
 
 python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

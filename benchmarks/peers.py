@@ -126,6 +126,26 @@ def _short(setting: Any) -> str:
     return ", ".join(f"{s:.2g}" for s in setting) if isinstance(setting, tuple | list) else f"{setting:.2g}"
 
 
+def table(results: dict[str, dict[str, dict[str, Any]]]) -> str:
+    """Played / centre, in Markdown; where trials were lost, how many."""
+    names = list(dict.fromkeys(name for entries in results.values() for name in entries))
+    lines = ["| | " + " | ".join(results) + " |", "|---" * (len(results) + 1) + "|"]
+    for name in names:
+        cells = [_cell(entries.get(name), entries) for entries in results.values()]
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _cell(row: dict[str, Any] | None, entries: dict[str, dict[str, Any]]) -> str:
+    if row is None:
+        return ""
+    if row["lost"]:
+        return f"{row['lost']} of {len(row['played_each'])} lost"
+    best = {score: min(each[score]["median"] for each in entries.values()) for score in SCORES}
+    words = [f"{row[score]['median']:.3g}" for score in SCORES]
+    return " / ".join(f"**{w}**" if row[s]["median"] == best[s] else w for w, s in zip(words, SCORES, strict=True))
+
+
 def draw(results: dict[str, dict[str, dict[str, Any]]], file: Path) -> None:
     import matplotlib
 
@@ -171,10 +191,12 @@ def main() -> None:
     )
     parser.add_argument("--only", action="append", help="an arena; repeatable")
     parser.add_argument("--without", action="append", default=[], help="a contestant to leave out; repeatable")
+    parser.add_argument("--trials", type=int, default=TRIALS, help="that are reported (default: %(default)s)")
+    parser.add_argument("--tuning", type=int, default=TUNING, help="others, to choose settings on (%(default)s)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes, for simulated arenas")
     parser.add_argument("--out", type=Path, default=Path("out/peers"))
     options = parser.parse_args()
-    trials, tuning = (2, 1) if options.quick else (TRIALS, TUNING)
+    trials, tuning = (2, 1) if options.quick else (options.trials, options.tuning)
     options.out.mkdir(parents=True, exist_ok=True)
     results: dict[str, Any] = {}
     file = options.out / "peers.json"
@@ -187,8 +209,8 @@ def main() -> None:
             some = {"trials": trials, "tuning": tuning, "jobs": options.jobs, "quick": options.quick}
             results[name] = compete(arena, names, **some)
             file.write_text(json.dumps(results, indent=1) + "\n")
-            draw(results, options.out / "peers.png")
-    print(f"in {options.out}: peers.json, peers.png")
+    print(table(results))
+    print(f"in {file}; `make pictures` draws docs/results/peers.json")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ os.environ["NO_COLOR"] = "1"
 sys.path.insert(0, str(HERE / "_ext"))
 
 import trimtab  # noqa: E402
+from trimtab import plotting  # noqa: E402
 
 project = "trimtab"
 author = "the trimtab developers"
@@ -22,10 +23,11 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "docstrings",
     "commands",
+    "http_api",
     "links",
     "complete",
 ]
-exclude_patterns = ["pictures", "gallery_scripts", "_ext", "_build"]
+exclude_patterns = ["pictures", "gallery_scripts", "draw", "results", "_ext", "_build"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 
 myst_heading_anchors = 3
@@ -38,7 +40,16 @@ autodoc_type_aliases = {name: name for name in ("Array", "ArrayLike", "Document"
 python_maximum_signature_line_length = 90
 python_display_short_literal_types = True
 
+
+def look_the_same(gallery: object, file: str) -> None:
+    """Before each script of the gallery."""
+    from matplotlib import rcParams
+
+    rcParams.update(plotting.STYLE)
+
+
 sphinx_gallery_conf = {
+    "reset_modules": ("matplotlib", look_the_same),
     "examples_dirs": "gallery_scripts",
     "gallery_dirs": "gallery",
     "filename_pattern": r"\.py$",
@@ -56,6 +67,7 @@ html_theme = "furo"
 html_title = f"trimtab {release}"
 html_show_sphinx = False
 html_copy_source = False
+html_show_search_summary = False  # it is fetched, which a browser does not do for files
 html_theme_options = {"top_of_page_buttons": []}
 
 if (HERE.parent / "out" / "paper" / "report.html").exists():

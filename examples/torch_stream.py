@@ -69,7 +69,7 @@ def draw(out):
         axis.semilogy(100 * np.arange(len(means)), means, color=colour, label=kind)
         print(f"{kind}: mean loss {losses.mean():.3f}, of the second half {losses[STEPS // 2 :].mean():.3f}")
     axis.set(xlabel="forward passes", ylabel="loss, mean of 100 passes", title="A network on a stream whose law turns")
-    axis.legend(loc="upper right", ncols=3)
+    axis.legend(loc="center right")
     out.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(out)
     print(f"drawn: {out}")

@@ -27,6 +27,7 @@ import moving
 import systems
 
 from trimtab import plotting, problems
+from trimtab.paper.drawing import idea
 
 ROOT = Path(__file__).parents[2]
 PICTURES = ROOT / "docs" / "pictures"
@@ -76,6 +77,11 @@ def comparison(path: Path) -> None:
         shutil.copy(next(Path(folder).rglob("regret.png")), path)
 
 
+def residual(which: int, path: Path) -> None:
+    """What residual feedback is: two rounds, and the estimates of many."""
+    idea(seed=0)[which].savefig(path)
+
+
 def peers(path: Path) -> None:
     """What `make peers` has found."""
     sys.path.insert(0, str(ROOT / "benchmarks"))
@@ -86,6 +92,8 @@ def peers(path: Path) -> None:
 
 DRAWN: dict[str, Callable[[Path], None]] = {
     "moving.svg": moving.draw,
+    "idea-rounds.png": partial(residual, 0),
+    "idea-estimates.png": partial(residual, 1),
     "auto-parts.png": auto.draw,
     "theory-bounds.png": bounds.draw,
     **{f"problem-{id}.png": partial(systems.draw, id) for id in sorted(problems.registry)},

@@ -15,7 +15,7 @@ import trimtab as tt
 from trimtab import lab, problems
 from trimtab.lab.record import quantiles
 from trimtab.plotting import AMBER as ORANGE
-from trimtab.plotting import BLUE, GREEN, GREY
+from trimtab.plotting import BLUE, GREEN, GREY, WIDTH
 from trimtab.plotting import VERMILION as RED
 
 TRIALS, SEED = 40, 3
@@ -23,7 +23,7 @@ TRIALS, SEED = 40, 3
 
 def draw(path: Path) -> None:
     """All panels."""
-    figure, axes = plt.subplots(2, 3, figsize=(14, 7.5), layout="constrained")
+    figure, axes = plt.subplots(3, 2, figsize=(WIDTH, 9.5), layout="constrained")
     panels: tuple[Callable[[Axes], None], ...] = (directions, width, radius, curvature, surprises, wall)
     for axis, fill in zip(axes.flat, panels, strict=True):
         fill(axis)

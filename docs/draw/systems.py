@@ -11,7 +11,7 @@ import numpy as np
 
 import trimtab as tt
 from trimtab.core import ask, init, tell
-from trimtab.plotting import BLUE, GREEN, GREY, WIDTH
+from trimtab.plotting import BLUE, GREEN, GREY, WIDTH, colour_of
 from trimtab.plotting import PINK as PURPLE
 from trimtab.plotting import VERMILION as ORANGE
 from trimtab.problems import Problem, World, make
@@ -67,7 +67,7 @@ def still_and_best(axes: Any, problem: Problem) -> None:
     if np.nanmin(best) > 0 and stay.max() > 30 * stay.min():
         axes.set_yscale("log")
     axes.set_xlabel("round")
-    axes.set_title(f"cost over the rounds (median and quartiles of {TRIALS} trials)")
+    axes.set_title(f"cost over the rounds: median, quartiles of {TRIALS}")
     axes.legend()
 
 
@@ -83,7 +83,9 @@ def one_trial(axes: Any, problem: Problem) -> None:
             axes.set_yscale("log")
     axes.set_xlabel("round")
     axes.set_title(f"d = {problem.dim}: cost over the rounds of one trial")
-    axes.legend()
+    low, high = axes.get_ylim()
+    axes.set_ylim(low, high if axes.get_yscale() == "log" else high + 0.2 * (high - low))
+    axes.legend(loc="upper left", ncols=2)
 
 
 def second_moments(axes: Any, problem: Problem) -> None:
@@ -95,8 +97,8 @@ def second_moments(axes: Any, problem: Problem) -> None:
         u = rng.standard_normal((2, trials, 1, 1))
         before, now = (world.cost(s, delta * v)[:, 0] for s, v in ((t - 1, u[0]), (t, u[1])))
         moments.append([np.mean((u[1, :, 0, 0] / delta * y) ** 2) for y in (now, now - before)])
-    for values, colour, label in zip(np.transpose(moments), (ORANGE, BLUE), ("one-point", "residual"), strict=True):
-        axes.loglog(rounds, values, color=colour, label=label)
+    for values, label in zip(np.transpose(moments), ("one-point", "residual"), strict=True):
+        axes.loglog(rounds, values, color=colour_of(label), label=label)
     axes.set_xlabel("round t")
     axes.set_title(f"second moment of the estimate at x = 0, δ = {delta:g}")
     axes.legend()
@@ -196,7 +198,7 @@ def profit(axes: Any, problem: Problem) -> None:
     band(axes, rounds, stay, ORANGE, "cost plus 20 %")
     axes.set_xlabel("round")
     axes.set_ylim(bottom=0)
-    axes.set_title(f"profit per round (median and quartiles of {TRIALS} trials)")
+    axes.set_title(f"profit per round: median, quartiles of {TRIALS}")
     axes.legend(loc="lower right")
 
 
@@ -259,7 +261,7 @@ def excesses(axes: Any, problem: Problem) -> None:
         band(axes, rounds, np.cumsum(played, axis=0) / rounds[:, None], colour, name)
     axes.axhline(0.0, color=GREY, lw=1)
     axes.set_xlabel("round")
-    axes.set_title(f"mean of g so far (median and quartiles of {TRIALS} trials)")
+    axes.set_title(f"mean of g so far: median, quartiles of {TRIALS}")
     axes.legend()
 
 

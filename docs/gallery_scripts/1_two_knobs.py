@@ -10,6 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import trimtab as tt
+from trimtab.plotting import BLUE, GREY, VERMILION
 
 t = np.arange(3000)
 jump = np.where(t < 2000, 0.0, 0.2)
@@ -30,9 +31,9 @@ for now in best:
 
 figure, axes = plt.subplots(2, 1, sharex=True, layout="constrained")
 for k, (axis, name) in enumerate(zip(axes, ("valve", "pump (Hz)"), strict=True)):
-    axis.plot(t, np.array(played)[:, k], ".", color="0.7", ms=1, label="played")
-    axis.plot(t, np.array(centres)[:, k], color="#0072B2", label="operating point")
-    axis.plot(t, best[:, k], "--", color="#D55E00", label="the optimum")
+    axis.plot(t, np.array(played)[:, k], ".", color=GREY, ms=1, label="played")
+    axis.plot(t, np.array(centres)[:, k], color=BLUE, label="operating point")
+    axis.plot(t, best[:, k], "--", color=VERMILION, label="the optimum")
     axis.set_ylabel(name)
-axes[0].legend(ncols=3, fontsize="small")
+axes[0].legend(ncols=3)
 axes[1].set_xlabel("round")

@@ -11,6 +11,7 @@ import numpy as np
 
 import trimtab as tt
 from trimtab import lab, problems
+from trimtab.plotting import BLUE, GREEN, GREY
 
 problem = problems.make("lqr-v1")
 methods = {
@@ -18,7 +19,7 @@ methods = {
     "residual feedback, step tuned": lab.tune(problem, "residual", rounds=50).method,
     "standing still": tt.still(radius=problem.radius),
 }
-for (name, method), colour in zip(methods.items(), ("#0072B2", "#009E73", "0.5"), strict=True):
+for (name, method), colour in zip(methods.items(), (BLUE, GREEN, GREY), strict=True):
     record = lab.run(problem, method, rounds=50, trials=20, seed=0)
     regret = record.regret(of="played")
     plt.semilogy(np.median(regret, axis=0), color=colour, label=name)

@@ -10,6 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import trimtab as tt
+from trimtab.plotting import BLUE, GREEN, GREY, VERMILION
 
 ROUNDS = 600
 rng = np.random.default_rng(2)
@@ -45,11 +46,11 @@ for gain in np.geomspace(0.5, 2.0, ROUNDS):
 # The gains of the first day are right for one state of the plant only; the tuned ones follow it.
 
 figure, (above, below) = plt.subplots(2, 1, sharex=True, layout="constrained")
-above.semilogy(still, color="0.5", label="the gains of the first day")
-above.semilogy(tuned, color="#0072B2", label="tuned, as played")
+above.semilogy(still, color=GREY, label="the gains of the first day")
+above.semilogy(tuned, color=BLUE, label="tuned, as played")
 above.set_ylabel("mean squared error")
 above.legend()
-for name, colour in (("proportional", "#D55E00"), ("integral", "#009E73")):
+for name, colour in (("proportional", VERMILION), ("integral", GREEN)):
     below.semilogy([setting[name] for setting in settings], color=colour, label=name)
 below.set(xlabel="round", ylabel="gain")
 below.legend()

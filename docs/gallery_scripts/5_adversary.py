@@ -12,8 +12,9 @@ import numpy as np
 
 import trimtab as tt
 from trimtab import lab, problems
+from trimtab.plotting import BLUE, VERMILION
 
-for order, colour in (("before", "#0072B2"), ("after", "#D55E00")):
+for order, colour in (("before", BLUE), ("after", VERMILION)):
     problem = problems.make("adversary-v1", order=order)
     record = lab.run(problem, tt.residual(radius=problem.radius, step=0.01), rounds=2000, trials=20, seed=0)
     plt.plot(np.median(record.regret(), axis=0), color=colour, label=f"chooses {order} seeing the query")

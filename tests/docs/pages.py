@@ -12,8 +12,8 @@ PAGES = sorted(
     ]
 )
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
-SERVED = {"docs/serve.md"}
-"""What stands there needs a service that runs: tests/serve has one."""
+SERVED = {"docs/http.md", "docs/serve.md"}
+"""What stands there needs a service that runs: test_served_blocks.py has one."""
 
 
 def text(name: str) -> str:

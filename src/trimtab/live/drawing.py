@@ -57,7 +57,7 @@ def _draw_values(axis: Any, events: list[Event], study: Study) -> None:
         at = axis.get_xaxis_transform()
         axis.plot(missed, [0.02] * len(missed), "|", color=VERMILION, ms=9, transform=at, label="no value")
     if told or missed or baseline:
-        axis.legend(ncols=4, loc="upper right")
+        axis.legend(ncols=2)
     goal = "maximise" if study.setup.maximise else "minimise"
     axis.set(ylabel=f"value ({goal})", title=f"{study.name} {study.saving.sentence}")
 

@@ -11,7 +11,7 @@ import numpy as np
 from trimtab.lab import Record
 from trimtab.lab.drawing import band
 from trimtab.lab.record import quantiles
-from trimtab.plotting import BLUE, GREEN, colour_of, panels
+from trimtab.plotting import BLUE, GREEN, GREY, VERMILION, colour_of, panels
 from trimtab.types import Array
 
 if TYPE_CHECKING:
@@ -50,11 +50,11 @@ def idea(seed: int) -> list[Figure]:
     (first, left), (second, right) = panel(), panel()
     x = np.linspace(-1.6, 1.6, 200)
     low, high = 0.5 * x**2 + 1.0, 0.5 * (x - 0.15) ** 2 + 1.25
-    left.plot(x, low, color="#999999", lw=1.5)
-    left.plot(x, high, color="#222222", lw=1.8)
+    left.plot(x, low, "--", color=GREY, lw=1.5)
+    left.plot(x, high, color=VERMILION, lw=1.8)
     places = [(0.55, low), (1.15, high)]
     values = [float(np.interp(p, x, f)) for p, f in places]
-    for (p, _), y, label, colour in zip(places, values, (r"$y_{t-1}$", r"$y_t$"), ("#999999", "#222222"), strict=True):
+    for (p, _), y, label, colour in zip(places, values, (r"$y_{t-1}$", r"$y_t$"), (GREY, VERMILION), strict=True):
         left.plot(p, y, "o", color=colour, ms=7)
         left.annotate(label, (p, y), textcoords="offset points", xytext=(8, -12) if p < 1 else (-20, 6), fontsize=11)
     left.annotate("", (1.3, values[1]), (1.3, values[0]), arrowprops={"arrowstyle": "<->", "color": BLUE, "lw": 1.6})
@@ -80,7 +80,7 @@ def idea(seed: int) -> list[Figure]:
             estimate[:, 0], bins=120, range=span, density=True, color=colour_of(name), alpha=0.6,
             label=f"{name}: rms {math.sqrt(np.mean(np.square(estimate))):.3g}",
         )  # fmt: skip
-    right.axvline(before - 0.15, color="#222222", lw=1, ls="--", label=f"true slope {before - 0.15:.2g}")
+    right.axvline(before - 0.15, color=VERMILION, lw=1, ls="--", label=f"true slope {before - 0.15:.2g}")
     right.set(xlabel="estimate of the slope", yticks=[], title="Estimates of the slope, over many rounds")
     legend(second, right, columns=1)
     return [first, second]

@@ -1,0 +1,36 @@
+"""The tables of study.toml in docs/live.md, which the reference includes, have every field that is read."""
+
+import re
+from dataclasses import fields
+
+import pytest
+from pages import text
+
+from trimtab.knobs import Knob
+from trimtab.live import Config, Guard
+
+PAGE = text("docs/live.md")
+SECTIONS = {"[knobs.NAME]", "[baseline]", "[limits]", "[guard]"}
+
+
+def table(after):
+    """The names in the first column of the table that follows these words."""
+    rows = re.search(r"\| field \|.*?\n\|[-|]+\n(.*?)\n\n", PAGE[PAGE.index(after) :], flags=re.S)[1]
+    return {name for row in rows.splitlines() for name in re.findall(r"`(\w+)`", row.split("|")[1])}
+
+
+@pytest.mark.parametrize(
+    ("after", "kind", "apart"),
+    [
+        ("## study.toml, field by field", Config, {"knobs", "guard", "baseline", "limits", "folder"}),
+        ("`[knobs.NAME]`, one for each", Knob, {"name"}),
+        ("`[guard]`, all optional", Guard, set()),
+    ],
+    ids=["study", "knob", "guard"],
+)
+def test_every_field_has_its_row(after, kind, apart):
+    assert table(after) == {field.name for field in fields(kind)} - apart
+
+
+def test_the_sections_are_there():
+    assert all(f"`{section}`" in PAGE for section in SECTIONS)
