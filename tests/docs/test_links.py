@@ -5,6 +5,8 @@ import re
 import pytest
 from pages import NAMES, ROOT, anchors, blocks, text, without_code
 
+from trimtab.problems import registry
+
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 BUILT = {"gallery/index.rst"}
 """What the site makes when it is built."""
@@ -36,6 +38,12 @@ def test_every_page_is_in_a_table_of_contents():
     listed |= {path.resolve() for path in ROOT.glob("docs/adapters/*.md")}  # reference/adapters.rst has them
     pages = {path.resolve() for path in ROOT.glob("docs/**/*.md") if "gallery" not in path.parts}
     assert pages - listed == {ROOT / "docs" / "index.md"}
+
+
+def test_every_picture_is_drawn_anew_by_make_pictures():
+    drawn = set(re.findall(r'"([\w-]+\.(?:png|svg))":', text("docs/draw/__main__.py")))
+    drawn |= {f"problem-{id}.png" for id in registry}
+    assert {path.name for path in (ROOT / "docs" / "pictures").iterdir()} == drawn
 
 
 def test_every_picture_is_shown():
