@@ -185,8 +185,8 @@ def draw(events, still, out):
         axes[1].plot(x, values, ".", ms=3, color=colour, alpha=0.5)
         middle = np.median(np.lib.stride_tricks.sliding_window_view(values, 9), axis=1)
         axes[1].plot(x[4:-4], middle, color=colour, lw=1.8, label=f"{label} (median of 9)")
-    axes[1].set(ylabel="latency (ms) + 2 a worker", ylim=(0, 1.15 * np.quantile(np.concatenate([still, value]), 0.98)))
-    axes[1].legend(loc="center right")
+    axes[1].set(ylabel="latency (ms) + 2 a worker", ylim=(0, 1.3 * np.quantile(np.concatenate([still, value]), 0.98)))
+    axes[1].legend(loc="upper left", ncols=2)
     for axis, (name, limits) in zip(axes[2:], {"batch": (1, 64), "workers": (1, 16)}.items(), strict=True):
         axis.plot(x, [event["query"][name] for event in events], ".", ms=3, color=plotting.GREY, alpha=0.6)
         axis.plot(x, [event["centre"][name] for event in events], color=plotting.BLUE)
@@ -195,7 +195,8 @@ def draw(events, still, out):
     out.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(out)
     later = x >= 30
-    print(f"mean after round 30: {value[later].mean():.1f} with trimtab, {still[later].mean():.1f} left alone")
+    for name, of in (("mean", np.mean), ("median", np.median)):
+        print(f"{name} after round 30: {of(value[later]):.1f} with trimtab, {of(still[later]):.1f} left alone")
     print(f"drawn: {out}")
 
 
