@@ -31,7 +31,7 @@ class Kernel(NamedTuple):
     """`ask` and `tell`, bound to one setup."""
 
     ask: Callable[[State, int], Trial]
-    tell: Callable[[State, int, Any], State]
+    tell: Callable[[State, int, object], State]
     estimate: Callable[[State, int, tuple[Value, ...]], Array]
 
 
@@ -66,7 +66,7 @@ def build(setup: Setup) -> Kernel:
         latest = (state, id, look, query)  # where it is also in the user's hands, no part reads it
         return make(Trial, (id, outward(query) if outward else query, look, None))
 
-    def tell(state: State, id: int, told: Any) -> State:
+    def tell(state: State, id: int, told: object) -> State:
         round, still_open = (id + 1, ()) if id == state[0] and one_at_a_time else _close(state, id)
         if single and type(told) is float and -LARGEST <= told <= LARGEST:  # the fast way, most of the time
             values: tuple[Value, ...] | None = (-told if setup.maximise else told,)
@@ -141,7 +141,7 @@ def _close(state: State, id: int) -> tuple[int, tuple[tuple[int, Look], ...]]:
     return state.round, still_open
 
 
-def _keep(xp: Any, failed: Any, idle: Any, old: State, new: State) -> State:
+def _keep(xp: Any, failed: Any, idle: object, old: State, new: State) -> State:
     """What a lane without a value, or without a contrast, does not change."""
     return new._replace(
         centre=xp.merge(idle, old.centre, new.centre),
