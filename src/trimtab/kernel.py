@@ -39,7 +39,7 @@ def build(setup: Setup) -> Kernel:
     """Bind every part to the setup."""
     method, frame, project = setup.method, setup.frame, setup.home.project
     xp, estimator = frame.xp, method.estimator
-    axpy, times, missing, some = xp.axpy, xp.times, xp.failed, xp.any
+    axpy, missing, some = xp.axpy, xp.failed, xp.any
     free = isinstance(setup.domain, Everywhere)
     next_look, learn, longest_vector = estimator.bind(frame)
     width_of, rate_of, settle, own_longest = method.step.bind(frame)
@@ -86,15 +86,14 @@ def build(setup: Setup) -> Kernel:
         rate, pace = rate_of(state, look, contrast, sense)
         before: Array = state.centre
         factor: Any = -rate * scale
+        as_planned = free
         if measured and some(abs(factor) > plain):
+            as_planned = False
             most = longest / xp.maximum(xp.norm(vector), SHORTEST)
             factor = xp.clip(factor, -most, most)
-        if settle is None:
-            centre = project(axpy(factor, vector, before))
-        else:
-            change = times(factor, vector)
-            centre = project(before + change)
-            pace = settle(pace, change if free else centre - before)
+        centre = project(axpy(factor, vector, before))
+        if settle is not None:
+            pace = settle(pace, None if as_planned else centre - before)
         centre.setflags(write=False)  # it will be in the user's hands; the rest of one system's state when that is
         new = make(State, (round, centre, slope, pace, look, values, id, state.skipped, still_open))
         if some_idle:
