@@ -58,7 +58,7 @@ def hand_out(setup: Setup, state: State) -> tuple[Trial, State]:
     return trial, state._replace(round=state.round + 1, open=(*state.open, (trial.id, trial.look)))
 
 
-def tell(setup: Setup, state: State, values: Any, id: int | None = None) -> State:
+def tell(setup: Setup, state: State, values: object, id: int | None = None) -> State:
     """The state after the values of a trial; None or NaN marks a failed measurement, which moves nothing."""
     return frozen(kernel(setup).tell(state, state.round if id is None else id, values))
 
@@ -89,7 +89,7 @@ def kernel(setup: Setup) -> Kernel:
 _kernels: WeakKeyDictionary[Setup, Kernel] = WeakKeyDictionary()
 
 
-def _forgotten(memory: Any, fresh: Any) -> Any:
+def _forgotten(memory: object, fresh: Any) -> Any:
     if not isinstance(memory, tuple):
         return fresh if np.isnan(fresh).any() else memory
     parts = [_forgotten(a, b) for a, b in zip(memory, fresh, strict=True)]

@@ -31,7 +31,7 @@ class Kernel(NamedTuple):
     """`ask` and `tell`, bound to one setup."""
 
     ask: Callable[[State, int], Trial]
-    tell: Callable[[State, int, Any], State]
+    tell: Callable[[State, int, object], State]
     estimate: Callable[[State, int, tuple[Value, ...]], Array]
 
 
@@ -39,7 +39,7 @@ def build(setup: Setup) -> Kernel:
     """Bind every part to the setup."""
     method, frame, project = setup.method, setup.frame, setup.home.project
     xp, estimator = frame.xp, method.estimator
-    axpy, times, missing, some = xp.axpy, xp.times, xp.failed, xp.any
+    axpy, missing, some = xp.axpy, xp.failed, xp.any
     free = isinstance(setup.domain, Everywhere)
     next_look, learn, longest_vector = estimator.bind(frame)
     width_of, rate_of, settle, own_longest = method.step.bind(frame)
@@ -66,7 +66,7 @@ def build(setup: Setup) -> Kernel:
         latest = (state, id, look, query)  # where it is also in the user's hands, no part reads it
         return make(Trial, (id, outward(query) if outward else query, look, None))
 
-    def tell(state: State, id: int, told: Any) -> State:
+    def tell(state: State, id: int, told: object) -> State:
         round, still_open = (id + 1, ()) if id == state[0] and one_at_a_time else _close(state, id)
         if single and type(told) is float and -LARGEST <= told <= LARGEST:  # the fast way, most of the time
             values: tuple[Value, ...] | None = (-told if setup.maximise else told,)
@@ -86,15 +86,14 @@ def build(setup: Setup) -> Kernel:
         rate, pace = rate_of(state, look, contrast, sense)
         before: Array = state.centre
         factor: Any = -rate * scale
+        as_planned = free
         if measured and some(abs(factor) > plain):
+            as_planned = False
             most = longest / xp.maximum(xp.norm(vector), SHORTEST)
             factor = xp.clip(factor, -most, most)
-        if settle is None:
-            centre = project(axpy(factor, vector, before))
-        else:
-            change = times(factor, vector)
-            centre = project(before + change)
-            pace = settle(pace, change if free else centre - before)
+        centre = project(axpy(factor, vector, before))
+        if settle is not None:
+            pace = settle(pace, None if as_planned else centre - before)
         centre.setflags(write=False)  # it will be in the user's hands; the rest of one system's state when that is
         new = make(State, (round, centre, slope, pace, look, values, id, state.skipped, still_open))
         if some_idle:
@@ -141,7 +140,7 @@ def _close(state: State, id: int) -> tuple[int, tuple[tuple[int, Look], ...]]:
     return state.round, still_open
 
 
-def _keep(xp: Any, failed: Any, idle: Any, old: State, new: State) -> State:
+def _keep(xp: Any, failed: Any, idle: object, old: State, new: State) -> State:
     """What a lane without a value, or without a contrast, does not change."""
     return new._replace(
         centre=xp.merge(idle, old.centre, new.centre),

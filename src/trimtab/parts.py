@@ -130,8 +130,8 @@ class Pacing(NamedTuple):
     """pace → δ_t/δ of the next query."""
     rate: Callable[[State, Look, Value, Sense | None], tuple[Value, Memory]]
     """(state, look, contrast, sense) → η_t, and the new memory."""
-    settle: Callable[[Memory, Array], Memory] | None = None
-    """(pace, how far the centre went, after the projection) → the memory after the move, where it learns from it."""
+    settle: Callable[[Memory, Array | None], Memory] | None = None
+    """(pace, where the centre went, None if as far as the rate said) → the memory after it, where it learns from it."""
     longest: float = math.inf
     """The longest move it makes, where it sees to that itself."""
 

@@ -33,14 +33,14 @@ POWERS: dict[type, dict[str, int]] = {
         "bent": -2,
     },
     Doubts: {"curvature": -2},
-    Pace: {"course": 1, "move": 1},
+    Pace: {"trail": 1, "move": 1},
     Window: {"queries": 1},
     Filtered: {"filtered": -1},
     Mean: {},
     Rms: {},
 }
 """The powers of length in a memory, where they are not 0; a part of your own adds its memory here."""
-VECTORS = ("anchor", "slope", "course", "queries", "filtered")
+VECTORS = ("anchor", "slope", "trail", "queries", "filtered")
 """Those that have one number for each coordinate."""
 
 
@@ -81,7 +81,7 @@ def _memory(memory: Memory, factors: Array) -> Memory:
             f"what {type(memory).__name__} remembers does not say how it scales: add it to trimtab.rescaling.POWERS"
         )
     one = float(np.mean(factors**-2.0)) ** -0.5
-    found: list[Any] = []
+    found: list[object] = []
     for name, value in zip(memory._fields, memory, strict=True):
         power = float(powers.get(name, 0))
         if isinstance(value, tuple):
@@ -98,6 +98,6 @@ def _memory(memory: Memory, factors: Array) -> Memory:
     return new
 
 
-def _where(mark: Any, value: Any, scaled: Any) -> Any:
+def _where(mark: Any, value: object, scaled: Any) -> Any:
     """What is negative is no size but a mark, and stays."""
     return np.where(mark, value, scaled) if isinstance(value, np.ndarray) else value if mark else scaled

@@ -227,7 +227,7 @@ def _alike(name: str, fresh: Memory, saved: Json, arrays: Arrays, setup: Setup) 
     good = np.abs(array) <= BIGGEST
     if np.isnan(fresh).any():
         good |= np.isnan(array)
-    elif np.all(np.asarray(fresh) > 0) and name not in ("centre", "anchor"):
+    elif np.all(np.asarray(fresh) > 0) and name not in ("centre", "anchor", "trail"):
         good &= array > 0
     if not good.all():
         raise ValueError(f"the saved {name} has a number that it cannot have: restore the file from a copy")

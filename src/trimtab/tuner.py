@@ -18,12 +18,12 @@ from trimtab import core
 from trimtab.domains import Domain, Everywhere
 from trimtab.kernel import build
 from trimtab.knobs import SHARE as SHARE
-from trimtab.knobs import Fields, Knob, Knobs, Setting, rounding
+from trimtab.knobs import Knob, Knobs, Setting, rounding
 from trimtab.reading import beside, starting_point
 from trimtab.recipes import Method, auto
 from trimtab.setup import ProbesTooWide, Setup
 from trimtab.state import State, Trial, frozen
-from trimtab.types import Array, Document, Integers, Value
+from trimtab.types import Array, Document, Fields, Integers, Value
 from trimtab.validation import whole
 
 if TYPE_CHECKING:

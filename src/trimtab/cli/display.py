@@ -114,7 +114,7 @@ def settings(study: Study, setting: Setting) -> str:
     return clean(", ".join(f"{knob.name} {_value(knob, setting[knob.name])}" for knob in study.knobs.all), 2000)
 
 
-def _value(knob: Knob, value: Any) -> str:
+def _value(knob: Knob, value: object) -> str:
     return short(value) + (f" {knob.unit}" if knob.unit else "")
 
 

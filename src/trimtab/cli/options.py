@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,7 +19,7 @@ Name = Annotated[str | None, typer.Argument(help="The study (default: the only o
 StudyOption = Annotated[str | None, typer.Option("--study", help="The study (default: the only one in the store).")]
 
 
-def short(value: Any, digits: int = 5) -> str:
+def short(value: object, digits: int = 5) -> str:
     """A number in five digits, a choice or a switch as a command is given it, or a dash."""
     if isinstance(value, str | bool):
         return clean(word(value), 60)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from trimtab.cli.console import app, err, new_table, out
+from trimtab.types import Document
 
 if TYPE_CHECKING:
     from trimtab.theory import Bound, Plan
@@ -115,7 +116,7 @@ def plan_run(
         err.print(f"[yellow]note:[/] {note}", highlight=False, soft_wrap=True)
 
 
-def _given(**options: float | None) -> dict[str, Any]:
+def _given(**options: float | None) -> Document:
     return {name: value for name, value in options.items() if value is not None}
 
 
@@ -123,7 +124,7 @@ def _flag(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def _missing(plan: Plan, drift: dict[str, Any]) -> str | None:
+def _missing(plan: Plan, drift: Document) -> str | None:
     """What the guarantee still needs."""
     first = "variation" if plan.convex else "gap"
     if first not in drift:
@@ -131,7 +132,7 @@ def _missing(plan: Plan, drift: dict[str, Any]) -> str | None:
     return "distance" if plan.convex and plan.distance is None and not plan.feasible else None
 
 
-def _fits(theorem: str, given: dict[str, Any]) -> None:
+def _fits(theorem: str, given: Document) -> None:
     """Everything that the theorem needs is there, and nothing that it has no use for."""
     from trimtab.theory import theorems
 
@@ -149,10 +150,10 @@ def _fits(theorem: str, given: dict[str, Any]) -> None:
             raise ValueError(f"{theorem} does not use {_flag(name)}: leave it out, or choose {' or '.join(users)}")
 
 
-def _document(plan: Plan, bound: Bound | None, notes: list[str]) -> dict[str, Any]:
+def _document(plan: Plan, bound: Bound | None, notes: list[str]) -> Document:
     from trimtab.lab.about import plain
 
-    found: dict[str, Any] = {**asdict(plan), "holds": plan.holds, "notes": notes, "bound": None}
+    found: Document = {**asdict(plan), "holds": plan.holds, "notes": notes, "bound": None}
     if bound is not None:
         terms = {name: plain(term) for name, term in bound.terms.items()}
         found["bound"] = {"terms": terms, "total": plain(bound.total), "per_step": plain(bound.per_step)}

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import time
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from trimtab.cli.console import app
 from trimtab.cli.options import StoreOption
 from trimtab.extras import pip_install
+from trimtab.types import Document
 
 token = typer.Typer(help="Who may use a service: make, list and revoke tokens.", no_args_is_help=True)
 app.add_typer(token, name="token")
@@ -44,7 +45,7 @@ def serve(
         from trimtab.serve.settings import Settings, is_loopback
     except ImportError as error:
         raise ImportError(f"trimtab serve needs {error.name}: {pip_install('cli', 'serve')}") from error
-    about: dict[str, Any] = {"host": host, "port": port, "workers": workers, "connections": connections, "rate": rate}
+    about: Document = {"host": host, "port": port, "workers": workers, "connections": connections, "rate": rate}
     about |= {"metrics_studies": metrics_studies, "access_log": not (quiet or demo)}
     if not demo:
         run(Settings(store=store, **about))

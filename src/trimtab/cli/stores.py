@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -16,6 +16,7 @@ from trimtab.live.errors import Damaged, StoreError
 from trimtab.live.store import Store
 from trimtab.live.summary import summary
 from trimtab.live.text import clean
+from trimtab.types import Document
 
 
 @app.command("list", epilog="Example: trimtab list --json")
@@ -88,7 +89,7 @@ def check(
     from trimtab.live.checking import check_study
 
     with Store(store, "read") as opened:
-        wrong: dict[str, Any] = {"": opened.check()}
+        wrong: Document = {"": opened.check()}
         for name, study in opened.all().items():
             wrong[name] = [str(study)] if isinstance(study, Damaged) else check_study(opened, study)
     bad = [f"{name}: {line}" if name else line for name, lines in wrong.items() for line in lines]
@@ -115,7 +116,7 @@ def only_study(store: str, name: str | None) -> str:
     return names[0]
 
 
-def _settings(setting: dict[str, Any]) -> str:
+def _settings(setting: Document) -> str:
     return ", ".join(f"{name} {short(value, 4)}" for name, value in setting.items())
 
 

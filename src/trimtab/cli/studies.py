@@ -7,7 +7,7 @@ import json
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,6 +15,7 @@ from trimtab.cli.console import app, cell, new_table, out
 from trimtab.cli.options import Name, StoreOption, StudyOption, ends, limits_in_words, short
 from trimtab.cli.stores import only_study
 from trimtab.files import read_file, writable, write_atomically
+from trimtab.types import Document
 
 if TYPE_CHECKING:
     from trimtab.live.schema import Event
@@ -203,7 +204,7 @@ def _write_csv(study: Study, events: list[Event]) -> None:
     write(["seq", "time", "round", "kind", "value", *names, *centres, *(f"limit_{name}" for name in limits), "note"])
     for event in events:
         when = time.strftime("%Y-%m-%dT%H:%M:%S%z", time.localtime(event.time))
-        query: list[Any] = [""] * len(names) if event.query is None else [*event.query]
+        query: list[object] = [""] * len(names) if event.query is None else [*event.query]
         beside = [""] * len(limits) if event.limits is None else event.limits
         write([event.seq, when, event.round, event.kind, event.value, *query, *event.centre, *beside, event.note])
 
@@ -234,5 +235,5 @@ def _print_study(study: Study, events: list[Event]) -> None:
     out.print(table)
 
 
-def _named(setting: dict[str, Any]) -> str:
+def _named(setting: Document) -> str:
     return ", ".join(f"{name} {short(value)}" for name, value in setting.items())

@@ -55,7 +55,9 @@ def special_rounds(frame: Frame, clip: float) -> Callable[..., tuple[Any, ...]]:
     xp, unit2 = frame.xp, frame.probe_length**2
     where, minimum = xp.where, xp.minimum
 
-    def special(state: State, look: Look, query: Array, value: Value, error: Value, length2: Value) -> tuple[Any, ...]:
+    def special(
+        state: State, look: Look, query: Array, value: Value, error: Value, length2: Value
+    ) -> tuple[object, ...]:
         fit: Any = state.slope
         square, doubts = fit.square, fit.doubts
         phase, run, doubt = doubts[:3]
@@ -80,13 +82,13 @@ def special_rounds(frame: Frame, clip: float) -> Callable[..., tuple[Any, ...]]:
     return special
 
 
-def repetitions(xp: Any) -> Callable[..., tuple[Any, ...]]:
+def repetitions(xp: Any) -> Callable[..., tuple[object, ...]]:
     """A round that repeats or mirrors the query before: the noise, the curvature and how certain it is."""
     where, maximum = xp.where, xp.maximum
 
     def repeated(
         state: State, look: Look, value: Value, probe2: Value, power: Value, doubts: Doubts
-    ) -> tuple[Any, ...]:
+    ) -> tuple[object, ...]:
         fit, last, before = state.slope, state.last, state.values[0]
         phase, run, doubt, echoes, noise, rest, bend, curvature = doubts
         same = (look.trial == last.trial) & (fit.doubts.doubt == 0) & (phase > 2)

@@ -147,6 +147,7 @@ class Plane(OneQuery):
         all_, any_, sqrt, maximum, minimum, dot = xp.all, xp.any, xp.sqrt, xp.maximum, xp.minimum, xp.dot
         kept, learning, level_rate, limit = 1.0 - 1.0 / self.window, self.learning, self.level, self.clip**2
         kept2, twice, where, fading = kept * kept, 2.0 * kept, xp.where, xp.fading
+        level_rates = np.array(level_rate)  # an array is faster to multiply by than a float
         special, repeated = special_rounds(frame, self.clip), repetitions(xp)
 
         def learn(state: State, look: Look, query: Array, values: tuple[Value, ...]) -> Estimate:
@@ -174,7 +175,7 @@ class Plane(OneQuery):
             newest, steep2 = 1.0 / learnt, minimum(error2 / length2, most)
             square = square + (steep2 - square) * newest + TINY
             steepness = sqrt(square)
-            if any_(down := error < 0):
+            if any_(down := (error < 0) & (bent != 0)):
                 drop_square = drop_square + down / (drops + 1.0) * (steep2 - drop_square)
                 drops = minimum(drops + down, SLOW - 1.0)
             # The plane.
@@ -182,7 +183,7 @@ class Plane(OneQuery):
             size = maximum(kept2 * size + gain * (twice * ahead + gain * apart2), TINY)
             slope, fade = fading(slope, fade, kept, gain, apart)
             level, spread = level + level_rate * (known + error), spread + level_rate * (probe2 - spread)
-            apart *= level_rate
+            apart *= level_rates
             apart += anchor
             # The noise, from values of the same query; the curvature, from the centre, a probe and its mirror image.
             powered = power + (minimum(error2, at_most) - power) * maximum(newest, OTHERS) + TINY

@@ -13,7 +13,7 @@ would hide every probe shorter than half a unit. The draws are a function of (se
 again, also after a crash, gives the same setting.
 """
 
-from trimtab.knobs.knob import Fields, Knob, Level, knob_fields
+from trimtab.knobs.knob import Knob, Level, knob_fields
 from trimtab.knobs.space import SHARE, Knobs, Setting, rounding
 
-__all__ = ["SHARE", "Fields", "Knob", "Knobs", "Level", "Setting", "knob_fields", "rounding"]
+__all__ = ["SHARE", "Knob", "Knobs", "Level", "Setting", "knob_fields", "rounding"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from decimal import Decimal
 from functools import cached_property
@@ -12,13 +12,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from trimtab.types import Array, Document
+from trimtab.types import Array, Document, Fields
 from trimtab.validation import real
 
 Level = Any
 """What a knob can be set to: a number, True or False, or one of its choices."""
-Fields = Mapping[str, Any]
-"""What is said of a knob, by the names of its fields."""
 
 GIVEN: Any = None  # a field that the others may say
 TYPES = {

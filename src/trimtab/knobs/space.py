@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from trimtab.domains import Box, Domain, Product, Simplex
-from trimtab.knobs.knob import Fields, Knob, Level, knob_fields, knob_of
+from trimtab.knobs.knob import Knob, Level, knob_fields, knob_of
 from trimtab.randomness import ROUNDING, Keyed
-from trimtab.types import Array, Document
+from trimtab.types import Array, Document, Fields
 
 SHARE = 0.05  # the default radius, as a share of the range
 Setting = dict[str, Level]

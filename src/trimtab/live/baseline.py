@@ -8,15 +8,16 @@ hour, every tenth batch) cannot meet the same kind of round each time. What is p
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from trimtab.live.checksums import checksum
 from trimtab.live.knobs import Knobs
 from trimtab.live.schema import Setting
+from trimtab.types import Document, Fields
 from trimtab.validation import whole
 
 EVERY = 20  # rounds, one of which is for the baseline, in studies that do not say otherwise: a price of 5 % of them
-Wanted = int | Mapping[str, Any]
+Wanted = int | Fields
 """How often, or `every` and the `knobs` of the reference setting."""
 
 
@@ -68,12 +69,12 @@ class Baseline(NamedTuple):
     def _place(self, block: int, seed: int) -> int:
         return block * self.every + checksum(["baseline", seed, block]) % self.every
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Document:
         """For JSON."""
         return self._asdict()
 
     @classmethod
-    def from_dict(cls, saved: dict[str, Any] | None, rounds: int) -> Baseline:
+    def from_dict(cls, saved: Document | None, rounds: int) -> Baseline:
         """What `to_dict` gave; nothing, in studies from before there were any."""
         return cls(slot=rounds) if saved is None else cls(**saved)
 
@@ -103,6 +104,6 @@ def read_baseline(given: Wanted, knobs: Knobs) -> tuple[int, Setting | None]:
     return every, knobs.setting(knobs.coordinates({name: named.get(name, knob.start) for name, knob in known.items()}))
 
 
-def said_of(plan: tuple[int, Setting | None]) -> dict[str, Any]:
+def said_of(plan: tuple[int, Setting | None]) -> Document:
     """What `read_baseline` gave, by the dotted names of a study.toml."""
     return {"baseline.every": plan[0], "baseline.knobs": plan[1]}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import time
-from typing import Any
 
 from trimtab.knobs import SHARE
 from trimtab.live import engine
@@ -16,9 +15,10 @@ from trimtab.live.knobs import Knobs, described, encode
 from trimtab.live.limits import Limits
 from trimtab.live.schema import Event, Saved
 from trimtab.live.store import Store
-from trimtab.live.terms import Fields, Terms
+from trimtab.live.terms import Terms
 from trimtab.recipes import Method, auto
 from trimtab.setup import Setup
+from trimtab.types import Document, Fields
 
 
 def check_name(name: str) -> None:
@@ -37,7 +37,7 @@ def create(
     settings: Fields,
     baseline: Wanted | None,
     limits: Limits | None,
-    more: dict[str, Any] | None = None,
+    more: Document | None = None,
 ) -> Saved:
     """A new study, where the system is now; `more` is kept beside its knobs."""
     limits = limits or Limits()

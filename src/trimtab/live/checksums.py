@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any
 
 
-def canonical(document: Any) -> str:
+def canonical(document: object) -> str:
     """One text for one document: no spaces, keys in order, no NaN."""
     return json.dumps(document, separators=(",", ":"), sort_keys=True, allow_nan=False)
 
 
-def checksum(document: Any) -> int:
+def checksum(document: object) -> int:
     """Of anything that JSON can hold.
 
     >>> checksum({"a": 1, "b": 2.5}) == checksum({"b": 2.5, "a": 1}) != checksum({"a": 1, "b": 2})

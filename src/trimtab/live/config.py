@@ -7,10 +7,9 @@ import os
 import re
 import shutil
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
 
 from trimtab.live.baseline import read_baseline
 from trimtab.live.corrections import capped
@@ -25,6 +24,7 @@ from trimtab.live.terms import KEEP, RUN, TABLES, Terms, flattened
 from trimtab.live.text import word
 from trimtab.recipes import Method, methods
 from trimtab.tuner import SHARE
+from trimtab.types import Document, Fields
 
 UNFIT = ("two-point", "modified-two-point", "still", "primal-dual")  # a study has one number a round, and learns
 HOLE = r"\{([A-Za-z_]\w*)\}"  # where a knob goes, in a word of the command
@@ -52,8 +52,8 @@ class Config:
     keep: int = KEEP
     on_round: list[str] = field(default_factory=list)
     guard: Guard = field(default_factory=Guard)
-    baseline: dict[str, Any] | None = None
-    limits: dict[str, Any] = field(default_factory=dict)
+    baseline: Document | None = None
+    limits: Document = field(default_factory=dict)
     dual_step: float | None = None
     folder: Path = Path()
 
@@ -125,7 +125,7 @@ class Config:
         return capped(method, Knobs(self.knobs.all, self.radius), self.guard.largest_move or ...)
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> Document:
         """What of the run may be corrected, by dotted names."""
         return {**{name: getattr(self, name) for name in RUN}, **flattened({n: getattr(self, n) for n in TABLES})}
 
@@ -177,7 +177,7 @@ def read_config(path: str | os.PathLike[str]) -> Config:
         raise ValueError(f"{path}: {error}") from None
 
 
-def _config(given: Mapping[str, Any], folder: Path) -> Config:
+def _config(given: Fields, folder: Path) -> Config:
     known = {f.name for f in fields(Config)} - {"folder"}
     _known("", given, known)
     for name in ("name", "command", "knobs"):
@@ -192,7 +192,7 @@ def _config(given: Mapping[str, Any], folder: Path) -> Config:
     return Config(**{**given, "knobs": read, "guard": Guard(**guard), "folder": folder})
 
 
-def _known(prefix: str, given: Mapping[str, Any], known: set[str]) -> None:
+def _known(prefix: str, given: Fields, known: set[str]) -> None:
     for name in given:
         if name not in known:
             raise ValueError(f"{prefix}{name} is no field of a study: choose from {_list(known)}")

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import logging
 from abc import abstractmethod
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
 
 from trimtab.live.corrections import Changes, corrected, differences, fields_of, moved, present, sentence, with_parts
 from trimtab.live.errors import Unavailable
@@ -17,6 +15,7 @@ from trimtab.live.requests import read_request, requested
 from trimtab.live.store import person
 from trimtab.live.viewed import Viewed
 from trimtab.recipes import Method
+from trimtab.types import Document, Fields
 
 LOG = logging.getLogger("trimtab.live")
 
@@ -40,13 +39,13 @@ class Correctable(Viewed):
         after: Position,
         round: int,
         value: float | None = None,
-        query: list[Any] | None = None,
+        query: list[object] | None = None,
         note: str | None = None,
         limits: list[float] | None = None,
         request: str | None = None,
     ) -> None: ...
 
-    def set(self, changes: Mapping[str, Any], *, who: str | None = None, why: str | None = None) -> Changes:
+    def set(self, changes: Fields, *, who: str | None = None, why: str | None = None) -> Changes:
         """Correct fields while the study runs, by their dotted names as in a study.toml; what was learnt is kept.
 
         They may be: radius, narrowest, widest, keep, pause, timeout, knobs.NAME.low, .high and .radius, and the fields
@@ -69,7 +68,7 @@ class Correctable(Viewed):
                 self._store.request(self._saved, requested(changes, who or person(), why))
             return changed
 
-    def fields(self) -> dict[str, Any]:
+    def fields(self) -> Document:
         """Every field that `set` may correct, as it is now."""
         return present(self._position)
 
@@ -112,7 +111,7 @@ class Correctable(Viewed):
             found, self._news = self._news, []
             return found
 
-    def _set(self, changes: Mapping[str, Any], who: str, request: str | None = None) -> Changes:
+    def _set(self, changes: Fields, who: str, request: str | None = None) -> Changes:
         after, changed = corrected(self.name, self._position, changes)
         if changed:
             after = after._replace(terms=replace(after.terms, since=self.seq + 1))
@@ -121,7 +120,7 @@ class Correctable(Viewed):
             self._news.append(f"set: {note}")
         return changed
 
-    def _hear(self, knobs: Knobs | None, method: Method | None, settings: Mapping[str, Any], source: str) -> None:
+    def _hear(self, knobs: Knobs | None, method: Method | None, settings: Fields, source: str) -> None:
         """What is said now and was not last time is a correction; what somebody set meanwhile stays."""
         own = self.setup.method if method is None else method
         now = fields_of(self.knobs if knobs is None else knobs, own, settings)

@@ -8,7 +8,7 @@ are what they were. Queries from before are neither repeated nor mirrored, becau
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -19,14 +19,15 @@ from trimtab.live import engine
 from trimtab.live.baseline import read_baseline
 from trimtab.live.history import Position
 from trimtab.live.saving import Ledger
-from trimtab.live.terms import DEFAULTS, Fields, Terms
+from trimtab.live.terms import DEFAULTS, Terms
 from trimtab.recipes import Method
 from trimtab.recipes.method import name_of
 from trimtab.setup import Setup
 from trimtab.steps import Adaptive
+from trimtab.types import Document, Fields
 from trimtab.validation import real
 
-Changes = dict[str, tuple[Any, Any]]
+Changes = dict[str, tuple[object, object]]
 """Dotted name → (old, new)."""
 OF_KNOBS = ("low", "high", "radius")
 WIDTHS = ("narrowest", "widest")
@@ -36,16 +37,16 @@ FROM_FILE = ("command", "value", "on_round", "store_patience")
 """Fields that are read from the study.toml anew whenever it is run."""
 
 
-PARTS: dict[str, tuple[Callable[[Position], Any], Callable[[Position, Any], Position]]] = {
+PARTS: dict[str, tuple[Callable[[Position], object], Callable[[Position, object], Position]]] = {
     "baseline.every": (lambda at: at.baseline.every, lambda at, every: _planned(at, every, at.baseline.setting)),
     "baseline.knobs": (lambda at: at.baseline.setting, lambda at, knobs: _planned(at, at.baseline.every, knobs)),
 }
 """Fields that are kept elsewhere in a position: name → how it is read, and how it is changed."""
 
 
-def fields_of(knobs: Knobs, method: Method, settings: Fields) -> dict[str, Any]:
+def fields_of(knobs: Knobs, method: Method, settings: Fields) -> Document:
     """Every field that may be corrected, by its dotted name."""
-    found: dict[str, Any] = {"radius": method.radius, "max_move": method.max_move}
+    found: Document = {"radius": method.radius, "max_move": method.max_move}
     if isinstance(method.step, Adaptive):
         found |= {name: getattr(method.step, name) for name in WIDTHS}
     for knob in knobs.all:
@@ -54,7 +55,7 @@ def fields_of(knobs: Knobs, method: Method, settings: Fields) -> dict[str, Any]:
     return {**found, **settings}
 
 
-def present(position: Position) -> dict[str, Any]:
+def present(position: Position) -> Document:
     """Every field that may be corrected, as it is now."""
     others = {name: read(position) for name, (read, _) in PARTS.items()}
     return fields_of(position.terms.knobs, position.setup.method, {**DEFAULTS, **position.terms.settings, **others})
@@ -144,25 +145,25 @@ def _referred(position: Position, before: Knobs, knobs: Knobs) -> Position:
     return position if inside == reference else position.planned(every, inside)
 
 
-def _planned(position: Position, every: Any, setting: Any) -> Position:
+def _planned(position: Position, every: object, setting: object) -> Position:
     return position.planned(*read_baseline({"every": every, "knobs": setting}, position.terms.knobs))
 
 
-def _word(value: Any) -> str:
+def _word(value: object) -> str:
     return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _same(a: Any, b: Any) -> bool:
+def _same(a: object, b: object) -> bool:
     return bool(a == b) and isinstance(a, bool) == isinstance(b, bool)
 
 
-def _caps(new: Mapping[str, Any], largest: float | None) -> bool:
+def _caps(new: Fields, largest: float | None) -> bool:
     """Whether the cap has to be worked out: it was given, or what it is measured by has changed."""
     measured = any(name == "radius" or name.endswith(".radius") for name in new)
     return "guard.largest_move" in new or (largest is not None and measured)
 
 
-def _method(method: Method, new: Mapping[str, Any]) -> Method:
+def _method(method: Method, new: Fields) -> Method:
     if "radius" in new:
         method = replace(method, radius=real("radius", new["radius"], 0, 0.5, above=True, why=" of each range"))
     widths = {name: new[name] for name in WIDTHS if name in new}
@@ -171,7 +172,7 @@ def _method(method: Method, new: Mapping[str, Any]) -> Method:
     return replace(method, max_move=new["max_move"]) if "max_move" in new else method
 
 
-def _knobs(study: str, terms: Terms, new: Mapping[str, Any], radius: float) -> Knobs:
+def _knobs(study: str, terms: Terms, new: Fields, radius: float) -> Knobs:
     knobs = terms.knobs
     all, ranges = [], dict(knobs.ranges)
     for knob in knobs.all:
@@ -197,7 +198,7 @@ def _knobs(study: str, terms: Terms, new: Mapping[str, Any], radius: float) -> K
     return Knobs(tuple(all), radius, ranges)
 
 
-def _nearest(knob: Knob, start: Any) -> Any:
+def _nearest(knob: Knob, start: object) -> Any:
     """Where the study began, or the nearest place that is still allowed."""
     inside = min(max(start, knob.low), knob.high)
     try:

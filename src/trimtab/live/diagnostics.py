@@ -16,12 +16,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from trimtab.setup import LARGEST
-from trimtab.types import Array
+from trimtab.types import Array, Document
 
 WINDOW = 100
 SHORT = 10
@@ -119,15 +119,15 @@ class Diagnostics:
         edges, new = tuple(np.where(limits, 0.0, self.edges).tolist()), (0.0,) * len(heading)
         return replace(self, heading=tuple(heading.tolist()), moved=moved, edges=edges, beyond=new, beyond_square=new)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Document:
         """For JSON."""
         return dict(vars(self))
 
     @classmethod
-    def from_dict(cls, saved: dict[str, Any]) -> Diagnostics:
+    def from_dict(cls, saved: Document) -> Diagnostics:
         """What `to_dict` gave."""
         known = {name: value for name, value in saved.items() if name in cls.__dataclass_fields__}
-        plain: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in known.items()}
+        plain: Document = {name: tuple(v) if isinstance(v, list) else v for name, v in known.items()}
         return cls(**plain)
 
     @property

@@ -60,7 +60,7 @@ def ask(setup: Setup, state: State) -> Array:
     return core.ask(setup, state).x
 
 
-def tell(setup: Setup, state: State, value: Any, excesses: Sequence[float] | None = None) -> State:
+def tell(setup: Setup, state: State, value: object, excesses: Sequence[float] | None = None) -> State:
     """The state after the value of the query that `ask` gives, and g of each limit; None if there is none."""
     told = value if value is None or not excesses else with_limits(value, excesses, len(excesses))
     return core.tell(setup, state, told, state.round)

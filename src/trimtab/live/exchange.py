@@ -8,7 +8,7 @@ import math
 import os
 import time
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from trimtab.live.beginning import check_name
 from trimtab.live.checksums import canonical, checksum
@@ -17,6 +17,7 @@ from trimtab.live.knobs import Knobs, described, read_knobs
 from trimtab.live.schema import KINDS, ROUTINE, UNLEARNT, Event, Saved, Snapshot
 from trimtab.live.store import Store
 from trimtab.live.text import clean
+from trimtab.types import Document
 
 FORMAT = "trimtab.study"
 VERSION = 3
@@ -77,7 +78,7 @@ def adopt(where: str | os.PathLike[str], text: str, name: str | None = None) -> 
     return name
 
 
-def _read(document: dict[str, Any]) -> Exported:
+def _read(document: Document) -> Exported:
     if document["format"] != FORMAT or document["version"] not in (VERSION, *OLDER):
         raise ValueError(f"it says {document['format']!r}, version {document['version']!r}")
     if document.pop("checksum") != checksum(document):
@@ -101,7 +102,7 @@ def _read(document: dict[str, Any]) -> Exported:
     return Exported(document["name"], _finite("created", document["created"]), knobs, events, snapshots, position)
 
 
-def _event(given: dict[str, Any], knobs: Sequence[Knobs]) -> Event:
+def _event(given: Document, knobs: Sequence[Knobs]) -> Event:
     event = Event(**given)
     for name in ("seq", "round"):
         number = getattr(event, name)
@@ -138,7 +139,7 @@ def _point(seq: int, given: list[float], knobs: Sequence[Knobs]) -> list[float]:
     return point
 
 
-def _finite(name: str, number: Any) -> float:
+def _finite(name: str, number: object) -> float:
     if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
         raise ValueError(f"{name}={number!r} is not a finite number")
     return float(number)

@@ -19,7 +19,7 @@ from trimtab.live.knobs import Knob, Knobs, level
 from trimtab.live.schema import ROUTINE, Event
 from trimtab.live.text import clean
 from trimtab.plotting import DARK, LIGHT, SANS, Ink
-from trimtab.types import Array
+from trimtab.types import Array, Document
 
 if TYPE_CHECKING:
     from trimtab.live.viewed import Viewed
@@ -87,7 +87,7 @@ class _Drawing:
         self.found, self.events, self.ink, self.kind = found, events, ink, kind
 
     def add(
-        self, row: int, points: Sequence[tuple[Event, Any]], name: str, *, legend: bool = False, **more: Any
+        self, row: int, points: Sequence[tuple[Event, object]], name: str, *, legend: bool = False, **more: object
     ) -> None:
         """Points at the times of events."""
         x = [_time(event) for event, _ in points]
@@ -104,9 +104,9 @@ class _Drawing:
         mean = smooth(y) if told else y
         spread = np.sqrt(np.maximum(smooth((y - mean) ** 2), 0)) if told else y
         whence = [event for event, _ in told]
-        none: dict[str, Any] = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip"}
+        none: Document = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip"}
         self.add(1, list(zip(whence, (mean - spread).tolist(), strict=True)), "spread", **none)
-        band: dict[str, Any] = {"fill": "tonexty", "fillcolor": ink.band, **none}
+        band: Document = {"fill": "tonexty", "fillcolor": ink.band, **none}
         self.add(1, list(zip(whence, (mean + spread).tolist(), strict=True)), "spread", legend=True, **band)
         self.add(
             1, told, "measured", legend=True, mode="markers", marker={"size": 4, "color": ink.points, "opacity": 0.6}

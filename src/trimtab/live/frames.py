@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 def columns(study: Viewed) -> dict[str, list[Any]]:
     """seq, time (seconds since 1970), round, kind, value, then per knob what was set and the centre, limits, note."""
     events = list(study.events())
-    found: dict[str, list[Any]] = {
+    found: dict[str, list[object]] = {
         name: [getattr(event, name) for event in events] for name in ("seq", "time", "round", "kind", "value")
     }
     for k, knob in enumerate(study.knobs.all):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 LONGEST = 10**9  # seconds
-SPELT: dict[Any, str] = {"minimize": "minimise", "maximize": "maximise", "center": "centre"}
+SPELT: dict[object, str] = {"minimize": "minimise", "maximize": "maximise", "center": "centre"}
 """What people type, too."""
 
 
@@ -81,7 +81,7 @@ def number(name: str, number: Any, low: float, high: float, what: str, *, equal:
         raise ValueError(f"{name}={number!r} is out of range: give {what}{limits}")
 
 
-def choice(name: str, word: Any, *choices: str) -> None:
+def choice(name: str, word: object, *choices: str) -> None:
     """Refuse what is none of the choices."""
     if word not in choices:
         raise ValueError(f"{name}={word!r} is unknown: choose {' or '.join(map(repr, choices))}")

@@ -19,6 +19,7 @@ from trimtab.live.schema import UNLEARNT, Event, Setting, Snapshot
 from trimtab.live.terms import Terms
 from trimtab.setup import Setup
 from trimtab.state import State
+from trimtab.types import Document
 
 LOG = logging.getLogger("trimtab.live")
 BASELINE, LEDGER, LIMITS = "baseline", "ledger", "limits"  # beside the figures, in a snapshot
@@ -55,7 +56,7 @@ class Position(NamedTuple):
             found = found._replace(limits=self.limits.after(limits))
         return found if kind == "hold" else found._replace(**self._entered(kind, value))
 
-    def _entered(self, kind: str, value: float | None) -> dict[str, Any]:
+    def _entered(self, kind: str, value: float | None) -> Document:
         """The round in the books: when the baseline is due next, and what was paid."""
         ledger, slot = self.ledger, self.baseline.slot
         if value is not None and kind == "baseline":
@@ -83,7 +84,7 @@ class Position(NamedTuple):
         text = engine.pack(self.setup, self.state, self.terms.to_dict())
         return Snapshot(seq, text, json.loads(json.dumps(figures)))
 
-    def status(self, knobs: Knobs, turn: int, time: float | None) -> dict[str, Any]:
+    def status(self, knobs: Knobs, turn: int, time: float | None) -> Document:
         """At a glance; `turn` is the last event that the state comes from, `time` that of the last round."""
         running = self.diagnostics
         told = bool(running.values)

@@ -12,9 +12,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from trimtab.types import Document, Fields
 from trimtab.validation import real
 
-Wanted = Mapping[str, Mapping[str, Any]]
+Wanted = Mapping[str, Fields]
 """By name: max, min or both, and a scale."""
 
 
@@ -53,7 +54,7 @@ class Limits(NamedTuple):
         """Of the numbers, each once."""
         return list(dict.fromkeys(limit.name for limit in self.all))
 
-    def read(self, given: Mapping[str, Any] | None) -> list[float]:
+    def read(self, given: Fields | None) -> list[float]:
         """The numbers that are told beside a value, in the order of their names; NaN where one was not measured."""
         names = self.names
         if not names and given:
@@ -82,7 +83,7 @@ class Limits(NamedTuple):
         means = tuple(mean + (excess - mean) / told for mean, excess in zip(old, now, strict=True))
         return self._replace(told=told, means=means, last=tuple(values))
 
-    def describe(self) -> list[dict[str, Any]]:
+    def describe(self) -> list[Document]:
         """For JSON and people: name, side, bound, the last number, its mean excess and the long-run violation."""
         last = dict(zip(self.names, self.last or [None] * len(self.names), strict=True))
         means: Sequence[float | None] = self.means or [None] * len(self.all)
@@ -126,12 +127,12 @@ class Limits(NamedTuple):
             found += [Limit(name, side, bound, scale) for side, bound in bounds.items()]
         return cls(tuple(found))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Document:
         """For JSON."""
         return self._asdict()
 
     @classmethod
-    def from_dict(cls, saved: dict[str, Any] | None) -> Limits:
+    def from_dict(cls, saved: Document | None) -> Limits:
         """What `to_dict` gave."""
         if saved is None:
             return cls()

@@ -51,12 +51,12 @@ class Lite:
         with self._clearly():
             self._db = self._reader() if mode == "read" else self._writer(mode)
 
-    def execute(self, sql: str, *values: Any) -> list[Any]:
+    def execute(self, sql: str, *values: object) -> list[Any]:
         """The rows that a statement gives."""
         with self._clearly():
             return self._db.execute(sql, values).fetchall()
 
-    def change(self, sql: str, *values: Any) -> int:
+    def change(self, sql: str, *values: object) -> int:
         """How many rows a statement changed."""
         with self._clearly():
             return self._db.execute(sql, values).rowcount

@@ -11,7 +11,7 @@ LOG = logging.getLogger("trimtab.live")
 FIELDS = "trimtab"  # the name under which a record carries its fields
 
 
-def log(level: int, message: str, **fields: Any) -> None:
+def log(level: int, message: str, **fields: object) -> None:
     """A message with named fields, for people and for machines."""
     LOG.log(level, message, extra={FIELDS: fields})
 

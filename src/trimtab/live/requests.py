@@ -6,10 +6,10 @@ import json
 import os
 import time
 import tomllib
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trimtab.live.errors import Taken
+from trimtab.types import Document, Fields
 
 if TYPE_CHECKING:
     from trimtab.live.corrections import Changes
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 PATIENCE, POLL = 5.0, 0.1  # seconds: for the holder's answer, and between two looks for it
 
 
-def requested(changes: Mapping[str, Any], who: str, why: str | None) -> str:
+def requested(changes: Fields, who: str, why: str | None) -> str:
     """The text; no other request is equal to it."""
     try:
         return json.dumps({"changes": dict(changes), "who": who, "why": why, "id": os.urandom(8).hex()})
@@ -25,13 +25,13 @@ def requested(changes: Mapping[str, Any], who: str, why: str | None) -> str:
         raise ValueError(f"{dict(changes)} cannot be stored ({error}): give numbers and texts") from None
 
 
-def read_request(text: str) -> tuple[dict[str, Any], str]:
+def read_request(text: str) -> tuple[Document, str]:
     """What is to be changed, and who asks for it, and why."""
     found = json.loads(text)
     return found["changes"], f"{found['who']}{': ' + found['why'] if found['why'] else ''}"
 
 
-def read_change(text: str) -> tuple[str, Any]:
+def read_change(text: str) -> tuple[str, object]:
     """What a person typed: a field, and its value as in a study.toml; a text needs no quotes, none takes a field away.
 
     >>> read_change("knobs.x.high=5"), read_change("guard.leave_at=start"), read_change("guard.failures = none")
@@ -48,9 +48,7 @@ def read_change(text: str) -> tuple[str, Any]:
         return name, value
 
 
-def correct(
-    where: str, name: str, changes: Mapping[str, Any], *, who: str | None, why: str | None
-) -> tuple[Changes, bool]:
+def correct(where: str, name: str, changes: Fields, *, who: str | None, why: str | None) -> tuple[Changes, bool]:
     """Correct a study, or have it corrected by whoever holds it; what changes, and whether it is done already."""
     from trimtab.live.study import Study
 

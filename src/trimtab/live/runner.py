@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from trimtab.live import command
 from trimtab.live.backoff import patiently
@@ -314,7 +314,7 @@ def round_to(seconds: float) -> float:
 
 
 @contextlib.contextmanager
-def stops_on_signals(runner: Runner, say: Callable[[str], Any]) -> Iterator[None]:
+def stops_on_signals(runner: Runner, say: Callable[[str], object]) -> Iterator[None]:
     """SIGINT, SIGTERM, SIGHUP: the first finishes the round that runs, the second ends it at once, to be asked again.
 
     A third ends also the command that sets the system to where it shall stay. No handler raises: all waiting looks.
@@ -325,7 +325,7 @@ def stops_on_signals(runner: Runner, say: Callable[[str], Any]) -> Iterator[None
         (runner.abandon, "leaving the system as it is"),
     ]
 
-    def handle(number: int, _: Any) -> None:
+    def handle(number: int, _: object) -> None:
         for event, text in steps:
             if not event.is_set():
                 event.set()

@@ -21,7 +21,9 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from trimtab.types import Document
 
 MOST = 32  # batches; then there are half as many
 FEWEST = 8  # batches, or there is no interval: with fewer, it would hold too seldom
@@ -144,12 +146,12 @@ class Ledger(NamedTuple):
             return "what it saves is not known: there are no baseline rounds ([baseline] every = 20 measures them)"
         return f"what it saves is not known yet: {self.baseline_rounds} baseline rounds, at least {FEWEST} are needed"
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Document:
         """For JSON."""
         return self._asdict()
 
     @classmethod
-    def from_dict(cls, saved: dict[str, Any] | None) -> Ledger:
+    def from_dict(cls, saved: Document | None) -> Ledger:
         """What `to_dict` gave."""
         plain = dict(saved or {})
         for name in ("batches", "rest"):

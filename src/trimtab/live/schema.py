@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from trimtab.live.checksums import checksum
 from trimtab.live.errors import Damaged
+from trimtab.types import Document
 
 VERSION = 4
 REQUESTS = "CREATE TABLE trimtab_requests (id {id}, study INTEGER NOT NULL, request TEXT NOT NULL)"
@@ -45,7 +46,7 @@ TABLES = (
     REQUESTS,
     TOKENS,
 )
-Setting = dict[str, Any]
+Setting = Document
 """The value of every knob, by name; whole numbers are ints, switches bools."""
 KINDS = (
     *("tell", "applied", "skip", "baseline", "hold", "leave", "start", "undo", "reset", "set", "setup", "import"),
@@ -94,7 +95,7 @@ class Snapshot(NamedTuple):
     seq: int
     state: str
     """Setup and state, as `trimtab.storage` writes them."""
-    diagnostics: dict[str, Any]
+    diagnostics: Document
 
 
 class Saved(NamedTuple):
@@ -105,9 +106,9 @@ class Saved(NamedTuple):
     """Never that of another study, also of the same name in another store."""
     name: str
     created: float
-    setup: dict[str, Any]
+    setup: Document
     seq: int
-    status: dict[str, Any]
+    status: Document
     """Where it is, at a glance."""
     proposal: str | None
     """What waits for a person's approval."""
@@ -125,7 +126,7 @@ class Move(NamedTuple):
 
     study: Saved
     event: Event
-    status: dict[str, Any]
+    status: Document
     snapshot: Snapshot | None
     keep: int
     request: str | None = None
@@ -183,7 +184,7 @@ def _sealed(event: Event) -> int:
     return checksum(event if event.limits is not None else event[:-1])
 
 
-def snapshot_row(study: int, snapshot: Snapshot) -> tuple[Any, ...]:
+def snapshot_row(study: int, snapshot: Snapshot) -> tuple[object, ...]:
     """For trimtab_snapshots."""
     return study, snapshot.seq, snapshot.state, json.dumps(snapshot.diagnostics), checksum(snapshot)
 

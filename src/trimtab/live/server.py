@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from trimtab.extras import pip_install
 from trimtab.live.errors import NoStore, Unavailable, from_server
+from trimtab.types import Document
 
 try:
     import psycopg
@@ -20,7 +21,7 @@ except ImportError as error:
 PATIENCE = 30.0  # seconds for an answer; then the connection is given up
 MOMENT = 5.0  # seconds for an old session to end
 OURS = 7461  # the first number of our advisory locks
-OPTIONS: dict[str, Any] = {
+OPTIONS: Document = {
     "connect_timeout": 10,
     "keepalives_idle": 10,
     "keepalives_interval": 5,
@@ -45,7 +46,7 @@ INSERT INTO trimtab_events (study, seq, round, kind, value, query, centre, time,
 """
 
 
-class Connection(psycopg.Connection[Any]):
+class Connection(psycopg.Connection[object]):
     """Waits for an answer, but not for ever: a server can hang, or a network swallow everything."""
 
     patience = PATIENCE
@@ -74,7 +75,7 @@ class Server:
         parts = urlsplit(where)
         self.where = where.replace(f":{parts.password}@", "@") if parts.password else where
         self._url, self._mode = where, mode
-        self._session: tuple[Any, ...] | None = None
+        self._session: tuple[object, ...] | None = None
         self._connect()
         if mode != "create" and "trimtab_meta" not in self.tables():
             self.close()
@@ -85,13 +86,13 @@ class Server:
         """Whether the connection, and with it the lock, is gone."""
         return self._db.closed
 
-    def execute(self, sql: str, *values: Any) -> list[Any]:
+    def execute(self, sql: str, *values: object) -> list[Any]:
         """The rows that a statement gives."""
         with self._clearly():
             found = self._db.execute(_translated(sql), values)
             return found.fetchall() if found.description else []
 
-    def change(self, sql: str, *values: Any) -> int:
+    def change(self, sql: str, *values: object) -> int:
         """How many rows a statement changed."""
         with self._clearly():
             return self._db.execute(_translated(sql), values).rowcount
@@ -125,7 +126,7 @@ class Server:
         """The server looks after its files."""
         return []
 
-    def move(self, rows: Sequence[tuple[Any, ...]]) -> set[int]:
+    def move(self, rows: Sequence[tuple[object, ...]]) -> set[int]:
         """Studies' rows and events in one statement, where nobody holds or changed them; the ids of those stored."""
         return {study for (study,) in self.execute(MOVE, *map(list, zip(*rows, strict=True)))}
 

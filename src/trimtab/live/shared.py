@@ -29,11 +29,11 @@ class SharedStore(Store):
         store._db, store.where, store._held, store._described = database, database.where, None, ""
         return store
 
-    def execute(self, sql: str, *values: Any) -> list[Any]:
+    def execute(self, sql: str, *values: object) -> list[Any]:
         """The rows that a statement gives."""
         return self._ready().execute(sql, *values)
 
-    def change(self, sql: str, *values: Any) -> int:
+    def change(self, sql: str, *values: object) -> int:
         """How many rows a statement changed."""
         return self._ready().change(sql, *values)
 
@@ -135,7 +135,7 @@ class SharedStore(Store):
             f"SELECT id, name, seq FROM trimtab_studies WHERE {where} ORDER BY name LIMIT {most:d}", *names
         )
 
-    def glances(self, ids: Sequence[int]) -> dict[int, tuple[Any, ...]]:
+    def glances(self, ids: Sequence[int]) -> dict[int, tuple[object, ...]]:
         """The same as `glance`, by id."""
         marks = ", ".join("?" * len(ids))
         rows = self._ready().execute(f"SELECT {', '.join(GLANCE)} FROM trimtab_studies WHERE id IN ({marks})", *ids)
@@ -176,7 +176,7 @@ class SharedStore(Store):
             db.execute("DELETE FROM trimtab_studies WHERE id = ?", study.id)
 
 
-def _marks(values: Collection[Any]) -> str:
+def _marks(values: Collection[object]) -> str:
     return ", ".join("?" * len(values)) or "NULL"
 
 

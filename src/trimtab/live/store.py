@@ -21,6 +21,7 @@ from trimtab.live.checksums import canonical
 from trimtab.live.errors import Damaged, NoStore, StoreError, Taken
 from trimtab.live.lite import InMemory, Lite
 from trimtab.live.schema import EVENT_COLUMNS, ROUTINE, STUDY_COLUMNS, Event, Saved, Snapshot
+from trimtab.types import Document
 
 EVERY = 100  # how often, in events, there is a snapshot, and the history is thinned
 
@@ -36,11 +37,11 @@ class Database(Protocol):
         """Whether the connection is gone, and with it the lock."""
         ...
 
-    def execute(self, sql: str, *values: Any) -> list[Any]:
+    def execute(self, sql: str, *values: object) -> list[Any]:
         """The rows that a statement gives."""
         ...
 
-    def change(self, sql: str, *values: Any) -> int:
+    def change(self, sql: str, *values: object) -> int:
         """How many rows a statement changed."""
         ...
 
@@ -84,7 +85,7 @@ class Database(Protocol):
         """Let go of it, and of the lock."""
         ...
 
-    def move(self, rows: Sequence[tuple[Any, ...]]) -> set[int]:
+    def move(self, rows: Sequence[tuple[object, ...]]) -> set[int]:
         """Studies' rows and events, where nobody holds or changed them; the ids of those that were stored."""
         ...
 
@@ -167,8 +168,8 @@ class Store:
     def add(
         self,
         name: str,
-        setup: dict[str, Any],
-        status: dict[str, Any],
+        setup: Document,
+        status: Document,
         events: Sequence[Event],
         snapshots: Sequence[Snapshot],
         created: float | None = None,
@@ -195,7 +196,7 @@ class Store:
         self,
         study: Saved,
         event: Event,
-        status: dict[str, Any],
+        status: Document,
         snapshot: Snapshot | None,
         keep: int,
         request: str | None = None,
@@ -360,7 +361,7 @@ class Store:
                     self._db.execute(statement.format(**self._db.words))
                 self._db.execute("UPDATE trimtab_meta SET version = ?", number)
 
-    def _refuse(self, version: Any, mode: str) -> None:
+    def _refuse(self, version: object, mode: str) -> None:
         known = schema.VERSION
         if version == 0 and mode != "create":
             raise NoStore(f"there are no studies in {self.where}: give the place of the store with --store")

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from trimtab.live import approval, beginning, engine, exchange
 from trimtab.live import limits as limiting
@@ -29,9 +29,10 @@ from trimtab.live.store import EVERY, Store
 from trimtab.live.terms import check
 from trimtab.live.text import clean
 from trimtab.recipes import Method
+from trimtab.types import Fields
 
 LOG = logging.getLogger("trimtab.live")
-Callback = Callable[["Study", Event], Any]
+Callback = Callable[["Study", Event], object]
 
 
 class Trial(NamedTuple):
@@ -80,14 +81,14 @@ class Study(Correctable):
         cls,
         where: str | os.PathLike[str],
         name: str,
-        knobs: Iterable[Knob | Mapping[str, Any]] | None = None,
+        knobs: Iterable[Knob | Fields] | None = None,
         method: Method | None = None,
         *,
         maximise: bool | None = None,
         maximize: bool | None = None,
         seed: int | None = None,
         keep: int | None = None,
-        settings: Mapping[str, Any] | None = None,
+        settings: Fields | None = None,
         source: str = "Study.open",
         callbacks: Sequence[Callback] = (),
         baseline: Wanted | None = None,
@@ -328,7 +329,7 @@ class Study(Correctable):
         return exchange.adopt(where, text, name)
 
     def _check_open(self, trial: Trial | int) -> None:
-        given: Any = getattr(trial, "id", trial)
+        given: object = getattr(trial, "id", trial)
         if isinstance(given, bool) or not hasattr(given, "__index__"):
             raise TypeError(f"trial={trial!r} is neither a Trial nor its id: tell(trial, value)")
         id, now = operator.index(given), self._turn + 1
@@ -352,7 +353,7 @@ class Study(Correctable):
         after: Position,
         round: int,
         value: float | None = None,
-        query: list[Any] | None = None,
+        query: list[object] | None = None,
         note: str | None = None,
         limits: list[float] | None = None,
         request: str | None = None,

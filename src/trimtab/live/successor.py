@@ -6,7 +6,6 @@ import json
 import os
 import re
 from pathlib import Path
-from typing import Any
 
 from trimtab.live.config import Config, read_config
 from trimtab.live.corrections import FROM_FILE, WIDTHS
@@ -15,6 +14,7 @@ from trimtab.live.study import Study
 from trimtab.live.terms import DEFAULTS, TABLES
 from trimtab.recipes.method import name_of
 from trimtab.steps import Adaptive
+from trimtab.types import Document
 
 HEAD = """\
 # Begins where the study {old} was after {rounds} rounds. Written by: trimtab init --from {old}
@@ -44,7 +44,7 @@ def _text(study: Study, file: Config | None, where: str, path: Path) -> str:
     goal = "maximise" if study.setup.maximise else "minimise"
     about = {"old": study.name, "rounds": study.round, "file": path.name, "name": _toml(_new_name(study.name))}
     lines = [HEAD.format(**about, goal=_toml(goal))]
-    given: dict[str, Any] = {"command": ["./measure"]}
+    given: Document = {"command": ["./measure"]}
     if file is None:
         lines.append(NO_COMMAND.format(**about).rstrip())
     else:
@@ -74,7 +74,7 @@ def _text(study: Study, file: Config | None, where: str, path: Path) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _knob(study: Study, knob: Knob) -> dict[str, Any]:
+def _knob(study: Study, knob: Knob) -> Document:
     """The fields of a knob, with start where it is now, and probes as wide as they are now."""
     limits = ("low", "high") if knob.type in ("float", "integer") else ()
     found = {name: getattr(knob, name) for name in limits} | {"start": study.centre[knob.name]}
@@ -134,7 +134,7 @@ def _new_name(name: str) -> str:
     return f"{found[1]}-{int(found[2]) + 1}" if found else f"{name}-2"
 
 
-def _toml(value: Any) -> str:
+def _toml(value: object) -> str:
     """A text, a number, a switch, or a list of them."""
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_toml, value))}]"

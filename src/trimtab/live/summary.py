@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 from trimtab.live.approval import waiting
 from trimtab.live.schema import Saved
+from trimtab.types import Document
 
 
-def summary(saved: Saved) -> dict[str, Any]:
+def summary(saved: Saved) -> Document:
     """What `trimtab list --json` says of a study."""
     status = saved.status
     proposal = waiting(saved)

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any
 
 from trimtab.live.guard import LONGEST, Guard, number
 from trimtab.live.knobs import Knobs, described, read_knobs
+from trimtab.types import Document, Fields
 
 KEEP = 100_000
 TABLES: dict[str, type] = {"guard": Guard}
 """The tables of a study.toml whose fields may be corrected: name → the dataclass that checks them."""
-RUN: dict[str, Any] = {"pause": 0.0, "timeout": 60.0, "keep": KEEP}
+RUN: Document = {"pause": 0.0, "timeout": 60.0, "keep": KEEP}
 """The fields outside of tables, with their defaults."""
-Fields = Mapping[str, Any]
-"""Dotted names, as in a study.toml, → values: {"pause": 5, "guard.failures": 3}."""
 
 
 @dataclass(frozen=True)
@@ -36,13 +34,13 @@ class Terms:
     def __getitem__(self, name: str) -> Any:
         return self.settings.get(name, DEFAULTS[name])
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Document:
         """For JSON."""
         more = {name: dict(getattr(self, name)) for name in ("settings", "said", "starts")}
         return {**described(self.knobs), **more, "since": self.since}
 
     @classmethod
-    def from_dict(cls, saved: dict[str, Any]) -> Terms:
+    def from_dict(cls, saved: Document) -> Terms:
         """What `to_dict` gave."""
         return cls(read_knobs(saved), saved["settings"], saved["said"], saved["starts"], saved["since"])
 
@@ -75,7 +73,7 @@ def table(name: str, settings: Fields) -> Any:
     return TABLES[name](**{key.removeprefix(begin): v for key, v in settings.items() if key.startswith(begin)})
 
 
-def flattened(tables: Mapping[str, Any]) -> dict[str, Any]:
+def flattened(tables: Fields) -> Document:
     """Tables, as dataclasses → dotted names and values."""
     return {f"{name}.{f.name}": getattr(made, f.name) for name, made in tables.items() for f in fields(made)}
 

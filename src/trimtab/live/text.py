@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 LONGEST = 500
 
 
@@ -22,7 +20,7 @@ def shown(text: str, longest: int = 60) -> str:
     return f"'{clean(text.strip(), longest)}'"
 
 
-def word(value: Any) -> str:
+def word(value: object) -> str:
     """The value of a knob as a command is given it.
 
     >>> word("gzip"), word(True), word(3), word(0.25)

@@ -21,6 +21,7 @@ from trimtab.live.summary import summary
 from trimtab.live.terms import Terms
 from trimtab.setup import Setup
 from trimtab.state import State
+from trimtab.types import Document
 
 
 class Viewed(ABC):
@@ -102,7 +103,7 @@ class Viewed(ABC):
         for event in found:
             yield self._in_units(event)
 
-    def describe(self, event: Event) -> dict[str, Any]:
+    def describe(self, event: Event) -> Document:
         """An event with its knobs by name, for JSON."""
         names = [knob.name for knob in self.knobs.all]
         query = None if event.query is None else dict(zip(names, event.query, strict=True))
@@ -119,7 +120,7 @@ class Viewed(ABC):
         """The diagnostics, with advice where it is wanted."""
         return findings(self.name, self._position)
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> Document:
         """What `trimtab list --json` says of the study."""
         with self._lock:
             return summary(self._store.load(self.name))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -37,7 +36,7 @@ from trimtab.problems import Absolute, Sines
 from trimtab.recipes import Method
 from trimtab.setup import Setup
 from trimtab.theory import Plan
-from trimtab.types import Array
+from trimtab.types import Array, Document
 
 FENCE = 1.5
 COARSE = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2)
@@ -145,8 +144,8 @@ class Fenced(Absolute):
 def theorems(cell: Cell) -> Theorems:
     """The mean regret (or sum of squared slopes) against the tight bound: optimum at rest, and on a circle."""
     rows: list[TheoremRow] = []
-    moving: dict[str, Any] = {"drift": "circle", "every": 100, "speed": 2 * math.pi * CIRCLE / 100}
-    still: dict[str, Any] = {"drift": "none", "offset": 0.2}
+    moving: Document = {"drift": "circle", "every": 100, "speed": 2 * math.pi * CIRCLE / 100}
+    still: Document = {"drift": "none", "offset": 0.2}
     first, last = cell["horizons"][0], cell["horizons"][-1]
     for horizon in cell["horizons"]:
         for dim in (2, 10) if horizon == last else (2,):
@@ -196,10 +195,10 @@ def _convex(theorem: str, case: str, problem: problems.Problem, cell: Cell, plan
     }
 
 
-def _nonconvex(theorem: str, dim: int, horizon: int, moving: dict[str, Any], cell: Cell) -> TheoremRow:
+def _nonconvex(theorem: str, dim: int, horizon: int, moving: Document, cell: Cell) -> TheoremRow:
     """An egg box that goes round in a circle; W_T and W̃_T as they were along the path (upper ends)."""
     problem = Sines(dim=dim, **moving)
-    some: dict[str, Any] = {"dim": dim, "horizon": horizon, "lipschitz": 1.0}
+    some: Document = {"dim": dim, "horizon": horizon, "lipschitz": 1.0}
     if theorem == "Theorem 4.2":
         plan = theory.nonconvex_lipschitz(**some, accuracy=1.0)
     else:

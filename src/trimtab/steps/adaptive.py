@@ -6,8 +6,6 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-import numpy as np
-
 from trimtab.arithmetic import TINY
 from trimtab.parts import Frame, Pacing, Sense
 from trimtab.registry import part
@@ -19,7 +17,8 @@ from trimtab.validation import real
 PACE, POWER = 1.05, 0.35  # a first move has the length of PACE/d^POWER probes
 SLOWEST, FASTEST = 0.12, 9.0  # of a
 WHITENESS, PER_DIM = 0.1, 0.5  # the rate of log a: min(WHITENESS, PER_DIM/√d), as many rounds as a frame needs
-COURSE = 4.0  # √d: the window of the mean move
+COURSE = 4.0  # √d: the window of the mean course
+STRIDE = 8  # rounds: how often the trail is drawn on, where its window is at least 10
 BACK = 0.015  # a round: a goes back to 1, Newton's step, where the curvature is certain
 NEWTON = 0.7 / (4.0 * 0.65)  # of 1/L: the plane's slope holds window·learning of what one round tells
 STEADY = 3  # contrasts before the pace changes: fewer have no direction
@@ -40,11 +39,10 @@ class Pace(NamedTuple):
     """How many contrasts it has seen."""
     pace: Value
     """a."""
-    course: Array
-    fade: Value
-    """w = fade·course: the running mean of the moves."""
+    trail: Array
+    """A running mean of the centres: the course is from there to the centre."""
     move: Value
-    """M: the running mean of their length."""
+    """M: the running mean of the length of moves."""
     width: Value
     """δ_t/δ of the next query."""
     root_signal_share: Value
@@ -79,25 +77,17 @@ class Adaptive:
         """As wide as the radius given."""
         zero, one = frame.zero, frame.zero + 1.0
         move = zero + frame.probe_length / (RATIO * math.sqrt(frame.dim))
-        return Pace(zero, one, np.zeros_like(centre), one, move, one, one, one)
+        return Pace(zero, one, centre.copy(), move, one, one, one)
 
     def bind(self, frame: Frame) -> Pacing:
         """Whiteness for the pace, the moves for the width."""
         xp, root, length = frame.xp, math.sqrt(frame.dim), frame.probe_length
         sqrt, maximum, minimum, where, clip, dot = xp.sqrt, xp.maximum, xp.minimum, xp.where, xp.clip, xp.dot
-        memory, unit, half = (
-            1.0 / max(10.0, COURSE * root),
-            math.sqrt(frame.scale),
-            0.5 * min(WHITENESS, PER_DIM / root),
-        )
-        first, narrowest, widest, direction = (
-            PACE * length / frame.dim**POWER,
-            self.narrowest,
-            self.widest,
-            frame.direction,
-        )
-        patience = 1.0 + frame.dim / PATIENCE
-        longest, follow, some, norm, fading = LONGEST * length, RATIO * root / length, xp.any, xp.norm, xp.fading
+        drawn_on = 1.0 - (1.0 - 1.0 / max(10.0, COURSE * root)) ** STRIDE
+        unit, half = math.sqrt(frame.scale), 0.5 * min(WHITENESS, PER_DIM / root)
+        first, patience = PACE * length / frame.dim**POWER, 1.0 + frame.dim / PATIENCE
+        narrowest, widest, direction = self.narrowest, self.widest, frame.direction
+        longest, follow, some, norm, axpy = LONGEST * length, RATIO * root / length, xp.any, xp.norm, xp.axpy
 
         def width(pace: Memory) -> Value:
             found: Value = pace.width
@@ -105,20 +95,18 @@ class Adaptive:
 
         def rate(state: State, look: Look, contrast: Value, sense: Sense | None) -> tuple[Value, Memory]:
             if sense is None:  # nothing was learnt
-                return 0.0, state.pace
-            moves, pace, course, fade, move, wide, root_share, top = state.pace
+                return 0.0, (*state.pace, 0.0)
+            moves, pace, trail, move, wide, root_share, top = state.pace
             surprise, steepness, size, signal_share, certainty, bent, distance, jumped = sense
             # Whiteness: at the right pace, what is learnt does not lean on where we have been going.
-            moves = moves + 1.0
+            moves, course = moves + 1.0, state.centre - trail
             lean = unit * dot(direction(look.trial), course) / sqrt(dot(course, course) + TINY)
-            if some(look.width < 0):
-                lean = where(look.width < 0, -lean, lean)
+            if some(seldom := (look.width < 0) | (moves <= STEADY)):
+                lean = where(seldom, where(moves <= STEADY, 0.0, -lean), lean)
             # How late what is learnt comes, in times of what a frame takes anyway.
             delay = max(len(state.open) / patience, 1.0) if state.open else 1.0
             # Half the change c of log a, down and up, needs no exponential: (1 − c/2)/(1 + c/2) = e^(−c) + O(c³).
             change = half / delay * clip(surprise * lean, -3.0, 3.0) + BACK * certainty * (pace - 1.0) / (pace + 1.0)
-            if some(moves <= STEADY):
-                change = where(moves <= STEADY, 0.0, change)
             pace = clip(pace * (1.0 - change) / (1.0 + change), SLOWEST, FASTEST)
             base = minimum(wide, abs(look.width))
             if some(jumped):
@@ -126,16 +114,19 @@ class Adaptive:
             quick, root_share = maximum(pace, 1.0), sqrt(signal_share)
             # The step: in units of the radius given, or Newton's where the curvature is certain.
             unit_step = 1.0 / ((1.0 - certainty) * steepness / first + bent / NEWTON)
-            step = minimum(unit_step * pace * root_share / delay, longest * quick / sqrt(size))
+            root_size = sqrt(size)
+            step = minimum(unit_step * pace * root_share / delay, longest * quick / root_size)
             # The width: no wider than noise asks for, than is within reach, or than a little more than before.
             top = minimum(TOP * sqrt(quick / root_share), REACH / length * distance)
-            return step, make(Pace, (moves, pace, course, fade, move, base, root_share, top))
+            if not state.round % STRIDE:
+                trail = axpy(drawn_on, course, trail)
+            return step, (moves, pace, trail, move, base, root_share, top, step * root_size)
 
-        def settle(pace: Memory, change: Array) -> Memory:
-            moves, quickness, course, fade, move, base, root_share, top = pace
-            move = move + (norm(change) - move) * maximum(1.0 / (moves + 2.0), 1.0 / FOLLOW)
+        def settle(pace: Memory, change: Array | None) -> Memory:
+            moves, quickness, trail, move, base, root_share, top, planned = pace
+            moved = planned if change is None else norm(change)
+            move = move + (moved - move) * maximum(1.0 / (moves + 2.0), 1.0 / FOLLOW)
             wide = clip(minimum(follow * move / root_share, top), FALL * base, RISE * base)
-            course, fade = fading(course, fade, 1.0 - memory, memory, change)
-            return make(Pace, (moves, quickness, course, fade, move, clip(wide, narrowest, widest), root_share, top))
+            return make(Pace, (moves, quickness, trail, move, clip(wide, narrowest, widest), root_share, top))
 
         return Pacing(width, rate, settle, longest * FASTEST)

@@ -7,6 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from numbers import Real
+from typing import TypeAlias
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from trimtab.steps.constant import Constant
 from trimtab.types import Array, Memory, Value
 from trimtab.validation import real
 
-StepLike = Step | float | Sequence[float] | Array | Callable[[int], float]
+StepLike: TypeAlias = "Step | float | Sequence[float] | Array | Callable[[int], float]"
 """What can be given as a step: a number, one per lane, a function of the round, or one of `trimtab.steps`."""
 
 
