@@ -85,7 +85,7 @@ def residual(which: int, path: Path) -> None:
 def peers(path: Path) -> None:
     """What `make peers` has found."""
     sys.path.insert(0, str(ROOT / "benchmarks"))
-    from peers import draw
+    from peers_shown import draw
 
     draw(json.loads((ROOT / "docs" / "results" / "peers.json").read_text()), path)
 
