@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from trimtab.extras import pip_install
 from trimtab.lab.comparing import Comparison
 from trimtab.lab.outcomes import SCORES
 from trimtab.lab.record import Record, quantiles
@@ -129,7 +130,7 @@ def panels(columns: int, size: tuple[float, float], rows: int = 1, sharey: bool 
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise ImportError('pictures need matplotlib: pip install "trimtab[lab]"') from error
+        raise ImportError(f"pictures need matplotlib: {pip_install('lab')}") from error
     figure = Figure(figsize=size, layout="constrained")
     axes = list(figure.subplots(rows, columns, squeeze=False, sharey=sharey).ravel())
     for axis in axes:
