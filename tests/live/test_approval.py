@@ -1,16 +1,14 @@
 """A decision belongs to one proposal: the first word counts, and nothing else than what was approved ever runs."""
 
 import json
-import subprocess
-import sys
 import threading
-from pathlib import Path
 
 import pytest
 
 from trimtab.live import Study
 
-PROGRAM = Path(sys.executable).with_name("trimtab")
+from ..program import run, start
+
 STUDY = """
 name = "a"
 command = ["sh", "-c", "echo $KNOB_X >> ran; test ! -e broken && echo {x}"]
@@ -29,20 +27,11 @@ failures = 2
 def tune(tmp_path):
     (tmp_path / "study.toml").write_text(STUDY)
 
-    def start(*words):
-        return subprocess.Popen(
-            [PROGRAM, "tune", "study.toml", *words],
-            cwd=tmp_path,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-
-    return start
+    return lambda *words: start("tune", "study.toml", *words, cwd=tmp_path)
 
 
 def trimtab(folder, *words, status=0):
-    done = subprocess.run([PROGRAM, *words], cwd=folder, capture_output=True, text=True, timeout=60)
+    done = run(*words, cwd=folder)
     assert done.returncode == status, done.stderr
     return done.stdout + done.stderr
 

@@ -15,6 +15,9 @@ from trimtab.live import Study, read_config
 from trimtab.live.command import run
 from trimtab.live.reading import read_value
 
+from ..program import run as trimtab
+from ..program import start
+
 PROGRAM = Path(sys.executable).with_name("trimtab")
 STUDY = """
 name = "a"
@@ -33,11 +36,8 @@ def write(folder, script, timeout=60, more=""):
     (folder / "study.toml").write_text(text)
 
 
-def tune(folder, *words, **options):
-    command = [PROGRAM, "tune", "study.toml", *words]
-    return subprocess.Popen(
-        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="strict", **options
-    )
+def tune(folder, *words):
+    return start("tune", "study.toml", *words, cwd=folder)
 
 
 def alive(process):
@@ -99,7 +99,8 @@ def test_a_terminal_that_goes_away_finishes_the_round(tmp_path, until):
 
 def test_nohup_is_respected(tmp_path):
     write(tmp_path, "sleep 0.1; echo 1")
-    with tune(tmp_path, "--rounds", "5", preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)) as running:
+    words = ["nohup", PROGRAM, "tune", "study.toml", "--rounds", "5"]
+    with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as running:
         running.stdout.readline()
         running.send_signal(signal.SIGHUP)
         out, _ = running.communicate(timeout=60)
@@ -185,7 +186,7 @@ def test_hostile_output_is_a_skipped_round_and_does_not_reach_the_terminal(tmp_p
     assert running.returncode == 4, err
     assert "Traceback" not in err
     for command in (["show"], ["list"], ["show", "--csv"], ["show", "--json"]):
-        done = subprocess.run([PROGRAM, *command], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+        done = trimtab(*command, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         out += done.stdout
     assert "\x1b" not in out

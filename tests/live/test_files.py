@@ -17,7 +17,8 @@ import pytest
 from trimtab.files import write_atomically
 from trimtab.live import Study
 
-PROGRAM = Path(sys.executable).with_name("trimtab")
+from ..program import run, start
+
 KNOBS = [{"name": "x", "low": 0.0, "high": 1.0, "start": 0.5}]
 STUDY = """
 name = "a"
@@ -31,7 +32,7 @@ start = 0.5
 
 
 def trimtab(folder, *words, status=0):
-    done = subprocess.run([PROGRAM, *words], cwd=folder, capture_output=True, text=True, timeout=60)
+    done = run(*words, cwd=folder)
     assert done.returncode == status, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
     return done.stdout + done.stderr
@@ -46,9 +47,7 @@ def tell(file, *values):
 def tuning(folder):
     (folder / "study.toml").write_text(STUDY)
     (folder / "slow").touch()
-    return subprocess.Popen(
-        [PROGRAM, "tune", "study.toml"], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    return start("tune", "study.toml", cwd=folder)
 
 
 @pytest.mark.parametrize("attack", ["deleted", "replaced", "log deleted"])

@@ -5,17 +5,15 @@ import json
 import signal
 import socket
 import sqlite3
-import subprocess
-import sys
 import threading
-from pathlib import Path
 
 import pytest
 
 from trimtab.live import Study, Taken, Unavailable
 from trimtab.live.backoff import delays, patiently
 
-PROGRAM = Path(sys.executable).with_name("trimtab")
+from ..program import start
+
 KNOBS = [{"name": "x", "low": 0.0, "high": 1.0, "start": 0.5}]
 STUDY = """
 name = "{name}"
@@ -34,8 +32,7 @@ leave_at = "query"
 
 def tune(folder, store, name, *words, more=""):
     (folder / "study.toml").write_text(STUDY.format(store=store, name=name, more=more))
-    command = [PROGRAM, "tune", "study.toml", *words]
-    return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return start("tune", "study.toml", *words, cwd=folder)
 
 
 def check(folder, store, name):
