@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -73,9 +72,9 @@ def test_the_second_signal_ends_all_of_it(tmp_path, until, sign):
     write(tmp_path, f"test -e pids && echo 1 && exit; {STUBBORN}")
     with tune(tmp_path) as running:
         pids = until(lambda: numbers(tmp_path / "pids"))
-        for _ in range(2):
-            running.send_signal(sign)
-            time.sleep(0.2)
+        running.send_signal(sign)
+        assert f"{sign.name}: finishing this round" in running.stderr.readline()
+        running.send_signal(sign)
         out, err = running.communicate(timeout=60)
     assert running.returncode == 130
     assert f"{sign.name}: ending this round" in err
@@ -85,12 +84,13 @@ def test_the_second_signal_ends_all_of_it(tmp_path, until, sign):
 
 def test_a_terminal_that_goes_away_finishes_the_round(tmp_path, until):
     """SIGHUP, and nobody reads any more: the round is told, the system left at its centre, no process is left."""
-    write(tmp_path, "echo $$ $$ > pids; sleep 0.3; echo 1")
+    write(tmp_path, "echo $$ $$ > pids; until test -e go; do sleep 0.02; done; echo 1")
     with tune(tmp_path) as running:
         until(lambda: numbers(tmp_path / "pids"))
         running.stdout.close()
         running.stderr.close()
         running.send_signal(signal.SIGHUP)
+        (tmp_path / "go").touch()  # whether it hears the signal in this round or in the next
         assert running.wait(60) == 0
     with Study.look(tmp_path / "trimtab.db", "a") as study:
         kinds = [event.kind for event in study.events()]
@@ -98,11 +98,12 @@ def test_a_terminal_that_goes_away_finishes_the_round(tmp_path, until):
 
 
 def test_nohup_is_respected(tmp_path):
-    write(tmp_path, "sleep 0.1; echo 1")
+    write(tmp_path, "test $TRIMTAB_ROUND = 0 || until test -e go; do sleep 0.02; done; echo 1")
     words = ["nohup", PROGRAM, "tune", "study.toml", "--rounds", "5"]
     with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as running:
         running.stdout.readline()
         running.send_signal(signal.SIGHUP)
+        (tmp_path / "go").touch()
         out, _ = running.communicate(timeout=60)
     assert out.count("tell") == 4
 
@@ -277,16 +278,21 @@ def test_all_rounds_failing_slows_down_and_says_so(tmp_path):
 
 @pytest.mark.parametrize("way", ["rounds", "signal", "two signals", "guard", "store"])
 def test_the_system_is_left_at_its_centre_on_every_exit(tmp_path, until, way):
-    script = "echo $KNOB_X >> set; test $TRIMTAB_ROUND -lt 3 || test -e free || sleep 0.5; echo $TRIMTAB_ROUND"
+    held = "until test -e go; do sleep 0.02; done"  # the fourth round waits; the command that leaves does not
+    script = f"echo $KNOB_X >> set; test $(wc -l < set) != 4 || {held}; echo $TRIMTAB_ROUND"
     write(tmp_path, script, more="[guard]\nstop_above = 2\n" if way == "guard" else "")
     with tune(tmp_path, *(["--rounds", "3"] if way == "rounds" else [])) as running:
         if way not in ("rounds", "guard"):
             until(lambda: (tmp_path / "set").exists() and len((tmp_path / "set").read_text().split()) > 3)
         if way == "store":
             (tmp_path / "trimtab.db").unlink()
-        for _ in range(way.count("signal") + way.count("two")):
+        if "signal" in way:
             running.send_signal(signal.SIGTERM)
-            time.sleep(0.1)
+            assert "SIGTERM: finishing this round" in running.stderr.readline()
+        if way == "two signals":
+            running.send_signal(signal.SIGTERM)
+        else:
+            (tmp_path / "go").touch()
         out, err = running.communicate(timeout=60)
     assert running.returncode == {"rounds": 0, "signal": 0, "two signals": 130, "guard": 3, "store": 5}[way], err
     assert out.splitlines()[-1].split()[3] == "leave"

@@ -15,10 +15,14 @@ from trimtab.live.backoff import delays, patiently
 from ..program import start
 
 KNOBS = [{"name": "x", "low": 0.0, "high": 1.0, "start": 0.5}]
-STUDY = """
+STUDY = '''
 name = "{name}"
 store = "{store}"
-command = ["sh", "-c", "echo $TRIMTAB_ROUND >> measured; sleep 0.05; echo $TRIMTAB_ROUND.5"]
+command = ["sh", "-c", """
+  echo $TRIMTAB_ROUND >> measured; sleep 0.05
+  test $TRIMTAB_SEQ = 1 || until test -e go; do sleep 0.02; done
+  echo $TRIMTAB_ROUND.5
+"""]
 seed = 1
 {more}
 [knobs.x]
@@ -27,7 +31,10 @@ high = 1
 start = 0.5
 [guard]
 leave_at = "query"
-"""
+'''
+
+
+# From its second round on the command waits for the file `go`, so that nothing is over before it was disturbed.
 
 
 def tune(folder, store, name, *words, more=""):
@@ -54,6 +61,7 @@ def test_a_locked_file(tmp_path):
         running.stdout.readline()
         other = sqlite3.connect(tmp_path / "t.db", isolation_level=None, timeout=20)
         other.execute("BEGIN IMMEDIATE")
+        (tmp_path / "go").touch()
         assert "waiting for the store: " in (said := running.stderr.readline())
         assert "database is locked" in said
         other.execute("ROLLBACK")
@@ -70,6 +78,7 @@ def test_patience_that_ends(tmp_path):
         running.stdout.readline()
         other = sqlite3.connect(tmp_path / "t.db", isolation_level=None, timeout=20)
         other.execute("BEGIN IMMEDIATE")
+        (tmp_path / "go").touch()
         _, err = running.communicate(timeout=60)
         other.execute("ROLLBACK")
         other.close()
@@ -85,6 +94,7 @@ def test_signals_while_it_waits(tmp_path):
         running.stdout.readline()
         other = sqlite3.connect(tmp_path / "t.db", isolation_level=None, timeout=20)
         other.execute("BEGIN IMMEDIATE")
+        (tmp_path / "go").touch()
         running.stderr.readline()
         running.send_signal(signal.SIGTERM)
         assert "finishing this round" in running.stderr.readline()  # it goes on waiting
@@ -100,6 +110,7 @@ def test_a_server_that_restarts(server, tmp_path, way):
     with tune(tmp_path, url, f"restart-{way}", "--rounds", "25") as running:
         running.stdout.readline()
         control("-m", way, "stop")
+        (tmp_path / "go").touch()
         assert "waiting for the store: " in running.stderr.readline()
         control("start")
         assert "the store is back, after " in running.stderr.readline()
@@ -111,6 +122,7 @@ def test_a_server_that_restarts(server, tmp_path, way):
 def test_connections_that_are_dropped_again_and_again(url, tmp_path):
     import psycopg
 
+    (tmp_path / "go").touch()
     with tune(tmp_path, url, "dropped", "--rounds", "30") as running, psycopg.connect(url, autocommit=True) as admin:
         for _ in range(6):
             for _ in range(3):
@@ -216,6 +228,7 @@ def test_log_lines_have_the_round_the_value_the_commit_and_the_retries(tmp_path)
         first = json.loads(running.stderr.readline())
         other = sqlite3.connect(tmp_path / "t.db", isolation_level=None, timeout=20)
         other.execute("BEGIN IMMEDIATE")
+        (tmp_path / "go").touch()
         while "waiting for the store" not in running.stderr.readline():
             pass
         other.execute("ROLLBACK")
