@@ -103,7 +103,7 @@ def test_a_study_that_runs_is_corrected_without_a_restart(folder):
             after = [running.stdout.readline() for _ in range(10)]
         finally:
             running.terminate()
-            running.communicate(timeout=60)
+            running.communicate(timeout=300)
     assert running.returncode == 0
     assert all(float(line.split(" x ")[1].split()[0]) <= 5.01 for line in after)
     with Study.look(folder / "trimtab.db", "a") as study:
@@ -127,7 +127,7 @@ def test_a_proposal_that_waits_is_made_anew(folder):
             assert "x 4.5 mm" in lines[1]
             assert "waiting for trimtab approve a --round 0" in lines[1]
             trimtab(folder, "set", "a", "guard.approval=false")  # and this one runs at once
-            out, _ = running.communicate(timeout=60)
+            out, _ = running.communicate(timeout=300)
         finally:
             running.kill()
     assert "set: guard.approval true → false" in out

@@ -51,7 +51,7 @@ def server():
     def call(program, *words):
         command = [os.path.join(programs, program), *map(str, words)]
         with open(folder / "said", "ab") as said:  # no pipe: the server would keep it open
-            done = subprocess.run(command, user=user, cwd="/", stdout=said, stderr=said, timeout=60)
+            done = subprocess.run(command, user=user, cwd="/", stdout=said, stderr=said, timeout=300)
         assert done.returncode == 0, (folder / "said").read_text()
 
     data = folder / "data"

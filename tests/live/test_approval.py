@@ -58,7 +58,7 @@ def test_the_first_word_counts(tmp_path, tune):
         for thread in threads:
             thread.join()
         winners = [found_one for found_one in found if not isinstance(found_one[1], str)]
-        out, _ = running.communicate(timeout=60)
+        out, _ = running.communicate(timeout=300)
     assert len(winners) == 1
     assert ("tell" in out) == winners[0][0]
     word = "approved" if winners[0][0] else "rejected"
@@ -90,7 +90,7 @@ def test_what_was_approved_runs_also_after_a_kill_and_nothing_else(tmp_path, tun
         assert "waiting for trimtab approve" in running.stdout.readline()
         assert not (tmp_path / "ran").exists()
         trimtab(tmp_path, "approve")
-        running.communicate(timeout=60)
+        running.communicate(timeout=300)
     assert (tmp_path / "ran").read_text().split() == [repr(listed["waits"]["setting"]["x"])]
 
 
@@ -104,7 +104,7 @@ def test_holding_still_after_failures_is_proposed_too(tmp_path, tune):
             (listed,) = json.loads(trimtab(tmp_path, "list", "--json"))
             proposed.append(listed["waits"]["setting"]["x"])
             trimtab(tmp_path, "approve")
-        running.communicate(timeout=60)
+        running.communicate(timeout=300)
     assert running.returncode == 4
     assert [float(x) for x in (tmp_path / "ran").read_text().split()] == proposed  # and nothing at the end
     assert proposed[-1] == 0.5

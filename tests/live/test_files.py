@@ -59,7 +59,7 @@ def test_a_file_that_goes_away_is_noticed_before_a_value_is_acknowledged(tmp_pat
             os.replace(tmp_path / "other.db", tmp_path / "trimtab.db")
         else:
             (tmp_path / ("trimtab.db" if attack == "deleted" else "trimtab.db-wal")).unlink()
-        out, err = running.communicate(timeout=60)
+        out, err = running.communicate(timeout=300)
     assert running.returncode == 5
     assert "was deleted or replaced while it was in use" in err
     (rescued,) = [file for file in tmp_path.glob("trimtab.db.rescued-*") if not file.name.endswith(("-wal", "-shm"))]
@@ -150,9 +150,9 @@ def test_another_user_reads_a_store_whose_holder_is_gone(end):
         finish = "os.kill(os.getpid(), 9)" if end == "killed" else "study.close()"
         code = f"import os; from trimtab.live import Study; study = Study.open({str(file)!r}, 'a', {KNOBS}, seed=1)\n"
         code += f"for v in (3.0, 4.0): study.tell(study.ask(), v)\n{finish}"
-        subprocess.run([sys.executable, "-c", code], timeout=60)
+        subprocess.run([sys.executable, "-c", code], timeout=300)
         user = str(pwd.getpwnam("nobody").pw_uid)
-        done = subprocess.run([sys.executable, "-c", READ, file, user], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([sys.executable, "-c", READ, file, user], capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stderr
         assert done.stdout.count('"rounds": 2') == 2
         with Study.open(file, "a") as study:

@@ -245,7 +245,7 @@ main()
 
 def test_the_program_with_a_clock_that_goes_backwards(config, tmp_path):
     config("echo", "{x}")
-    done = subprocess.run([sys.executable, "-c", BACKWARDS], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", BACKWARDS], cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     with Study.look(tmp_path / "trimtab.db", "a") as study:
         assert [event.round for event in study.events()] == [0, *range(4), 4]
@@ -259,7 +259,7 @@ def test_signals_finish_the_round(config, tmp_path, sign, until):
         running.send_signal(sign)
         assert f"{sign.name}: finishing this round" in running.stderr.readline()
         (tmp_path / "go").touch()
-        out, _ = running.communicate(timeout=60)
+        out, _ = running.communicate(timeout=300)
     assert running.returncode == 0
     assert out.count("tell") == 1
     with Study.look(tmp_path / "trimtab.db", "a") as study:
@@ -275,7 +275,7 @@ def test_a_second_signal_ends_at_once(config, tmp_path, until):
         running.send_signal(signal.SIGINT)
         until(lambda: len((tmp_path / "began").read_text().split()) == 2)  # leave_at = "centre"
         running.send_signal(signal.SIGINT)
-        _, err = running.communicate(timeout=60)
+        _, err = running.communicate(timeout=300)
     assert running.returncode == 130
     assert "ended within round 0: it is asked again" in err
     assert "SIGINT: leaving the system as it is" in err

@@ -59,7 +59,7 @@ def test_a_locked_file(tmp_path):
     store = f"sqlite:///{tmp_path}/t.db?timeout=0.1"
     with tune(tmp_path, store, "a", "--rounds", "12") as running:
         running.stdout.readline()
-        other = sqlite3.connect(tmp_path / "t.db", isolation_level=None, timeout=20)
+        other = sqlite3.connect(tmp_path / "t.db", isolation_level=None, timeout=300)
         other.execute("BEGIN IMMEDIATE")
         (tmp_path / "go").touch()
         assert "waiting for the store: " in (said := running.stderr.readline())
@@ -67,7 +67,7 @@ def test_a_locked_file(tmp_path):
         other.execute("ROLLBACK")
         other.close()
         assert "the store is back, after " in running.stderr.readline()
-        running.communicate(timeout=60)
+        running.communicate(timeout=300)
     assert running.returncode == 0
     assert check(tmp_path, tmp_path / "t.db", "a") == 12
 
@@ -76,10 +76,10 @@ def test_patience_that_ends(tmp_path):
     store = f"sqlite:///{tmp_path}/t.db?timeout=0.1"
     with tune(tmp_path, store, "a", more="store_patience = 1") as running:
         running.stdout.readline()
-        other = sqlite3.connect(tmp_path / "t.db", isolation_level=None, timeout=20)
+        other = sqlite3.connect(tmp_path / "t.db", isolation_level=None, timeout=300)
         other.execute("BEGIN IMMEDIATE")
         (tmp_path / "go").touch()
-        _, err = running.communicate(timeout=60)
+        _, err = running.communicate(timeout=300)
         other.execute("ROLLBACK")
         other.close()
     assert running.returncode == 5
@@ -92,14 +92,14 @@ def test_signals_while_it_waits(tmp_path):
     store = f"sqlite:///{tmp_path}/t.db?timeout=0.1"
     with tune(tmp_path, store, "a") as running:
         running.stdout.readline()
-        other = sqlite3.connect(tmp_path / "t.db", isolation_level=None, timeout=20)
+        other = sqlite3.connect(tmp_path / "t.db", isolation_level=None, timeout=300)
         other.execute("BEGIN IMMEDIATE")
         (tmp_path / "go").touch()
         running.stderr.readline()
         running.send_signal(signal.SIGTERM)
         assert "finishing this round" in running.stderr.readline()  # it goes on waiting
         running.send_signal(signal.SIGTERM)
-        running.communicate(timeout=60)
+        running.communicate(timeout=300)
         other.close()
     assert running.returncode == 5
 
@@ -114,7 +114,7 @@ def test_a_server_that_restarts(server, tmp_path, way):
         assert "waiting for the store: " in running.stderr.readline()
         control("start")
         assert "the store is back, after " in running.stderr.readline()
-        running.communicate(timeout=60)
+        running.communicate(timeout=300)
     assert running.returncode == 0
     assert check(tmp_path, url, f"restart-{way}") == 25
 
@@ -128,7 +128,7 @@ def test_connections_that_are_dropped_again_and_again(url, tmp_path):
             for _ in range(3):
                 running.stdout.readline()
             admin.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
-        running.communicate(timeout=60)
+        running.communicate(timeout=300)
     assert running.returncode == 0
     assert check(tmp_path, url, "dropped") == 30
 
@@ -226,14 +226,14 @@ def test_log_lines_have_the_round_the_value_the_commit_and_the_retries(tmp_path)
     store = f"sqlite:///{tmp_path}/t.db?timeout=0.1"
     with tune(tmp_path, store, "a", "--rounds", "4", "--log", "json") as running:
         first = json.loads(running.stderr.readline())
-        other = sqlite3.connect(tmp_path / "t.db", isolation_level=None, timeout=20)
+        other = sqlite3.connect(tmp_path / "t.db", isolation_level=None, timeout=300)
         other.execute("BEGIN IMMEDIATE")
         (tmp_path / "go").touch()
         while "waiting for the store" not in running.stderr.readline():
             pass
         other.execute("ROLLBACK")
         other.close()
-        out, err = running.communicate(timeout=60)
+        out, err = running.communicate(timeout=300)
     assert out == ""
     assert (first["round"], first["value"], first["retries"], first["level"]) == (0, 0.5, 0, "info")
     assert first["commit"] > 0
