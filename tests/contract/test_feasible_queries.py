@@ -34,9 +34,9 @@ MILLION = {
     "open product": (tt.Product((tt.Halfspace([1, 2], 1.0), 2), (tt.Everywhere(), 1), (tt.Simplex(2.0), 3)), 6),
 }
 FEWER = {  # kind, dimension, rounds of LANES queries for each way
-    "triangle": (TRIANGLE, 2, 15),
-    "skew polytope": (SKEW, 3, 15),
-    "ball and halfspace": (tt.Intersection(tt.Ball(1.0), tt.Halfspace([1, 0, 0], 0.2)), 3, 20),
+    "triangle": (TRIANGLE, 2, 10),
+    "skew polytope": (SKEW, 3, 10),
+    "ball and halfspace": (tt.Intersection(tt.Ball(1.0), tt.Halfspace([1, 0, 0], 0.2)), 3, 10),
     "box and halfspaces": (
         *(tt.Intersection(tt.Box(0, 1), tt.Halfspace([1, 1, 1], 1.5), tt.Halfspace([-1, 2, 0], 1.0)), 3, 10),
     ),

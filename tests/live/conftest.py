@@ -38,7 +38,7 @@ def binaries():
     pytest.skip("no PostgreSQL server here: initdb and pg_ctl are neither on the PATH nor in /usr/lib/postgresql")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def server():
     """A server on a socket in a folder of its own; root runs it as another user, because it refuses to be root."""
     pytest.importorskip("psycopg", reason="no psycopg: it comes with the extra postgres")
