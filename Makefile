@@ -12,7 +12,7 @@ help:
 	@echo "make check  the quick loop: lint, types, import layers, unit tests"
 	@echo "make docs   the site: out/docs/index.html, which needs no network to be read"
 	@echo "make hosts  the adapters in their hosts: PyTorch, JAX, Xopt, blop, Bluesky with EPICS, ... (minutes to install)"
-	@echo "make long   a million hostile queries for the domains with a solver, too (minutes)"
+	@echo "make long   a million hostile queries for every kind of domain (minutes)"
 	@echo "make bench  the benchmarks, as ratios within one run"
 	@echo "make peers  other optimisers on drifting systems (installs them, with PyTorch; some hours)"
 	@echo "make coverage, make pictures, make package, make newest: see CONTRIBUTING.md"
