@@ -9,7 +9,7 @@ import pytest
 def until():
     """Wait for something; not for ever."""
 
-    def wait(true, seconds=60):
+    def wait(true, seconds=300):
         end = time.monotonic() + seconds
         while not (found := true()):
             assert time.monotonic() < end, "it never came"

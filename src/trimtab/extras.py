@@ -6,12 +6,14 @@ from pathlib import Path
 
 
 def pip_install(*extras: str) -> str:
-    """The command that adds extras, from the same place: a clone on this disk, or an index.
+    """The command that adds extras, from the same place: a clone on this disk, a wheel, or an index.
 
-    >>> pip_install("live").startswith('pip install "')
+    A clone that is imported in place stays so (`-e`): it is not replaced by a copy.
+
+    >>> pip_install("live").startswith("pip install ")
     True
     """
-    return f'pip install "{_origin()}[{",".join(extras)}]"'
+    return f'pip install {_origin()}[{",".join(extras)}]"'
 
 
 def _origin() -> str:
@@ -19,9 +21,12 @@ def _origin() -> str:
     from importlib import metadata
     from urllib.parse import unquote, urlsplit
 
+    clone = Path(__file__).parents[2]
+    if Path(__file__).parent.parent.name == "src" and (clone / "pyproject.toml").exists():
+        return f'-e "{clone}'
     try:
         url = json.loads(metadata.distribution("trimtab").read_text("direct_url.json") or "{}").get("url", "")
     except (metadata.PackageNotFoundError, ValueError, AttributeError):
-        return "trimtab"
+        return '"trimtab'
     path = Path(unquote(urlsplit(url).path)) if url.startswith("file:") else None
-    return str(path) if path is not None and path.exists() else "trimtab"
+    return f'"{path}' if path is not None and path.exists() else '"trimtab'

@@ -1,14 +1,14 @@
-"""The program, through a real shell."""
+"""The program, in processes of its own."""
 
 import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-PROGRAM = Path(sys.executable).with_name("trimtab")
+from ..program import run
+
 QUICK = ["--rounds", "10", "--trials", "4", "--tuning-trials", "3"]
 
 
@@ -16,9 +16,7 @@ QUICK = ["--rounds", "10", "--trials", "4", "--tuning-trials", "3"]
 def shell(tmp_path):
     def call(*words, check=True):
         environment = {**os.environ, "TRIMTAB_CACHE": str(tmp_path / "cache"), "COLUMNS": "120"}
-        done = subprocess.run(
-            [PROGRAM, *words], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300
-        )
+        done = run(*words, cwd=tmp_path, env=environment)
         if check:
             assert done.returncode == 0, done.stderr
         return done

@@ -1,20 +1,18 @@
-"""`trimtab plan`, through a real shell."""
+"""`trimtab plan`, in processes of its own."""
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 from trimtab import theory
 
-PROGRAM = Path(sys.executable).with_name("trimtab")
+from ..program import run
+
 USUAL = ["convex-lipschitz", "--dim", "36", "--horizon", "1000", "--lipschitz", "2"]
 
 
 def plan(*words, status=0):
-    done = subprocess.run([PROGRAM, "plan", *words], capture_output=True, text=True, timeout=60)
+    done = run("plan", *words)
     assert done.returncode == status, done.stderr
     return done
 

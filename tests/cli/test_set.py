@@ -1,15 +1,13 @@
-"""`trimtab set`, `undo` and `init --from` through a real shell; also while `trimtab tune` runs the study."""
+"""`trimtab set`, `undo` and `init --from` in processes of their own; also while `trimtab tune` runs the study."""
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 from trimtab.live import Study, read_config
 
-PROGRAM = Path(sys.executable).with_name("trimtab")
+from ..program import run, start
+
 STUDY = """
 name = "a"
 command = ["sh", "-c", "echo $KNOB_X >> ran; echo {x}"]
@@ -33,7 +31,7 @@ start = 8
 
 
 def trimtab(folder, *words, status=0):
-    done = subprocess.run([PROGRAM, *words], cwd=folder, capture_output=True, text=True, timeout=120)
+    done = run(*words, cwd=folder)
     assert done.returncode == status, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
     if status:
@@ -48,13 +46,7 @@ def folder(tmp_path):
 
 
 def started(folder, *words):
-    return subprocess.Popen(
-        [PROGRAM, "tune", "study.toml", "--plain", *words],
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    return start("tune", "study.toml", "--plain", *words, cwd=folder)
 
 
 def test_set_and_undo(folder):
@@ -111,7 +103,7 @@ def test_a_study_that_runs_is_corrected_without_a_restart(folder):
             after = [running.stdout.readline() for _ in range(10)]
         finally:
             running.terminate()
-            running.communicate(timeout=60)
+            running.communicate(timeout=300)
     assert running.returncode == 0
     assert all(float(line.split(" x ")[1].split()[0]) <= 5.01 for line in after)
     with Study.look(folder / "trimtab.db", "a") as study:
@@ -135,7 +127,7 @@ def test_a_proposal_that_waits_is_made_anew(folder):
             assert "x 4.5 mm" in lines[1]
             assert "waiting for trimtab approve a --round 0" in lines[1]
             trimtab(folder, "set", "a", "guard.approval=false")  # and this one runs at once
-            out, _ = running.communicate(timeout=60)
+            out, _ = running.communicate(timeout=300)
         finally:
             running.kill()
     assert "set: guard.approval true → false" in out

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import trimtab as tt
-from trimtab import checks
+from trimtab import checks, registry
 from trimtab.checks import CheckError
 
 RADIUS, STEP = 0.1, 0.01
@@ -198,6 +198,20 @@ def test_an_independent_implementation_passes():
 def test_broken_tuners_are_caught(cls, words):
     with pytest.raises(CheckError, match=words):
         judge(cls)
+
+
+class SaysHalf(tt.Constant):
+    """A step that goes twice as far as it says."""
+
+    @property
+    def constant(self):
+        return 0.5 * super().constant
+
+
+def test_a_method_that_goes_farther_than_it_says_is_caught(monkeypatch):
+    monkeypatch.setitem(registry.parts, "SaysHalf", SaysHalf)  # so that it can be saved
+    with pytest.raises(CheckError, match=r"2.* times it"):
+        checks.check_method(tt.Method(estimator=tt.Residual(), radius=RADIUS, step=SaysHalf(STEP)))
 
 
 class ForgetsNothing(Plain):

@@ -1,5 +1,6 @@
 import os
 import platform
+import re
 import subprocess
 import sys
 import time
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from trimtab import lab
+from trimtab.extras import pip_install
 from trimtab.lab import claims, comparing, crews, keeping, sweeping
 
 OPTIONS = {"rounds": 12, "trials": 4, "tuning_trials": 3, "variances": 2, "seed": 2}
@@ -246,5 +248,5 @@ def test_bad_requests_are_told_before_the_work():
 
 def test_a_missing_backend_names_the_remedy(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(ImportError, match=r"backend='ray' needs: pip install \"trimtab\[ray\]\""):
+    with pytest.raises(ImportError, match=re.escape(f"backend='ray' needs: {pip_install('ray')}")):
         lab.compare("lqr-v1", ["still"], backend="ray", **OPTIONS)

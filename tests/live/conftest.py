@@ -38,7 +38,7 @@ def binaries():
     pytest.skip("no PostgreSQL server here: initdb and pg_ctl are neither on the PATH nor in /usr/lib/postgresql")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def server():
     """A server on a socket in a folder of its own; root runs it as another user, because it refuses to be root."""
     pytest.importorskip("psycopg", reason="no psycopg: it comes with the extra postgres")
@@ -51,7 +51,7 @@ def server():
     def call(program, *words):
         command = [os.path.join(programs, program), *map(str, words)]
         with open(folder / "said", "ab") as said:  # no pipe: the server would keep it open
-            done = subprocess.run(command, user=user, cwd="/", stdout=said, stderr=said, timeout=60)
+            done = subprocess.run(command, user=user, cwd="/", stdout=said, stderr=said, timeout=300)
         assert done.returncode == 0, (folder / "said").read_text()
 
     data = folder / "data"

@@ -1,16 +1,14 @@
 """A decision belongs to one proposal: the first word counts, and nothing else than what was approved ever runs."""
 
 import json
-import subprocess
-import sys
 import threading
-from pathlib import Path
 
 import pytest
 
 from trimtab.live import Study
 
-PROGRAM = Path(sys.executable).with_name("trimtab")
+from ..program import run, start
+
 STUDY = """
 name = "a"
 command = ["sh", "-c", "echo $KNOB_X >> ran; test ! -e broken && echo {x}"]
@@ -29,20 +27,11 @@ failures = 2
 def tune(tmp_path):
     (tmp_path / "study.toml").write_text(STUDY)
 
-    def start(*words):
-        return subprocess.Popen(
-            [PROGRAM, "tune", "study.toml", *words],
-            cwd=tmp_path,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-
-    return start
+    return lambda *words: start("tune", "study.toml", *words, cwd=tmp_path)
 
 
 def trimtab(folder, *words, status=0):
-    done = subprocess.run([PROGRAM, *words], cwd=folder, capture_output=True, text=True, timeout=60)
+    done = run(*words, cwd=folder)
     assert done.returncode == status, done.stderr
     return done.stdout + done.stderr
 
@@ -69,7 +58,7 @@ def test_the_first_word_counts(tmp_path, tune):
         for thread in threads:
             thread.join()
         winners = [found_one for found_one in found if not isinstance(found_one[1], str)]
-        out, _ = running.communicate(timeout=60)
+        out, _ = running.communicate(timeout=300)
     assert len(winners) == 1
     assert ("tell" in out) == winners[0][0]
     word = "approved" if winners[0][0] else "rejected"
@@ -101,7 +90,7 @@ def test_what_was_approved_runs_also_after_a_kill_and_nothing_else(tmp_path, tun
         assert "waiting for trimtab approve" in running.stdout.readline()
         assert not (tmp_path / "ran").exists()
         trimtab(tmp_path, "approve")
-        running.communicate(timeout=60)
+        running.communicate(timeout=300)
     assert (tmp_path / "ran").read_text().split() == [repr(listed["waits"]["setting"]["x"])]
 
 
@@ -115,7 +104,7 @@ def test_holding_still_after_failures_is_proposed_too(tmp_path, tune):
             (listed,) = json.loads(trimtab(tmp_path, "list", "--json"))
             proposed.append(listed["waits"]["setting"]["x"])
             trimtab(tmp_path, "approve")
-        running.communicate(timeout=60)
+        running.communicate(timeout=300)
     assert running.returncode == 4
     assert [float(x) for x in (tmp_path / "ran").read_text().split()] == proposed  # and nothing at the end
     assert proposed[-1] == 0.5

@@ -2,9 +2,6 @@
 
 import json
 import math
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +12,8 @@ from trimtab.live.baseline import Baseline, read_baseline
 from trimtab.live.checking import check_study
 from trimtab.live.knobs import Knobs
 
-PROGRAM = Path(sys.executable).with_name("trimtab")
+from .. import program
+
 KNOBS = [
     {"name": "gain", "low": 0.0, "high": 10.0, "start": 2.0},
     {"name": "size", "low": 1, "high": 256, "start": 8, "type": "integer", "scale": "log"},
@@ -224,8 +222,8 @@ start = 20
 BOWL = "echo $(( 2000 + (KNOB_X - 60) * (KNOB_X - 60) + (KNOB_Y - 50) * (KNOB_Y - 50) + TRIMTAB_ROUND % 5 ))"
 
 
-def program(folder, *words):
-    done = subprocess.run([PROGRAM, *words], cwd=folder, capture_output=True, text=True, timeout=600)
+def trimtab(folder, *words):
+    done = program.run(*words, cwd=folder)
     assert done.returncode == 0, done.stderr
     return done
 
@@ -233,25 +231,25 @@ def program(folder, *words):
 def test_the_program_ends_with_what_it_saves(tmp_path):
     more = "[baseline]\nevery = 10\n"
     (tmp_path / "study.toml").write_text(STUDY.format(script=json.dumps(BOWL)) + more)
-    done = program(tmp_path, "tune", "study.toml", "--rounds", "120")
+    done = trimtab(tmp_path, "tune", "study.toml", "--rounds", "120")
     assert done.stdout.count(" baseline 5400") + done.stdout.count(" baseline 5401") > 2
     first, second = done.stderr.splitlines()[:2]
     assert first.startswith("saves ")
     assert " % against the start" in first
     assert second.startswith("120 rounds run, 120 in all; centre: ")
-    shown = program(tmp_path, "show").stdout
+    shown = trimtab(tmp_path, "show").stdout
     assert shown.startswith(f"a {first}\n")
     assert "probe" in shown.splitlines()[3]
-    assert first in program(tmp_path, "list").stdout
-    about = json.loads(program(tmp_path, "show", "--json").stdout)
-    listed = json.loads(program(tmp_path, "list", "--json").stdout)
+    assert first in trimtab(tmp_path, "list").stdout
+    about = json.loads(trimtab(tmp_path, "show", "--json").stdout)
+    listed = json.loads(trimtab(tmp_path, "list", "--json").stdout)
     assert about["saving"]["sentence"] == listed[0]["saving"]["sentence"] == first
     assert about["saving"]["low"] > 0
     assert about["saving"]["baseline"] == pytest.approx(5402, abs=3)
     assert set(about["probes"]) == {"x", "y"}
     assert about["baseline"]["every"] == 10
     assert list(about)[:2] == ["name", "saving"]
-    rows = program(tmp_path, "show", "--csv").stdout.splitlines()
+    rows = trimtab(tmp_path, "show", "--csv").stdout.splitlines()
     assert sum(row.split(",")[3] == "baseline" for row in rows) == 12
 
 

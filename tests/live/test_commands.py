@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,9 @@ import pytest
 from trimtab.live import Study, read_config
 from trimtab.live.command import run
 from trimtab.live.reading import read_value
+
+from ..program import run as trimtab
+from ..program import start
 
 PROGRAM = Path(sys.executable).with_name("trimtab")
 STUDY = """
@@ -28,16 +30,13 @@ start = 0.5
 """
 
 
-def write(folder, script, timeout=60, more=""):
+def write(folder, script, timeout=300, more=""):
     text = STUDY.format(script=json.dumps(script), timeout=timeout) + more
     (folder / "study.toml").write_text(text)
 
 
-def tune(folder, *words, **options):
-    command = [PROGRAM, "tune", "study.toml", *words]
-    return subprocess.Popen(
-        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="strict", **options
-    )
+def tune(folder, *words):
+    return start("tune", "study.toml", *words, cwd=folder)
 
 
 def alive(process):
@@ -62,7 +61,7 @@ def test_a_timeout_ends_all_of_it(tmp_path, until):
     write(tmp_path, STUBBORN, timeout=1)
     with tune(tmp_path, "--rounds", "1") as running:
         pids = until(lambda: numbers(tmp_path / "pids"))
-        out, _ = running.communicate(timeout=60)
+        out, _ = running.communicate(timeout=300)
     assert "no answer within 1 s" in out
     assert running.returncode == 4
     until(lambda: not any(map(alive, pids)))
@@ -74,9 +73,9 @@ def test_the_second_signal_ends_all_of_it(tmp_path, until, sign):
     with tune(tmp_path) as running:
         pids = until(lambda: numbers(tmp_path / "pids"))
         running.send_signal(sign)
-        assert any(f"{sign.name}: finishing this round" in line for line in running.stderr)  # the first was heard
+        assert f"{sign.name}: finishing this round" in running.stderr.readline()
         running.send_signal(sign)
-        out, err = running.communicate(timeout=60)
+        out, err = running.communicate(timeout=300)
     assert running.returncode == 130
     assert f"{sign.name}: ending this round" in err
     assert " leave 1 " in out  # and the system was set to its centre
@@ -85,24 +84,27 @@ def test_the_second_signal_ends_all_of_it(tmp_path, until, sign):
 
 def test_a_terminal_that_goes_away_finishes_the_round(tmp_path, until):
     """SIGHUP, and nobody reads any more: the round is told, the system left at its centre, no process is left."""
-    write(tmp_path, "echo $$ $$ > pids; sleep 0.3; echo 1")
+    write(tmp_path, "echo $$ $$ > pids; until test -e go; do sleep 0.02; done; echo 1")
     with tune(tmp_path) as running:
         until(lambda: numbers(tmp_path / "pids"))
         running.stdout.close()
         running.stderr.close()
         running.send_signal(signal.SIGHUP)
-        assert running.wait(60) == 0
+        (tmp_path / "go").touch()  # whether it hears the signal in this round or in the next
+        assert running.wait(300) == 0
     with Study.look(tmp_path / "trimtab.db", "a") as study:
         kinds = [event.kind for event in study.events()]
     assert kinds[-2:] == ["tell", "leave"]
 
 
 def test_nohup_is_respected(tmp_path):
-    write(tmp_path, "sleep 0.1; echo 1")
-    with tune(tmp_path, "--rounds", "5", preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)) as running:
+    write(tmp_path, "test $TRIMTAB_ROUND = 0 || until test -e go; do sleep 0.02; done; echo 1")
+    words = ["nohup", PROGRAM, "tune", "study.toml", "--rounds", "5"]
+    with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as running:
         running.stdout.readline()
         running.send_signal(signal.SIGHUP)
-        out, _ = running.communicate(timeout=60)
+        (tmp_path / "go").touch()
+        out, _ = running.communicate(timeout=300)
     assert out.count("tell") == 4
 
 
@@ -115,7 +117,7 @@ def test_kill_9_leaves_nothing_behind_at_the_next_start(tmp_path, until):
     with tune(tmp_path) as running:
         leader, child = until(lambda: numbers(tmp_path / "pids"))
         os.kill(running.pid, signal.SIGKILL)
-        running.wait(20)
+        running.wait(300)
         running.stdout.close()
         running.stderr.close()
     served = int((tmp_path / "server").read_text())
@@ -124,7 +126,7 @@ def test_kill_9_leaves_nothing_behind_at_the_next_start(tmp_path, until):
         assert alive(child)  # nobody ended it: the kernel knows only the command itself
         (tmp_path / "go").touch()
         with tune(tmp_path, "--rounds", "1") as running:
-            out, err = running.communicate(timeout=60)
+            out, err = running.communicate(timeout=300)
         assert f"ended what an earlier run left behind: process {child}" in out, err
         assert not alive(child)
         assert alive(served)
@@ -138,7 +140,7 @@ def test_a_number_that_only_grows(tmp_path):
     write(tmp_path, "echo $TRIMTAB_SEQ >> seen; echo {x}")
     for _ in range(3):
         with tune(tmp_path, "--rounds", "4") as running:
-            running.communicate(timeout=60)
+            running.communicate(timeout=300)
         with Study.open(tmp_path / "trimtab.db", "a") as study:
             study.undo(2)
     seen = [int(line) for line in (tmp_path / "seen").read_text().split()]
@@ -181,11 +183,11 @@ def test_hostile_output_is_a_skipped_round_and_does_not_reach_the_terminal(tmp_p
     write(tmp_path, script)
     (tmp_path / "study.toml").write_text(key + (tmp_path / "study.toml").read_text())
     with tune(tmp_path, "--rounds", "1") as running:
-        out, err = running.communicate(timeout=60)
+        out, err = running.communicate(timeout=300)
     assert running.returncode == 4, err
     assert "Traceback" not in err
     for command in (["show"], ["list"], ["show", "--csv"], ["show", "--json"]):
-        done = subprocess.run([PROGRAM, *command], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+        done = trimtab(*command, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         out += done.stdout
     assert "\x1b" not in out
@@ -256,9 +258,9 @@ def test_a_value_by_its_name(out, key, value):
 
 
 def test_what_is_written_to_a_program_that_does_not_read(tmp_path):
-    ended = run(["true"], folder=tmp_path, environment={}, timeout=20, given="x" * 10**6)
+    ended = run(["true"], folder=tmp_path, environment={}, timeout=300, given="x" * 10**6)
     assert ended.status == 0
-    ended = run(["cat"], folder=tmp_path, environment={}, timeout=20, given="x" * 10**6 + "end")
+    ended = run(["cat"], folder=tmp_path, environment={}, timeout=300, given="x" * 10**6 + "end")
     assert ended.out.endswith("xend")
 
 
@@ -266,7 +268,7 @@ def test_all_rounds_failing_slows_down_and_says_so(tmp_path):
     """Each failure in a row doubles the wait: 0.1 + 0.2 + 0.4 + 0.8 s after the second to the fifth."""
     write(tmp_path, "date +%s.%N >> times; exit 1")
     with tune(tmp_path, "--rounds", "6") as running:
-        _, err = running.communicate(timeout=60)
+        _, err = running.communicate(timeout=300)
     assert running.returncode == 4
     assert "no round brought a value: run the command by hand" in err
     times = [float(line) for line in (tmp_path / "times").read_text().split()]
@@ -276,17 +278,22 @@ def test_all_rounds_failing_slows_down_and_says_so(tmp_path):
 
 @pytest.mark.parametrize("way", ["rounds", "signal", "two signals", "guard", "store"])
 def test_the_system_is_left_at_its_centre_on_every_exit(tmp_path, until, way):
-    script = "echo $KNOB_X >> set; test $TRIMTAB_ROUND -lt 3 || test -e free || sleep 0.5; echo $TRIMTAB_ROUND"
+    held = "until test -e go; do sleep 0.02; done"  # the fourth round waits; the command that leaves does not
+    script = f"echo $KNOB_X >> set; test $(wc -l < set) != 4 || {held}; echo $TRIMTAB_ROUND"
     write(tmp_path, script, more="[guard]\nstop_above = 2\n" if way == "guard" else "")
     with tune(tmp_path, *(["--rounds", "3"] if way == "rounds" else [])) as running:
         if way not in ("rounds", "guard"):
             until(lambda: (tmp_path / "set").exists() and len((tmp_path / "set").read_text().split()) > 3)
         if way == "store":
             (tmp_path / "trimtab.db").unlink()
-        for _ in range(way.count("signal") + way.count("two")):
+        if "signal" in way:
             running.send_signal(signal.SIGTERM)
-            time.sleep(0.1)
-        out, err = running.communicate(timeout=60)
+            assert "SIGTERM: finishing this round" in running.stderr.readline()
+        if way == "two signals":
+            running.send_signal(signal.SIGTERM)
+        else:
+            (tmp_path / "go").touch()
+        out, err = running.communicate(timeout=300)
     assert running.returncode == {"rounds": 0, "signal": 0, "two signals": 130, "guard": 3, "store": 5}[way], err
     assert out.splitlines()[-1].split()[3] == "leave"
     centre = float(err.rpartition("centre: x ")[2].split()[0])
@@ -299,7 +306,7 @@ def test_a_program_and_a_callback_hear_of_every_round(tmp_path):
     hook = 'on_round = ["sh", "-c", "cat >> heard; echo >> heard; test $TRIMTAB_SEQ != 4"]\n'
     (tmp_path / "study.toml").write_text(hook + text)
     with tune(tmp_path, "--rounds", "4") as running:
-        _, err = running.communicate(timeout=60)
+        _, err = running.communicate(timeout=300)
     assert running.returncode == 0
     heard = [json.loads(line) for line in (tmp_path / "heard").read_text().splitlines()]
     assert [event["kind"] for event in heard] == ["tell"] * 4 + ["leave"]

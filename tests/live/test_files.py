@@ -17,7 +17,8 @@ import pytest
 from trimtab.files import write_atomically
 from trimtab.live import Study
 
-PROGRAM = Path(sys.executable).with_name("trimtab")
+from ..program import run, start
+
 KNOBS = [{"name": "x", "low": 0.0, "high": 1.0, "start": 0.5}]
 STUDY = """
 name = "a"
@@ -31,7 +32,7 @@ start = 0.5
 
 
 def trimtab(folder, *words, status=0):
-    done = subprocess.run([PROGRAM, *words], cwd=folder, capture_output=True, text=True, timeout=60)
+    done = run(*words, cwd=folder)
     assert done.returncode == status, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
     return done.stdout + done.stderr
@@ -46,9 +47,7 @@ def tell(file, *values):
 def tuning(folder):
     (folder / "study.toml").write_text(STUDY)
     (folder / "slow").touch()
-    return subprocess.Popen(
-        [PROGRAM, "tune", "study.toml"], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    return start("tune", "study.toml", cwd=folder)
 
 
 @pytest.mark.parametrize("attack", ["deleted", "replaced", "log deleted"])
@@ -60,7 +59,7 @@ def test_a_file_that_goes_away_is_noticed_before_a_value_is_acknowledged(tmp_pat
             os.replace(tmp_path / "other.db", tmp_path / "trimtab.db")
         else:
             (tmp_path / ("trimtab.db" if attack == "deleted" else "trimtab.db-wal")).unlink()
-        out, err = running.communicate(timeout=60)
+        out, err = running.communicate(timeout=300)
     assert running.returncode == 5
     assert "was deleted or replaced while it was in use" in err
     (rescued,) = [file for file in tmp_path.glob("trimtab.db.rescued-*") if not file.name.endswith(("-wal", "-shm"))]
@@ -151,9 +150,9 @@ def test_another_user_reads_a_store_whose_holder_is_gone(end):
         finish = "os.kill(os.getpid(), 9)" if end == "killed" else "study.close()"
         code = f"import os; from trimtab.live import Study; study = Study.open({str(file)!r}, 'a', {KNOBS}, seed=1)\n"
         code += f"for v in (3.0, 4.0): study.tell(study.ask(), v)\n{finish}"
-        subprocess.run([sys.executable, "-c", code], timeout=60)
+        subprocess.run([sys.executable, "-c", code], timeout=300)
         user = str(pwd.getpwnam("nobody").pw_uid)
-        done = subprocess.run([sys.executable, "-c", READ, file, user], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([sys.executable, "-c", READ, file, user], capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stderr
         assert done.stdout.count('"rounds": 2') == 2
         with Study.open(file, "a") as study:

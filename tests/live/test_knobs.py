@@ -5,9 +5,6 @@ import io
 import itertools
 import json
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
@@ -18,7 +15,8 @@ from trimtab.live.history import follow
 from trimtab.recipes import residual
 from trimtab.recipes.primal_dual import primal_dual
 
-PROGRAM = Path(sys.executable).with_name("trimtab")
+from .. import program
+
 COST = """
 case $KNOB_CODEC in "gzip 9") a=3;; zstd) a=1;; 7) a=2;; *) exit 1;; esac
 case $KNOB_CACHE in true) b=0;; false) b=2;; *) exit 1;; esac
@@ -86,7 +84,7 @@ def trimtab(tmp_path):
         if text is not None:
             (tmp_path / "study.toml").write_text(text)
         environment = {**os.environ, "COLUMNS": "200"}
-        done = subprocess.run([PROGRAM, *words], cwd=tmp_path, capture_output=True, text=True, env=environment)
+        done = program.run(*words, cwd=tmp_path, env=environment)
         assert done.returncode == 0, done.stderr
         return done.stdout
 

@@ -2,8 +2,6 @@
 
 import json
 import math
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,7 +12,8 @@ from trimtab.live.checking import check_study
 from trimtab.live.limits import Limits
 from trimtab.live.reading import read_values
 
-PROGRAM = Path(sys.executable).with_name("trimtab")
+from ..program import run
+
 KNOBS = [{"name": "heat", "low": 0.0, "high": 10.0, "start": 1.0}]
 LIMITS = {"temperature": {"max": 40.0, "scale": 50.0}}
 METHOD = tt.primal_dual(radius=0.05, step=0.02, dual_step=0.02, limits=1)
@@ -178,7 +177,7 @@ def test_the_program(tmp_path):
     assert config.method == "primal-dual"
     assert config.build_method() == METHOD
     for words in (["tune", "study.toml", "--rounds", "60"], ["show"], ["show", "--json"], ["show", "--csv"]):
-        done = subprocess.run([PROGRAM, *words], cwd=tmp_path, capture_output=True, text=True, timeout=300)
+        done = run(*words, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         if words[0] == "tune":
             assert "the limit \"temperature\": no number under 'temperature'" in done.stdout

@@ -136,7 +136,7 @@ def test_the_program(url, tmp_path):
     (tmp_path / "study.toml").write_text(study.format(url))
     program = Path(sys.executable).with_name("trimtab")
     for words in (["tune", "study.toml", "--rounds", "5"], ["show", "shell", "--store", url, "--csv"]):
-        done = subprocess.run([program, *words], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+        done = subprocess.run([program, *words], cwd=tmp_path, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stderr
         assert done.stdout.count("tell") == 5
     assert [file.name for file in tmp_path.iterdir()] == ["study.toml"]

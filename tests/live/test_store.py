@@ -184,7 +184,7 @@ except StoreError as error:
 
 def test_a_disk_that_takes_no_more_loses_nothing(file):
     """The operating system refuses to let the files grow; what was acknowledged is there afterwards."""
-    done = subprocess.run([sys.executable, "-c", FILL, file], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", FILL, file], capture_output=True, text=True, timeout=300)
     assert "nothing that was acknowledged is lost" in done.stderr, done.stderr
     acknowledged = int(done.stdout.split()[-1])
     with Study.open(file, "a") as study:
@@ -201,7 +201,7 @@ def test_a_folder_that_cannot_be_written(tmp_path):
     try:
         folder.chmod(0o555)
         words = [sys.executable, "-c", code, folder / "t.db", tmp_path / "t.db"]
-        done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(words, capture_output=True, text=True, timeout=300)
         assert "unable to open database file: give read and write permission on the file and its folder" in done.stderr
         assert list(folder.iterdir()) == []
     finally:

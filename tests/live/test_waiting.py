@@ -5,22 +5,24 @@ import json
 import signal
 import socket
 import sqlite3
-import subprocess
-import sys
 import threading
-from pathlib import Path
 
 import pytest
 
 from trimtab.live import Study, Taken, Unavailable
 from trimtab.live.backoff import delays, patiently
 
-PROGRAM = Path(sys.executable).with_name("trimtab")
+from ..program import start
+
 KNOBS = [{"name": "x", "low": 0.0, "high": 1.0, "start": 0.5}]
-STUDY = """
+STUDY = '''
 name = "{name}"
 store = "{store}"
-command = ["sh", "-c", "echo $TRIMTAB_ROUND >> measured; sleep 0.05; echo $TRIMTAB_ROUND.5"]
+command = ["sh", "-c", """
+  echo $TRIMTAB_ROUND >> measured; sleep 0.05
+  test $TRIMTAB_SEQ = 1 || until test -e go; do sleep 0.02; done
+  echo $TRIMTAB_ROUND.5
+"""]
 seed = 1
 {more}
 [knobs.x]
@@ -29,13 +31,15 @@ high = 1
 start = 0.5
 [guard]
 leave_at = "query"
-"""
+'''
+
+
+# From its second round on the command waits for the file `go`, so that nothing is over before it was disturbed.
 
 
 def tune(folder, store, name, *words, more=""):
     (folder / "study.toml").write_text(STUDY.format(store=store, name=name, more=more))
-    command = [PROGRAM, "tune", "study.toml", *words]
-    return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return start("tune", "study.toml", *words, cwd=folder)
 
 
 def check(folder, store, name):
@@ -55,14 +59,15 @@ def test_a_locked_file(tmp_path):
     store = f"sqlite:///{tmp_path}/t.db?timeout=0.1"
     with tune(tmp_path, store, "a", "--rounds", "12") as running:
         running.stdout.readline()
-        other = sqlite3.connect(tmp_path / "t.db", isolation_level=None, timeout=20)
+        other = sqlite3.connect(tmp_path / "t.db", isolation_level=None, timeout=300)
         other.execute("BEGIN IMMEDIATE")
+        (tmp_path / "go").touch()
         assert "waiting for the store: " in (said := running.stderr.readline())
         assert "database is locked" in said
         other.execute("ROLLBACK")
         other.close()
         assert "the store is back, after " in running.stderr.readline()
-        running.communicate(timeout=60)
+        running.communicate(timeout=300)
     assert running.returncode == 0
     assert check(tmp_path, tmp_path / "t.db", "a") == 12
 
@@ -71,9 +76,10 @@ def test_patience_that_ends(tmp_path):
     store = f"sqlite:///{tmp_path}/t.db?timeout=0.1"
     with tune(tmp_path, store, "a", more="store_patience = 1") as running:
         running.stdout.readline()
-        other = sqlite3.connect(tmp_path / "t.db", isolation_level=None, timeout=20)
+        other = sqlite3.connect(tmp_path / "t.db", isolation_level=None, timeout=300)
         other.execute("BEGIN IMMEDIATE")
-        _, err = running.communicate(timeout=60)
+        (tmp_path / "go").touch()
+        _, err = running.communicate(timeout=300)
         other.execute("ROLLBACK")
         other.close()
     assert running.returncode == 5
@@ -86,13 +92,14 @@ def test_signals_while_it_waits(tmp_path):
     store = f"sqlite:///{tmp_path}/t.db?timeout=0.1"
     with tune(tmp_path, store, "a") as running:
         running.stdout.readline()
-        other = sqlite3.connect(tmp_path / "t.db", isolation_level=None, timeout=20)
+        other = sqlite3.connect(tmp_path / "t.db", isolation_level=None, timeout=300)
         other.execute("BEGIN IMMEDIATE")
+        (tmp_path / "go").touch()
         running.stderr.readline()
         running.send_signal(signal.SIGTERM)
         assert "finishing this round" in running.stderr.readline()  # it goes on waiting
         running.send_signal(signal.SIGTERM)
-        running.communicate(timeout=60)
+        running.communicate(timeout=300)
         other.close()
     assert running.returncode == 5
 
@@ -103,10 +110,11 @@ def test_a_server_that_restarts(server, tmp_path, way):
     with tune(tmp_path, url, f"restart-{way}", "--rounds", "25") as running:
         running.stdout.readline()
         control("-m", way, "stop")
+        (tmp_path / "go").touch()
         assert "waiting for the store: " in running.stderr.readline()
         control("start")
         assert "the store is back, after " in running.stderr.readline()
-        running.communicate(timeout=60)
+        running.communicate(timeout=300)
     assert running.returncode == 0
     assert check(tmp_path, url, f"restart-{way}") == 25
 
@@ -114,12 +122,13 @@ def test_a_server_that_restarts(server, tmp_path, way):
 def test_connections_that_are_dropped_again_and_again(url, tmp_path):
     import psycopg
 
+    (tmp_path / "go").touch()
     with tune(tmp_path, url, "dropped", "--rounds", "30") as running, psycopg.connect(url, autocommit=True) as admin:
         for _ in range(6):
             for _ in range(3):
                 running.stdout.readline()
             admin.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
-        running.communicate(timeout=60)
+        running.communicate(timeout=300)
     assert running.returncode == 0
     assert check(tmp_path, url, "dropped") == 30
 
@@ -217,13 +226,14 @@ def test_log_lines_have_the_round_the_value_the_commit_and_the_retries(tmp_path)
     store = f"sqlite:///{tmp_path}/t.db?timeout=0.1"
     with tune(tmp_path, store, "a", "--rounds", "4", "--log", "json") as running:
         first = json.loads(running.stderr.readline())
-        other = sqlite3.connect(tmp_path / "t.db", isolation_level=None, timeout=20)
+        other = sqlite3.connect(tmp_path / "t.db", isolation_level=None, timeout=300)
         other.execute("BEGIN IMMEDIATE")
+        (tmp_path / "go").touch()
         while "waiting for the store" not in running.stderr.readline():
             pass
         other.execute("ROLLBACK")
         other.close()
-        out, err = running.communicate(timeout=60)
+        out, err = running.communicate(timeout=300)
     assert out == ""
     assert (first["round"], first["value"], first["retries"], first["level"]) == (0, 0.5, 0, "info")
     assert first["commit"] > 0

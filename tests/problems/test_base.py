@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import trimtab.problems as problems
+from trimtab.extras import pip_install
 from trimtab.problems import Path, Quadratic, make, registry
 from trimtab.problems.base import ONCE, directions
 
@@ -133,7 +134,7 @@ def test_a_missing_extra_names_the_pip_command(id, monkeypatch):
 
     module, cls = problems._LATER[id]
     monkeypatch.setattr(problems, "import_module", missing)
-    remedy = re.escape(f'{id} needs numba: pip install "trimtab[lab]"')
+    remedy = re.escape(f"{id} needs numba: {pip_install('lab')}")
     with pytest.raises(ImportError, match=remedy):
         problems._later(id, module)()
     with pytest.raises(ImportError, match=remedy):

@@ -28,7 +28,7 @@ class Service:
 
     def __init__(self, settings, port):
         self.settings, self.store, self.url = settings, settings.store, f"http://127.0.0.1:{port}"
-        self.http = httpx.Client(base_url=self.url, timeout=30)
+        self.http = httpx.Client(base_url=self.url, timeout=300)
 
     def make(self, name="a", **more):
         answer = self.http.put(

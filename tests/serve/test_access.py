@@ -1,8 +1,6 @@
 """Who may do what: every route without a token, with too small a scope, with another study's; and signing in."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import httpx
@@ -12,7 +10,8 @@ from trimtab.serve import access
 from trimtab.serve.app import openapi
 from trimtab.serve.settings import Settings
 
-PROGRAM = Path(sys.executable).with_name("trimtab")
+from ..program import run
+
 SCOPES = ("read", "tell", "operate", "admin")
 BODIES = {
     "/v1/studies/{name}": {"knobs": [{"name": "x", "low": 0, "high": 1, "start": 0.5}]},
@@ -103,7 +102,7 @@ def test_tokens_from_the_shell(start, tmp_path):
     service = start()
 
     def call(*words):
-        return subprocess.run([PROGRAM, "token", *words, "--store", service.store], capture_output=True, text=True)
+        return run("token", *words, "--store", service.store)
 
     token = call("create", "--scope", "tell", "--study", "a", "--label", "press 4").stdout.strip()
     assert re.fullmatch(r"tt_[0-9a-f]{12}_[0-9a-f]{64}", token)
@@ -122,8 +121,7 @@ def test_without_tokens_only_this_machine_is_answered(service):
     get = service.http.get
     assert get("/v1/studies").status_code == 200
     assert get("/v1/studies", headers={"Host": "attacker.example"}).status_code == 403
-    words = [PROGRAM, "serve", "--host", "0.0.0.0", "--store", service.store]
-    done = subprocess.run(words, capture_output=True, text=True)
+    done = run("serve", "--host", "0.0.0.0", "--store", service.store)
     assert done.returncode == 2
     assert "make one first: trimtab token create" in done.stderr
 

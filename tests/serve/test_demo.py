@@ -55,4 +55,4 @@ def test_the_program(until):
             until(moving, 120)
         finally:
             demo.terminate()
-            demo.wait(30)
+            demo.wait(300)

@@ -91,7 +91,7 @@ def end(running):
         running.wait(30)
     except subprocess.TimeoutExpired:
         running.kill()
-        running.wait(30)
+        running.wait(300)
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc to find the workers")
@@ -134,7 +134,7 @@ def test_a_service_on_sqlite_is_killed(tmp_path, until):
             until(lambda before=before: clients.wrong or clients.count() >= before + 10, 120)
             time.sleep(chance.random() * 0.02)
             running.kill()
-            running.wait(30)
+            running.wait(300)
             words = [PROGRAM, "serve", "--store", where, "--port", port, "--quiet"]
             running = subprocess.Popen(words, stderr=subprocess.DEVNULL)
     finally:

@@ -28,9 +28,9 @@ class Quadratic:
         return self.b + x @ self.a
 
 
-def estimates(method, objectives, x, domain=None, seed=0, lags=None):
+def estimates(method, objectives, x, domain=None, seed=0, lanes=LANES):
     """ĝ of the last round, one per lane, and the centres they were taken at."""
-    tuner = tt.Tuner(np.tile(x, (LANES, 1)), method, domain=domain, seed=seed)
+    tuner = tt.Tuner(np.tile(x, (lanes, 1)), method, domain=domain, seed=seed)
     for t, f in enumerate(objectives):
         centre, trial = tuner.centre, tuner.ask()
         if method.queries == 1:
@@ -57,7 +57,9 @@ def test_the_mean_estimate_is_the_smoothed_gradient(name, law, dim, radius):
     method = tt.methods[name](radius=radius, step=STEP, directions=law)
     before, now = Quadratic(dim, seed=dim), Quadratic(dim, seed=dim + 10)
     x = np.linspace(-0.5, 0.8, dim)
-    samples, centres = estimates(method, [before, now], x)
+    noisy = name == "one-point" or (dim == 7 and radius == 0.1)  # as `assert_mean` would say
+    lanes = LANES if noisy else LANES // 4
+    samples, centres = estimates(method, [before, now], x, lanes=lanes)
     # one-point has moved already: compare with the gradient where it was
     assert_mean(samples - now.gradient(centres) + now.gradient(x), now.gradient(x))
 
@@ -85,8 +87,9 @@ def test_residual_feedback_is_unbiased_for_the_smoothed_cost_where_that_is_anoth
     assert_mean((x - tuner.centre) / STEP, 3 * weights * x**2 + more * weights * radius**2)
 
 
-def test_residual_feedback_on_orthogonal_blocks_is_unbiased_only_while_the_centre_stays():
+def test_residual_feedback_on_orthogonal_blocks_is_unbiased_only_while_the_centre_stays(monkeypatch):
     """Within a block the directions that are left depend on those that were used, and so does a centre that moved."""
+    monkeypatch.setattr("trimtab.directions.orthogonal.SOME", 0)  # a lane draws the one block that it uses, not dozens
     fs = [Quadratic(3, seed=2) for _ in range(4)]  # rounds 1, 2, … of a block of three
     x = np.array([0.3, -0.2, 0.5])
     gradient = fs[-1].gradient

@@ -17,7 +17,7 @@ from trimtab.lab import run
 from trimtab.problems import Absolute, make
 
 LANES, SEED = 48, 11
-HORIZONS = (400, 1600, 6400)
+HORIZONS = (400, 1300, 4000)
 
 
 def exponent(horizons, regrets):

@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from trimtab.extras import pip_install
+
 HEAVY = ("numba", "scipy", "matplotlib", "joblib", "jinja2", "daqp", "gest_api", "gymnasium", "optuna")
 
 
@@ -29,7 +31,7 @@ def test_the_allocation_problem_needs_scipy_for_its_offline_optimum_alone():
         print(error)
     """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert 'the offline optimum needs SciPy: pip install "trimtab[lab]"' in done.stdout
+    assert f"the offline optimum needs SciPy: {pip_install('lab')}" in done.stdout
 
 
 def test_an_adapter_is_imported_when_it_is_asked_for():

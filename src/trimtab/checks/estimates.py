@@ -15,12 +15,13 @@ SIGMAS = 6.0  # of the statistical checks: 2e-9 per comparison
 
 
 def check_unbiased(
-    make: Make, *, dim: int, setup: Setup, step: float, turning: bool = True, samples: int = 3000
+    make: Make, *, dim: int, setup: Setup, step: float, turning: bool = True, samples: int = 3000, lanes: bool = False
 ) -> None:
     """The mean move is −η·∇f_δ: against the analytic smoothed gradient of a linear plus quadratic objective.
 
     f(x) = ⟨b, x − x_0⟩ + ½(x − x_0)ᵀA(x − x_0) has ∇f_δ = ∇f for every symmetric law of u. For a domain with a plane
-    the gradient is its part in that plane. turning: the objective is another one in the round before.
+    the gradient is its part in that plane. turning: the objective is another one in the round before. lanes: the
+    samples are the lanes of one tuner (of which `check_lanes` says that each is as if alone), not a tuner each.
 
     >>> import trimtab as tt
     >>> def make(x0, seed):
@@ -30,21 +31,22 @@ def check_unbiased(
     rng = np.random.default_rng(0)
     m = rng.standard_normal((dim, dim))
     a, b = 0.3 * (m + m.T), rng.standard_normal(dim)
-    start = np.array(make(np.linspace(-0.3, 0.3, dim), 0).centre)
+    x0 = np.linspace(-0.3, 0.3, dim)
+    start = np.array(make(x0, 0).centre)
     expected = -step * setup.domain.flatten(b)
     # Where the first probes are mirrored, the value before tells of the gradient too, and must be of this f.
     mirrored = setup.directions.partner(1) == 0
     then = quadratic(a, b)
     first = then if mirrored or not turning else quadratic(a, -b, 0.3 * setup.probe_length)
-    moves = np.empty((samples, dim))
-    for seed in range(samples):
-        tuner = make(np.linspace(-0.3, 0.3, dim), seed)
+    found = []
+    for tuner in [make(np.tile(x0, (samples, 1)), 0)] if lanes else (make(x0, seed) for seed in range(samples)):
         for objective in (first, then, then, then) if mirrored else (first, then):
             before = np.array(tuner.centre)
             trial = tuner.ask()
             tuner.tell(trial, objective(trial.x - start))
         # The centre may have moved before the last round: the gradient's change on the way is known.
-        moves[seed] = np.asarray(tuner.centre) - before + step * setup.domain.flatten(a @ (before - start))
+        found.append(np.asarray(tuner.centre) - before + step * setup.domain.flatten((before - start) @ a))
+    moves = np.reshape(found, (samples, dim))
     error = np.abs(moves.mean(0) - expected)
     spread = moves.std(0) / math.sqrt(samples) + 1e-12 * step
     if np.linalg.norm(SIGMAS * spread) > 0.9 * np.linalg.norm(expected):

@@ -44,7 +44,7 @@ def check_method(method: Method, *, dim: int = 3, domain: Domain | None = None) 
     step = method.step.constant
     if estimator.unbiased and method.max_move is None and isinstance(step, float):  # a move is −η·ĝ with a known η
         turning = max(estimator.lags) == 0 and not estimator.located
-        check_unbiased(make, dim=dim, setup=setup, step=step, turning=turning)
+        check_unbiased(make, dim=dim, setup=setup, step=step, turning=turning, lanes=True)
     bounded = math.isfinite(Setup(method, (dim,), domain=Box(-9.0, 9.0)).directions.reach(dim)[0])
     if (bounded or method.margin == "project") and method.radius < 0.5 and method.margin != "none":
         check_feasible(inside, domain=Box(-1.0, 1.0), dim=dim, queries=queries)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -15,7 +14,6 @@ from rich.console import Console
 from rich.text import Text
 
 from trimtab import __version__
-from trimtab.extras import pip_install
 from trimtab.live.text import clean
 
 if TYPE_CHECKING:
@@ -44,7 +42,7 @@ def main() -> None:
     try:
         app()
     except (ValueError, TypeError, ImportError, OSError) as error:
-        say("error:", re.sub(r'pip install "trimtab\[(.*?)\]"', lambda m: pip_install(m[1]), str(error)))
+        say("error:", str(error))
         sys.exit(BAD_INPUT)
     except KeyboardInterrupt:
         say("interrupted")

@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trimtab.domains.base import ROUNDING, Domain, Inside, no_room, pulled_in
+from trimtab.extras import pip_install
 from trimtab.registry import part
 from trimtab.types import Array
-
-_EXTRA = 'Polytope needs its solvers: pip install "trimtab[polytope]"'
 
 
 class _Depth(NamedTuple):
@@ -75,7 +74,7 @@ class Polytope(Domain):
         try:
             from daqp import solve
         except ImportError as error:
-            raise ImportError(_EXTRA) from error
+            raise ImportError(f"Polytope needs its solvers: {pip_install('polytope')}") from error
         rows, length = len(self.b), self._inner.radius if 0 < self._inner.radius < math.inf else 1.0
         a, lower, sense = self.a / self._size[:, None], np.full(rows, -1e30), np.zeros(rows, dtype=np.int32)
         # The solver works about the origin: shift x there, and the answer keeps its digits.
@@ -171,7 +170,7 @@ def _linear_program(cost: Array, a: Array, b: Array, limit: float = math.inf) ->
     try:
         from scipy.optimize import linprog
     except ImportError as error:
-        raise ImportError(_EXTRA) from error
+        raise ImportError(f"Polytope needs its solvers: {pip_install('polytope')}") from error
     bounds = [(None, None)] * (len(cost) - 1) + [(None, limit)]
     options = {"primal_feasibility_tolerance": 1e-10, "presolve": False}
     answer = linprog(cost, A_ub=a, b_ub=b, bounds=bounds, options=options)

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Protocol, TypeVar
 
+from trimtab.extras import pip_install
 from trimtab.lab.keeping import code_version
 
 C = TypeVar("C")
@@ -60,7 +61,7 @@ def hire(backend: str, jobs: int, cluster: str | None, report: Report | None) ->
             return Ray(jobs, cluster)
         return Here(report) if jobs == 1 else Loky(jobs)
     except ImportError as error:
-        raise ImportError(f'backend={backend!r} needs: pip install "trimtab[{BACKENDS[backend]}]"') from error
+        raise ImportError(f"backend={backend!r} needs: {pip_install(BACKENDS[backend])}") from error
 
 
 def there(compute: Callable[[C], R], cell: C, version: str, share: int) -> R:

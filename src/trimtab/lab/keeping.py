@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 from urllib.parse import unquote, urlsplit
 
+from trimtab.extras import pip_install
 from trimtab.files import write_atomically
 
 
@@ -123,7 +124,7 @@ class Bucket:
         try:
             from fsspec.core import url_to_fs
         except ImportError as error:
-            raise ImportError(f'{url} needs fsspec: pip install "trimtab[cluster]"') from error
+            raise ImportError(f"{url} needs fsspec: {pip_install('cluster')}") from error
         self.files, self.root = url_to_fs(url, use_listings_cache=False)
         self.files.makedirs(self.root, exist_ok=True)
 

@@ -6,6 +6,7 @@ import base64
 from importlib.resources import files
 from pathlib import Path
 
+from trimtab.extras import pip_install
 from trimtab.files import write_atomically
 from trimtab.paper.claims import compared, said
 from trimtab.paper.document import MethodResult, Results, Setting, Spread
@@ -24,7 +25,7 @@ def write_report(folder: Path, results: Results, figures: dict[str, list[Path]])
     try:
         from jinja2 import Environment
     except ImportError as error:
-        raise ImportError('the report needs jinja2: pip install "trimtab[lab]"') from error
+        raise ImportError(f"the report needs jinja2: {pip_install('lab')}") from error
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {"number": written, "spread": _spread, "brief": _brief}
     template = environment.from_string((files("trimtab.paper") / "report.html").read_text(encoding="utf-8"))

@@ -5,6 +5,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from trimtab.extras import pip_install
 from trimtab.problems.adversary import Adversary
 from trimtab.problems.base import Path, Problem, World, make, register, registry
 from trimtab.problems.checking import CheckError, check_problem
@@ -36,7 +37,7 @@ def _load(module: str, what: str) -> ModuleType:
     try:
         return import_module(f"trimtab.problems.{module}")
     except ImportError as error:
-        raise ImportError(f'{what} needs {error.name or "more packages"}: pip install "trimtab[lab]"') from error
+        raise ImportError(f"{what} needs {error.name or 'more packages'}: {pip_install('lab')}") from error
 
 
 def _later(id: str, module: str) -> Callable[..., Problem]:

@@ -31,6 +31,7 @@ from pathlib import Path as File
 import numpy as np
 
 from trimtab import randomness
+from trimtab.extras import pip_install
 from trimtab.files import cache_folder, write_atomically
 from trimtab.problems import base
 from trimtab.problems.base import ONCE, Path, Problem, World, register
@@ -277,7 +278,7 @@ class AllocationWorld(World):
         try:
             from scipy.optimize import minimize  # half a second that only the offline optimum needs
         except ImportError as error:
-            raise ImportError('the offline optimum needs SciPy: pip install "trimtab[lab]"', name="scipy") from error
+            raise ImportError(f"the offline optimum needs SciPy: {pip_install('lab')}", name="scipy") from error
         paths = self._paths(ONCE + 2, self.problem.offline_draws)[:1]
         ones = np.ones((1, self.problem.agents))
 

@@ -10,12 +10,13 @@ from typing import TypeVar, cast
 
 import numpy as np
 
+from trimtab.extras import pip_install
 from trimtab.types import Array
 
 try:
     from numba import get_num_threads, njit, prange, set_num_threads
 except ImportError as error:
-    raise ImportError('the simulated problems need Numba: pip install "trimtab[lab]"', name="numba") from error
+    raise ImportError(f"the simulated problems need Numba: {pip_install('lab')}", name="numba") from error
 
 Kernel = TypeVar("Kernel", bound=Callable[..., object])
 
