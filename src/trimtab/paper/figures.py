@@ -130,7 +130,6 @@ def _networks(results: Results) -> list[Figure]:
         axis.invert_yaxis()
         axis.set(xscale="log", xlabel="ratio of medians, 95 % interval")
         axis.set_title(title, fontsize=10)
-        _plain_ticks(axis.xaxis)
         legend(figure, axis)
         figures.append(figure)
     return figures
@@ -140,15 +139,6 @@ def _compared(results: Results, place: str, what: str, a: str, b: str) -> list[C
     key = (place, what, "own", a, b)
     some = results["comparisons"]
     return [c for c in some if (c["experiment"], c["what"], c["convention"], c["a"], c["b"]) == key]
-
-
-def _plain_ticks(axis: object) -> None:
-    """0.5, 1, 2 instead of powers of ten."""
-    from matplotlib.ticker import FuncFormatter, LogLocator
-
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))  # type: ignore[attr-defined]
-    axis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))  # type: ignore[attr-defined]
-    axis.set_minor_formatter(FuncFormatter(lambda x, _: ""))  # type: ignore[attr-defined]
 
 
 def _incurred(results: Results, id: str) -> Figure:
