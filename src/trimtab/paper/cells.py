@@ -102,15 +102,15 @@ def cells(mode: Mode, experiments: dict[str, Experiment], seed: int) -> dict[str
         known = experiments[e.begins].methods if e.begins else ()
         for name in (name for name in e.methods if name not in known):
             work = (0 if name in UNTUNED else tried) + 2 * e.rounds * (e.trials + 20)
-            cell = {"kind": "run", "experiment": asdict(e), "method": name}
-            cell |= {"resamples": mode.resamples, "varied": mode.varied}
+            resampling = {"resamples": mode.resamples, "varied": mode.varied}
+            cell = {"kind": "run", "experiment": asdict(e), "method": name, **resampling}
             found[f"{e.id}/{name}"] = cell | {"weight": rollout * work * (2 if "two-point" in name else 1) / 5e4}
     for name in PAPER:
         found[f"map/{name}"] = {
             "kind": "map",
             "method": name,
             "radii": np.geomspace(1e-3, 0.3, mode.grid).tolist(),
-            "trials": 20 if mode.name == "full" else 8,
+            "trials": 12 if mode.name == "full" else 8,
             "weight": mode.grid / 8,
         }
     sizes = {"lanes": mode.lanes, "horizons": mode.horizons, "trials": mode.repeats}

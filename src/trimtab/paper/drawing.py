@@ -41,7 +41,8 @@ def keep(figures: list[Figure], path: Path) -> list[Path]:
     for n, figure in enumerate(figures, 1):
         name = path.name if len(figures) == 1 else f"{path.name}-{n}"
         for axis in figure.axes:
-            _plain_powers(axis.xaxis), _plain_powers(axis.yaxis)
+            _plain_powers(axis.xaxis)
+            _plain_powers(axis.yaxis)
         _lay_out(figure)
         for suffix in (".svg", ".png"):
             files.append(path.with_name(name + suffix))
@@ -54,7 +55,7 @@ def _lay_out(figure: Figure) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.transforms import Bbox
 
-    renderer = FigureCanvasAgg(figure).get_renderer()
+    renderer = FigureCanvasAgg(figure).get_renderer()  # type: ignore[no-untyped-call]
     width, height = figure.bbox.size
     below = sum(legend.get_window_extent(renderer).height for legend in figure.legends)
     needed = Bbox.union([box for axis in figure.axes if (box := axis.get_tightbbox(renderer)) is not None])
