@@ -110,7 +110,7 @@ def cells(mode: Mode, experiments: dict[str, Experiment], seed: int) -> dict[str
             "kind": "map",
             "method": name,
             "radii": np.geomspace(1e-3, 0.3, mode.grid).tolist(),
-            "trials": 12 if mode.name == "full" else 8,
+            "trials": mode.mapped,
             "weight": mode.grid / 8,
         }
     sizes = {"lanes": mode.lanes, "horizons": mode.horizons, "trials": mode.repeats}
@@ -137,25 +137,20 @@ def compute(cell: Cell, progress: Progress | None = None) -> Runs | Table:
 
 
 def preparations(mode: Mode) -> list[Cell]:
-    """What the others need compiled, and the best policies offline, in three parts of about the same length."""
-    parts = ("values", "optimum", "allocation")
-    return [{"kind": "prepare", "what": what, "networks": mode.networks} for what in parts]
+    """What the others need compiled, in two parts that share no kernel; and the best policies offline."""
+    return [{"kind": "prepare", "what": what, "networks": mode.networks} for what in ("lqr", "allocation")]
 
 
 def _prepare(cell: Cell) -> Ready:
     """Compile the kernels that cells of this kind need; those and the policies are kept on disk."""
-    if cell["what"] == "allocation":
-        for number in cell["networks"]:
-            for torus in (False, True) if number == ILLUSTRATION else (False,):
-                problem = problems.make("allocation-v1", network=number, draws=2, torus=torus, **OFFLINE)
-                run(problem, build("residual", 0.03, 1e-3), rounds=2, trials=1)
+    if cell["what"] == "lqr":
+        world, point = problems.make("lqr-noisy-v1").world(0, 1), np.zeros((1, 1, 36))
+        world.cost(0, point), world.measure(0, point), world.optimum(0), world.gradient(0, point)
         return {"ready": cell["what"]}
-    world = problems.make("lqr-noisy-v1").world(0, 1)
-    if cell["what"] == "optimum":
-        world.optimum(0)
-    else:
-        point = np.zeros((1, 1, 36))
-        world.cost(0, point), world.gradient(0, point), world.measure(0, point)
+    for number in cell["networks"]:
+        for torus in (False, True) if number == ILLUSTRATION else (False,):
+            problem = problems.make("allocation-v1", network=number, draws=2, torus=torus, **OFFLINE)
+            run(problem, build("residual", 0.03, 1e-3), rounds=2, trials=1)
     return {"ready": cell["what"]}
 
 

@@ -52,7 +52,9 @@ class Mode:
     long_rounds: int
     """The illustration."""
     grid: int
-    """Radii in the sensitivity maps."""
+    """Radii in the sensitivity maps …"""
+    mapped: int
+    """… and trials."""
     resamples: int
     """Estimates at each point where their variance is looked at …"""
     varied: int
@@ -67,15 +69,15 @@ class Mode:
 
 MODES = {
     "quick": Mode(
-        "quick", COARSE[::2], 16, (2, 6), False, 60, (0.1,), (0, 12), 40, 3, 60, 5, 8, 8, 30_000, (100,), 8
+        "quick", COARSE[::2], 16, (2, 6), False, 60, (0.1,), (0, 12), 40, 3, 60, 5, 4, 8, 8, 20_000, (100,), 8
     ),
     "default": Mode(
-        "default", COARSE, 60, (4, 8, 12), True, 300, (0.0, 0.1, 0.3), (0, 1, 2, 3, 12), 400, 4, 1000, 7, 32, 16,
+        "default", COARSE, 60, (4, 8, 12), True, 300, (0.0, 0.1, 0.3), (0, 1, 2, 3, 12), 400, 4, 1000, 7, 8, 32, 16,
         60_000, (200, 800), 16,
     ),
     "full": Mode(
         "full", RADII, 120, (8, 16, 24), True, 500, (0.0, 0.01, 0.1, 0.3), (0, 1, 2, 3, 4, 5, 12), 800, 4, 10_000, 9,
-        64, 32, 200_000, (400, 1600, 3200), 24,
+        12, 64, 32, 200_000, (400, 1600, 3200), 24,
     ),
 }  # fmt: skip
 
