@@ -4,9 +4,11 @@ from dataclasses import asdict
 
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from trimtab.paper import MODES, experiments
 from trimtab.paper.cells import cells, compute
+from trimtab.paper.drawing import keep, legend, panel
 from trimtab.paper.experiments import ILLUSTRATION
 from trimtab.paper.typesetting import typeset
 
@@ -34,6 +36,23 @@ def test_estimates_are_resampled_in_the_first_trials():
     assert few.variance.shape == (2, 8)
     assert few.cost.shape == all_of_them.cost.shape == (16, 50)
     np.testing.assert_allclose(few.variance, all_of_them.variance[:2], rtol=1e-9)
+
+
+def test_a_figure_is_kept_as_svg_and_png_and_nothing_is_cut_off(tmp_path):
+    figure, axis = panel()
+    axis.semilogy([1, 2], [1e-3, 1e4], label="a method with a long name: 3 of 16 diverged")
+    axis.set(xlabel="episode", ylabel="accumulated regret", title="each method with its own δ")
+    legend(figure, axis)
+    files = keep([figure], tmp_path / "some")
+    assert [file.name for file in files] == ["some.svg", "some.png"]
+    assert files[1].read_bytes().startswith(b"\x89PNG")
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    inside = axis.get_tightbbox(renderer)
+    below = figure.legends[0].get_window_extent(renderer)
+    assert figure.bbox.x0 <= inside.x0
+    assert inside.x1 <= figure.bbox.x1
+    assert inside.y1 <= figure.bbox.y1
+    assert below.y1 <= inside.y0  # the legend covers nothing
 
 
 @pytest.mark.parametrize(

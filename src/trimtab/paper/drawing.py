@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,8 +36,8 @@ def legend(figure: Figure, axis: Axes, columns: int = 2) -> None:
     figure.legend(handles, labels, loc="lower center", ncols=columns, frameon=False, fontsize=8)
 
 
-def keep(figures: list[Figure], path: Path) -> list[Path]:
-    """Each panel as .svg and .png: `name`, or `name-1`, `name-2`, …."""
+def keep(figures: list[Figure], path: Path, suffixes: Sequence[str] = (".svg", ".png")) -> list[Path]:
+    """Each panel in each format: `name`, or `name-1`, `name-2`, …."""
     files = []
     for n, figure in enumerate(figures, 1):
         name = path.name if len(figures) == 1 else f"{path.name}-{n}"
@@ -44,7 +45,7 @@ def keep(figures: list[Figure], path: Path) -> list[Path]:
             _plain_powers(axis.xaxis)
             _plain_powers(axis.yaxis)
         _lay_out(figure)
-        for suffix in (".svg", ".png"):
+        for suffix in suffixes:
             files.append(path.with_name(name + suffix))
             figure.savefig(files[-1], dpi=110)
     return files

@@ -26,7 +26,7 @@ Records = dict[str, Record]
 def draw(
     folder: Path, experiments: dict[str, Experiment], runs: AllRuns, results: Results, jobs: int = 1
 ) -> dict[str, list[Path]]:
-    """All figures: name → files."""
+    """All figures: name → files; for a first look as SVG alone."""
     own, shared = (
         {id: {name: getattr(both, kind) for name, both in found.items()} for id, found in runs.items()}
         for kind in ("own", "shared")
@@ -60,12 +60,13 @@ def draw(
         "theorems": [_theorems(results)],
         "toy": [_toy(results["checks"]["toy"])],
     }
+    suffixes = (".svg",) if results["mode"] == "quick" else (".svg", ".png")
     folder.mkdir(parents=True, exist_ok=True)
     if jobs < 2:
-        return {name: keep(some, folder / name) for name, some in figures.items()}
+        return {name: keep(some, folder / name, suffixes) for name, some in figures.items()}
     from joblib import Parallel, delayed
 
-    files = Parallel(n_jobs=jobs)(delayed(keep)(some, folder / name) for name, some in figures.items())
+    files = Parallel(n_jobs=jobs)(delayed(keep)(some, folder / name, suffixes) for name, some in figures.items())
     return dict(zip(figures, files, strict=True))
 
 
