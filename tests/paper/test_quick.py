@@ -64,12 +64,12 @@ def test_the_quick_mode_end_to_end(tmp_path):
         for name in names:
             assert (folder / name).stat().st_size > 5000
     for name in ("figure-1a", "figure-1b", "figure-2a", "figure-2b", "figure-1a-noisy", "figure-1b-noisy", "limits"):
-        assert {Path(f).suffix for f in results["figures"][name]} == {".svg", ".png"}
+        assert {Path(f).suffix for f in results["figures"][name]} == {".svg"}
 
     text = (folder / "report.html").read_text()
     page = Page(text)
     assert page.others == []  # nothing is loaded from elsewhere
-    assert len(page.pictures) == sum(len(names) for names in results["figures"].values()) / 2
+    assert len(page.pictures) == sum(len(names) for names in results["figures"].values())
     for picture in page.pictures:
         kind, _, data = picture["src"].partition(",")
         assert kind == "data:image/svg+xml;base64"

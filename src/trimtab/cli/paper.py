@@ -19,7 +19,9 @@ COLOURS = {"holds": "blue", "partly": "yellow", "fails": "red"}
 def reproduce_paper(
     folder: Annotated[Path, typer.Option("--out", help="Where to write.")] = Path("out/paper"),
     quick: Annotated[bool, typer.Option("--quick", help="A first look: few trials, short runs.")] = False,
-    full: Annotated[bool, typer.Option("--full", help="The long runs: allocation with 10 000 rounds.")] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="More trials and networks, allocation to 10 000 rounds.")
+    ] = False,
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes (default: all cores).")] = None,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same numbers.")] = 0,
     fresh: Annotated[bool, typer.Option("--fresh", help="Compute again what is finished already.")] = False,

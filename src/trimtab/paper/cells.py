@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -61,10 +61,28 @@ class Runs:
         self.own.save(path.with_name(path.name + ".own"))
         self.shared.save(path.with_name(path.name + ".shared"))
 
+    def until(self, rounds: int) -> Runs:
+        """The first rounds of both."""
+        return Runs(_until(self.own, rounds), _until(self.shared, rounds))
+
     @classmethod
     def load(cls, path: Path) -> Runs:
         """What `save` wrote."""
         return cls(Record.load(path.with_name(path.name + ".own")), Record.load(path.with_name(path.name + ".shared")))
+
+
+def _until(record: Record, rounds: int) -> Record:
+    """Costs, optimum and slopes of the first rounds; the last centre and resampled variances are left out."""
+    series = ("cost", "played", "incurred", "optimum", "distance", "gradient", "fixed")
+    return replace(
+        record,
+        **{name: getattr(record, name)[:, :rounds] for name in series},
+        diverged_at=np.where(record.diverged_at < rounds, record.diverged_at, -1),
+        final=np.full_like(record.final, np.nan),
+        variance_rounds=np.empty(0, dtype=np.int64),
+        variance=np.empty((record.trials, 0)),
+        common_variance=np.empty((record.trials, 0)),
+    )
 
 
 def load(path: Path) -> Runs | Table:
@@ -81,16 +99,18 @@ def cells(mode: Mode, experiments: dict[str, Experiment], seed: int) -> dict[str
     for e in experiments.values():
         tried = len(e.radii) * len(e.steps) * e.rungs[0][0] * e.rungs[0][1] + 12 * e.rungs[-1][0] * e.rungs[-1][1]
         rollout = 8 if e.agent is not None else 2 if e.problem == "lqr-noisy-v1" else 1
-        for name in e.methods:
+        known = experiments[e.begins].methods if e.begins else ()
+        for name in (name for name in e.methods if name not in known):
             work = (0 if name in UNTUNED else tried) + 2 * e.rounds * (e.trials + 20)
-            cell = {"kind": "run", "experiment": asdict(e), "method": name, "resamples": mode.resamples}
+            resampling = {"resamples": mode.resamples, "varied": mode.varied}
+            cell = {"kind": "run", "experiment": asdict(e), "method": name, **resampling}
             found[f"{e.id}/{name}"] = cell | {"weight": rollout * work * (2 if "two-point" in name else 1) / 5e4}
     for name in PAPER:
         found[f"map/{name}"] = {
             "kind": "map",
             "method": name,
             "radii": np.geomspace(1e-3, 0.3, mode.grid).tolist(),
-            "trials": 20 if mode.name == "full" else 8,
+            "trials": mode.mapped,
             "weight": mode.grid / 8,
         }
     sizes = {"lanes": mode.lanes, "horizons": mode.horizons, "trials": mode.repeats}
@@ -117,25 +137,20 @@ def compute(cell: Cell, progress: Progress | None = None) -> Runs | Table:
 
 
 def preparations(mode: Mode) -> list[Cell]:
-    """What the others need compiled, and the best policies offline, in three parts of about the same length."""
-    parts = ("values", "optimum", "allocation")
-    return [{"kind": "prepare", "what": what, "networks": mode.networks} for what in parts]
+    """What the others need compiled, in two parts that share no kernel; and the best policies offline."""
+    return [{"kind": "prepare", "what": what, "networks": mode.networks} for what in ("lqr", "allocation")]
 
 
 def _prepare(cell: Cell) -> Ready:
     """Compile the kernels that cells of this kind need; those and the policies are kept on disk."""
-    if cell["what"] == "allocation":
-        for number in cell["networks"]:
-            for torus in (False, True) if number == ILLUSTRATION else (False,):
-                problem = problems.make("allocation-v1", network=number, draws=2, torus=torus, **OFFLINE)
-                run(problem, build("residual", 0.03, 1e-3), rounds=2, trials=1)
+    if cell["what"] == "lqr":
+        world, point = problems.make("lqr-noisy-v1").world(0, 1), np.zeros((1, 1, 36))
+        world.cost(0, point), world.measure(0, point), world.optimum(0), world.gradient(0, point)
         return {"ready": cell["what"]}
-    world = problems.make("lqr-noisy-v1").world(0, 1)
-    if cell["what"] == "optimum":
-        world.optimum(0)
-    else:
-        point = np.zeros((1, 1, 36))
-        world.cost(0, point), world.gradient(0, point), world.measure(0, point)
+    for number in cell["networks"]:
+        for torus in (False, True) if number == ILLUSTRATION else (False,):
+            problem = problems.make("allocation-v1", network=number, draws=2, torus=torus, **OFFLINE)
+            run(problem, build("residual", 0.03, 1e-3), rounds=2, trials=1)
     return {"ready": cell["what"]}
 
 
@@ -155,17 +170,18 @@ def _run(cell: Cell, progress: Progress | None) -> Runs:
         noise=noise,
         progress=_part(progress, 0.0, 0.6),
     )
-    at = np.unique(np.linspace(1, e.rounds - 1, e.variances).astype(int)).tolist() if e.variances else []
+    resampled = e.variances if name in PAPER else 0
+    at = np.unique(np.linspace(1, e.rounds - 1, resampled).astype(int)).tolist() if resampled else []
     common: Array | None = None
     if e.agent is not None and at:  # the best policy is not unique, so the problem does not name one: this is the one
         common = cast("AllocationWorld", problem.world(seed, e.trials)).offline()
 
-    def play(settings: dict[str, Setting], at: list[int], report: Progress | None) -> dict[str, Record]:
+    def play(settings: dict[str, Setting], trials: int, at: list[int], report: Progress | None) -> dict[str, Record]:
         found = simulate(
             problem,
             {kind: build(name, *setting) for kind, setting in settings.items()},
             rounds=e.rounds,
-            trials=e.trials,
+            trials=trials,
             seed=seed,
             noise=noise,
             variance_at=at,
@@ -179,11 +195,13 @@ def _run(cell: Cell, progress: Progress | None) -> Runs:
         return found
 
     both = {"shared": found.shared} | ({} if found.own == found.shared else {"own": found.own})
-    if at and name != "still":  # resampling takes most of the time: not for both
-        records = play({"shared": both.pop("shared")}, at, _part(progress, 0.6, 0.9))
-        records |= play(both, [], _part(progress, 0.9, 1.0)) if both else {}
-    else:
-        records = play(both, [], _part(progress, 0.6, 1.0))
+    few = bool(at) and e.trials <= cell["varied"]
+    records = play({"shared": both.pop("shared")}, e.trials, at, _part(progress, 0.6, 0.8)) if few else {}
+    records |= play(both, e.trials, [], _part(progress, 0.8, 0.9)) if both else {}
+    if at and not few:  # resampling takes long, and tells factors of ten apart: not in all the trials
+        some = play({"shared": found.shared}, cell["varied"], at, _part(progress, 0.9, 1.0))["shared"]
+        names = ("variance_rounds", "variance", "common_variance")
+        records["shared"] = replace(records["shared"], **{name: getattr(some, name) for name in names})
     shared, own = records["shared"], records.get("own", records["shared"])
     own.about["tuning"] = found.table
     own.about["step_at_edge"] = found.at_edge

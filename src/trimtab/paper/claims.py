@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from trimtab.paper.document import Claim, Comparison, Results
-from trimtab.paper.experiments import LITERAL
+from trimtab.paper.experiments import ILLUSTRATION, LITERAL
 from trimtab.paper.proven import proven
 from trimtab.paper.results import NETWORKS
 from trimtab.paper.statistics import value, written
@@ -21,7 +21,9 @@ from trimtab.paper.statistics import value, written
 MUCH, COMPARABLE, CLOSE = 0.5, 1.5, 3.0
 EXACT = ("lqr-r1", "lqr-r1-t40", "lqr-r2")
 FORMS = ("two-point", "two-point-forward")
+NOISY = "lqr-r3-sigma-"
 SHORT = {"lqr-r1": "R1", "lqr-r1-t40": "R1 to T = 40", "lqr-r2": "R2", LITERAL: "R3", NETWORKS: "networks"}
+SHORT |= {"lqr-r3-redrawn": "R3 with x₀ redrawn", "allocation": f"network {ILLUSTRATION} for longer"}
 NEAR = "comparable to that of two-point feedback"
 FIGURES = {"figure-1a": "Section 6.1, Figure 1(a)", "networks": "Section 6.2, Figure 2(a)"}
 Outcome = Literal["yes", "no", "open"]
@@ -89,8 +91,11 @@ def said(found: Comparison) -> str:
     return f"{written(found['ratio'])} ({written(found['low'])} to {written(found['high'])})"
 
 
-def _median(results: Results, id: str, name: str, what: Literal["regret", "incurred"] = "regret") -> float:
-    return value(results["experiments"][id]["methods"][name][what]["median"])
+def _called(id: str) -> str:
+    """An experiment by the name that the report gives it."""
+    if id.startswith(NOISY):
+        return SHORT.get(id, f"R3 with σ_w = {id.removeprefix(NOISY)}")
+    return SHORT.get(id, id.replace("-", " "))
 
 
 def _better(results: Results, ids: Sequence[str], text: str, figure: str) -> Claim:
@@ -198,9 +203,9 @@ def _torus(results: Results) -> Claim:
 
 
 def _noise(results: Results) -> Claim:
-    ids = [id for id in results["experiments"] if id.startswith("lqr-r3-sigma-")]
+    ids = [id for id in results["experiments"] if id.startswith(NOISY)]
     ratios = {id: compared(results, id, "residual", "one-point") for id in ids}
-    shown = "; ".join(f"σ_w = {id.removeprefix('lqr-r3-sigma-')}: {said(one)}" for id, one in ratios.items())
+    shown = "; ".join(f"σ_w = {id.removeprefix(NOISY)}: {said(one)}" for id, one in ratios.items())
     return claim(
         "With noisy values it is still much better than one-point feedback, however much noise there is.",
         "Section 5",
@@ -236,8 +241,7 @@ def _played(results: Results) -> Claim:
         and c["experiment"] != NETWORKS
     ]
     mine = {name: [c for c, n in every if n == name] for name in ("residual", "auto")}
-    dear = [SHORT.get(c["experiment"], c["experiment"]) for c in mine["residual"] if below(c, 1.0) != "yes"]
-    also = [SHORT.get(c["experiment"], c["experiment"]) for c in mine["auto"] if below(c, 1.0) != "yes"]
+    dear, also = ([_called(c["experiment"]) for c in some if below(c, 1.0) != "yes"] for some in mine.values())
     return claim(
         "What is played, probes included, costs less than standing still would.",
         "not in the paper, which counts centres alone",

@@ -43,7 +43,7 @@ class Mode:
     tuning: tuple[int, ...]
     """Trials in each rung of the search for radius and step."""
     related: bool
-    """Whether related methods are run in every experiment of the table, or in R1 alone."""
+    """Whether related methods are run in all of R1, R2, R3 and on networks, or in R1 alone."""
     zero_mean_rounds: int
     sigmas: tuple[float, ...]
     networks: tuple[int, ...]
@@ -52,8 +52,13 @@ class Mode:
     long_rounds: int
     """The illustration."""
     grid: int
-    """Radii in the sensitivity maps."""
+    """Radii in the sensitivity maps …"""
+    mapped: int
+    """… and trials."""
     resamples: int
+    """Estimates at each point where their variance is looked at …"""
+    varied: int
+    """… in so many of the trials."""
     lanes: int
     """Of the checks of lemmas."""
     horizons: tuple[int, ...]
@@ -64,15 +69,15 @@ class Mode:
 
 MODES = {
     "quick": Mode(
-        "quick", COARSE[::2], 16, (2, 6), False, 60, (0.1,), (0, 12), 40, 3, 60, 5, 8, 30_000, (100,), 8
+        "quick", COARSE[::2], 16, (2, 6), False, 60, (0.1,), (0, 12), 40, 3, 60, 5, 4, 8, 8, 20_000, (100,), 8
     ),
     "default": Mode(
-        "default", COARSE, 60, (4, 8, 12), True, 300, (0.0, 0.1, 0.3), (0, 1, 2, 3, 12), 400, 4, 1000, 7, 32, 60_000,
-        (400, 1600), 16,
+        "default", COARSE, 60, (4, 8, 12), True, 300, (0.0, 0.1, 0.3), (0, 1, 2, 3, 12), 400, 4, 1000, 7, 8, 32, 16,
+        60_000, (200, 800), 16,
     ),
     "full": Mode(
-        "full", RADII, 200, (10, 20, 40), True, 500, (0.0, 0.01, 0.1, 0.3), (0, 1, 2, 3, 4, 5, 6, 7, 12), 3000, 8,
-        10_000, 13, 64, 200_000, (400, 1600, 6400), 32,
+        "full", RADII, 120, (8, 16, 24), True, 500, (0.0, 0.01, 0.1, 0.3), (0, 1, 2, 3, 4, 5, 12), 800, 4, 10_000, 9,
+        12, 64, 32, 200_000, (400, 1600, 3200), 24,
     ),
 }  # fmt: skip
 
@@ -100,6 +105,8 @@ class Experiment:
     """Whose coordinates count in the variance."""
     network: int | None = None
     """One of the networks that are reported together."""
+    begins: str | None = None
+    """The longer experiment whose first rounds these are, for the methods that it has: they are not run twice."""
 
 
 class _Sizes(TypedDict):
@@ -113,7 +120,7 @@ def experiments(mode: Mode) -> dict[str, Experiment]:
     all_of_them = (*PAPER, *RELATED, *UNTUNED)
     table = all_of_them if mode.related else (*PAPER, *UNTUNED)
     twice = TWICE if mode.related else TWICE[:1]
-    first, second = mode.tuning[:2]
+    first = mode.tuning[0]
 
     def sizes(rounds: int) -> _Sizes:
         rungs = tuple((rounds, trials) for trials in mode.tuning)
@@ -134,7 +141,7 @@ def experiments(mode: Mode) -> dict[str, Experiment]:
             zero_mean,
             0.1,
             mode.trials // 2,
-            ((zero_mean // 5, first), (zero_mean // 2, first), (zero_mean, second))[-len(mode.tuning) :],
+            tuple((zero_mean // part, first) for part in (5, 2, 1))[-len(mode.tuning) :],
             table,
             mode.radii,
             variances=6,
@@ -163,7 +170,7 @@ def experiments(mode: Mode) -> dict[str, Experiment]:
             parameters={"sigma_w": 0.0, "redraw": True},
             **sizes(40),
         ),
-        *(_network(mode, number, table) for number in mode.networks),
+        *(_network(mode, number, table if number == ILLUSTRATION else (*PAPER, *UNTUNED)) for number in mode.networks),
         _network(mode, ILLUSTRATION, (*PAPER, *UNTUNED, TWICE[0]), mode.long_rounds),
         _network(mode, ILLUSTRATION, ("residual", "one-point", "two-point", "still"), torus=True),
     ]
@@ -191,4 +198,5 @@ def _network(
         variances=6 if long else 0,
         agent=0,
         network=None if long or torus else number,
+        begins="allocation" if kind == f"network-{ILLUSTRATION}" and rounds <= mode.long_rounds else None,
     )

@@ -26,7 +26,7 @@ Records = dict[str, Record]
 def draw(
     folder: Path, experiments: dict[str, Experiment], runs: AllRuns, results: Results, jobs: int = 1
 ) -> dict[str, list[Path]]:
-    """All figures: name → files."""
+    """All figures: name → files; for a first look as SVG alone."""
     own, shared = (
         {id: {name: getattr(both, kind) for name, both in found.items()} for id, found in runs.items()}
         for kind in ("own", "shared")
@@ -60,12 +60,13 @@ def draw(
         "theorems": [_theorems(results)],
         "toy": [_toy(results["checks"]["toy"])],
     }
+    suffixes = (".svg",) if results["mode"] == "quick" else (".svg", ".png")
     folder.mkdir(parents=True, exist_ok=True)
     if jobs < 2:
-        return {name: keep(some, folder / name) for name, some in figures.items()}
+        return {name: keep(some, folder / name, suffixes) for name, some in figures.items()}
     from joblib import Parallel, delayed
 
-    files = Parallel(n_jobs=jobs)(delayed(keep)(some, folder / name) for name, some in figures.items())
+    files = Parallel(n_jobs=jobs)(delayed(keep)(some, folder / name, suffixes) for name, some in figures.items())
     return dict(zip(figures, files, strict=True))
 
 
@@ -130,7 +131,6 @@ def _networks(results: Results) -> list[Figure]:
         axis.invert_yaxis()
         axis.set(xscale="log", xlabel="ratio of medians, 95 % interval")
         axis.set_title(title, fontsize=10)
-        _plain_ticks(axis.xaxis)
         legend(figure, axis)
         figures.append(figure)
     return figures
@@ -140,15 +140,6 @@ def _compared(results: Results, place: str, what: str, a: str, b: str) -> list[C
     key = (place, what, "own", a, b)
     some = results["comparisons"]
     return [c for c in some if (c["experiment"], c["what"], c["convention"], c["a"], c["b"]) == key]
-
-
-def _plain_ticks(axis: object) -> None:
-    """0.5, 1, 2 instead of powers of ten."""
-    from matplotlib.ticker import FuncFormatter, LogLocator
-
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))  # type: ignore[attr-defined]
-    axis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))  # type: ignore[attr-defined]
-    axis.set_minor_formatter(FuncFormatter(lambda x, _: ""))  # type: ignore[attr-defined]
 
 
 def _incurred(results: Results, id: str) -> Figure:

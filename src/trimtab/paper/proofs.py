@@ -13,7 +13,7 @@ from trimtab import core, theory
 from trimtab.directions import Gaussian, Sphere
 from trimtab.domains import Ball, Box, Domain, Simplex
 from trimtab.estimators import ModifiedTwoPoint, Residual
-from trimtab.lab import run, tune
+from trimtab.lab import run, simulate, tune
 from trimtab.lab.about import plain
 from trimtab.lab.sweeping import Cell
 from trimtab.lab.tuning import build
@@ -48,12 +48,10 @@ def toy(cell: Cell) -> Toy:
     last = 1000 if cell["trials"] > 8 else 300
     at = np.unique(np.geomspace(1, last, 40).astype(int))
 
-    def moments(name: str) -> list[float]:
-        some = {"rounds": last + 1, "trials": 100, "seed": cell["seed"], "evidence": True}
-        record = run(problems.make("walk-v1"), build(name, 0.1, 1e-300), **some)
-        return [float(moment) for moment in record.evidence["moment"][:, at].mean(0)]
-
-    return {"round": at.tolist(), "residual": moments("residual"), "one-point": moments("one-point")}
+    both = {name: build(name, 0.1, 1e-300) for name in ("residual", "one-point")}
+    records = simulate("walk-v1", both, rounds=last + 1, trials=100, seed=cell["seed"], evidence=True)
+    residual, one_point = (records[name].evidence["moment"][:, at].mean(0).tolist() for name in both)
+    return {"round": at.tolist(), "residual": residual, "one-point": one_point}
 
 
 def lemmas(cell: Cell) -> Lemmas:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trimtab.paper.document import Claim, Lemma, Results
-from trimtab.paper.statistics import value
+from trimtab.paper.statistics import value, written
 
 SURE = 5.0  # standard errors
 
@@ -76,7 +76,7 @@ def _modified(results: Results) -> Claim:
         "Remark 2.5",
         "holds" if seen["largest_z"] < SURE and seen["expected_bias"] > SURE * seen["error"] else "fails",
         f"Bias {seen['bias']:.3g} on the same cubic, with a standard error of {seen['error']:.2g};"
-        f" ½‖∇f_δ,t−1 − ∇f_δ,t‖ = {seen['expected_bias']:.3g} is predicted.",
+        f" ½‖∇f_{{δ,t−1}} − ∇f_{{δ,t}}‖ = {seen['expected_bias']:.3g} is predicted.",
         "idea",
     )
 
@@ -90,7 +90,7 @@ def _moment(results: Results, lemma: str, text: str, where: str) -> Claim:
         lemma,
         "holds" if seen["kept"] == 1.0 else "partly" if seen["kept"] > 0.95 else "fails",
         f"It holds in {seen['kept']:.0%} of {seen['rounds']} rounds {where}, by a factor of at least"
-        f" {seen['slack']:.3g}. (There α = {alpha:.3g}{remark}.)",
+        f" {written(seen['slack'])}. (There α = {written(seen['contraction'])}{remark}.)",
         "figure-1b" if lemma == "Lemma 2.6" else "figure-1b-noisy" if lemma == "Lemma 5.2" else "theorems",
     )
 
@@ -110,7 +110,7 @@ def _toy(results: Results) -> Claim:
         "Section 3, example",
         _all([one > 10, residual < 3]),
         f"From rounds 1–{rounds[quarter - 1]} to rounds {rounds[-quarter]}–{rounds[-1]} one-point grows {one:.0f}-fold,"
-        f" to {late['one-point']:.2g}; the residual {residual:.2f}-fold, to {late['residual']:.3g}.",
+        f" to {written(late['one-point'])}; the residual {residual:.2f}-fold, to {written(late['residual'])}.",
         "toy",
     )
 

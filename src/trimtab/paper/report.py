@@ -13,6 +13,7 @@ from trimtab.paper.document import MethodResult, Results, Setting, Spread
 from trimtab.paper.experiments import LITERAL, MODES
 from trimtab.paper.results import NETWORKS
 from trimtab.paper.statistics import written
+from trimtab.paper.typesetting import typeset
 from trimtab.paper.words import CAPTIONS, OPEN, SLIPS
 from trimtab.plotting import colour_of
 
@@ -24,10 +25,12 @@ def write_report(folder: Path, results: Results, figures: dict[str, list[Path]])
     """The page, with its pictures inside it."""
     try:
         from jinja2 import Environment
+        from markupsafe import Markup
     except ImportError as error:
         raise ImportError(f"the report needs jinja2: {pip_install('lab')}") from error
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"number": written, "spread": _spread, "brief": _brief}
+    environment.filters |= {"number": written, "brief": _brief}
+    environment.filters |= {"set": lambda text: Markup(typeset(text)), "spread": lambda one: Markup(_spread(one))}
     template = environment.from_string((files("trimtab.paper") / "report.html").read_text(encoding="utf-8"))
     mode = MODES[results["mode"]]
     verdicts = [claim["verdict"] for claim in results["claims"]]
@@ -67,10 +70,11 @@ def _embedded(file: Path) -> str:
 
 
 def _spread(values: Spread) -> str:
-    return f"{written(values['median'])} ({written(values['low'])} – {written(values['high'])})"
+    """The median, and its interval, which is not broken."""
+    return f"{written(values['median'])} <span>({written(values['low'])}–{written(values['high'])})</span>"
 
 
 def _brief(found: MethodResult | Setting) -> str:
     """δ and η."""
-    step = f", η {written(found['step'])}" if found["step"] is not None else ""
-    return f"δ {written(found['radius'])}{step}"
+    step = f", η\u00a0{written(found['step'])}" if found["step"] is not None else ""
+    return f"δ\u00a0{written(found['radius'])}{step}"

@@ -13,7 +13,7 @@ from trimtab.lab.sweeping import sweep
 from trimtab.paper.cells import FREE, Runs, Table, cells, compute, load, preparations
 from trimtab.paper.claims import claims
 from trimtab.paper.document import Results
-from trimtab.paper.experiments import MODES, experiments
+from trimtab.paper.experiments import MODES, Experiment, experiments
 from trimtab.paper.figures import draw
 from trimtab.paper.report import write_report
 from trimtab.paper.results import gather
@@ -62,33 +62,29 @@ def reproduce(
             report(names[n], sum(s * w for s, w in zip(shares, weights, strict=True)) / sum(weights))
 
     # Kernels are compiled once, not in every process at the same time: meanwhile, what needs none of them.
-    first = [n for n, cell in enumerate(work.values()) if cell["kind"] in FREE]
     ready = preparations(chosen)
+    order = sorted(range(len(names)), key=lambda n: work[names[n]]["kind"] not in FREE)
     if report:
         report("compiling, and the best policies offline", 0.0)
-    early = sweep(
+    computed = sweep(
         compute,
-        [*ready, *(work[names[n]] for n in first)],
+        [*ready, *(work[names[n]] for n in order)],
         jobs=jobs,
         folder=cache,
-        report=lambda k, share: progress(first[k - len(ready)], share) if k >= len(ready) else None,
+        report=lambda k, share: progress(order[k - len(ready)], share) if k >= len(ready) else None,
         load=load,
     )
-    rest = [n for n in range(len(names)) if n not in first] if None not in early else []
-    later = sweep(
-        compute,
-        [work[names[n]] for n in rest],
-        jobs=jobs,
-        folder=cache,
-        report=lambda k, share: progress(rest[k], share),
-        load=load,
-    )
-    found = dict(zip([*first, *rest], [*early[len(ready) :], *later], strict=True))
+    found = dict(zip(order, computed[len(ready) :], strict=True))
     finished = {name: found[n] for n, name in enumerate(names) if found.get(n) is not None}
     if len(finished) < len(names):
         return Reproduction(folder, len(finished), len(names))
     cells_of = {name: result for name, result in finished.items() if isinstance(result, Runs)}
-    runs = {e.id: {name: cells_of[f"{e.id}/{name}"] for name in e.methods} for e in planned.values()}
+
+    def of(e: Experiment, name: str) -> Runs:
+        own = cells_of.get(f"{e.id}/{name}")
+        return own or cells_of[f"{e.begins}/{name}"].until(e.rounds)
+
+    runs = {e.id: {name: of(e, name) for name in e.methods} for e in planned.values()}
     tables = {name: result.data for name, result in finished.items() if isinstance(result, Table)}
     results = gather(chosen, seed, planned, runs, tables)
     results["claims"] = claims(results)

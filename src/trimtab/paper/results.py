@@ -147,7 +147,7 @@ def comparisons(experiments: dict[str, Experiment], runs: AllRuns) -> list[Compa
     places[NETWORKS] = [e.id for e in experiments.values() if e.network is not None]
     found = []
     for place, ids in places.items():
-        names = list(runs[ids[0]])
+        names = [name for name in runs[ids[0]] if all(name in runs[id] for id in ids)]
         for a, b in _pairs(names):
             for what, convention in (
                 ("regret", "own"), ("regret", "shared"), ("incurred", "own"), ("incurred", "shared"),

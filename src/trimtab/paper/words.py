@@ -68,7 +68,7 @@ OPEN = (
 )
 
 SLIPS = (
-    "Theorem 4.2's third term must carry L₀², not L₀, and its condition must read T ≥ ε_f/d, not T ≥ 1/(dε_f).",
+    "Theorem 4.2's third term must carry L₀², not L₀, and its condition must read T ≥ ε_f/d, not T ≥ 1/(d·ε_f).",
     "Theorems 3.2, 3.4 and H print two terms twice as large as their proof needs: valid, but loose.",
     "Appendix H also needs δ < r, or nothing is left of the shrunken set.",
     "Lemma 5.2's right side should read ĝ_{t−1}(x_{t−1}); smoothing is over N(0, I), not N(0, 1).",
