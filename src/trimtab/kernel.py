@@ -44,7 +44,7 @@ def build(setup: Setup) -> Kernel:
     next_look, learn, longest_vector = estimator.bind(frame)
     width_of, rate_of, settle, own_longest = method.step.bind(frame)
     query_of, longest = _queries(setup, frame, free), setup.longest
-    single = setup.lanes is None and setup.queries * setup.told == 1
+    single, maximise = setup.lanes is None and setup.queries * setup.told == 1, setup.maximise
     one_at_a_time, in_lanes = setup.max_pending == 1, setup.lanes is not None
     # A factor below this makes no move that is too long: no need to measure it.
     plain = longest / longest_vector if own_longest > longest else math.inf
@@ -69,7 +69,7 @@ def build(setup: Setup) -> Kernel:
     def tell(state: State, id: int, told: object) -> State:
         round, still_open = (id + 1, ()) if id == state[0] and one_at_a_time else _close(state, id)
         if single and type(told) is float and -LARGEST <= told <= LARGEST:  # the fast way, most of the time
-            values: tuple[Value, ...] | None = (-told if setup.maximise else told,)
+            values: tuple[Value, ...] | None = (-told if maximise else told,)
         else:
             values = setup.read(told)
         if values is None:

@@ -33,14 +33,14 @@ POWERS: dict[type, dict[str, int]] = {
         "bent": -2,
     },
     Doubts: {"curvature": -2},
-    Pace: {"trail": 1, "move": 1},
+    Pace: {"trail": 1, "course": 1, "reach": 1, "move": 1},
     Window: {"queries": 1},
     Filtered: {"filtered": -1},
     Mean: {},
     Rms: {},
 }
 """The powers of length in a memory, where they are not 0; a part of your own adds its memory here."""
-VECTORS = ("anchor", "slope", "trail", "queries", "filtered")
+VECTORS = ("anchor", "slope", "trail", "course", "queries", "filtered")
 """Those that have one number for each coordinate."""
 
 

@@ -202,7 +202,7 @@ class Plane(OneQuery):
             new = make(Fit, (calm, learnt, level, apart, slope, fade, size, spread, square, drops, drop_square,
                              power, loud, certainty, bent, doubts))  # fmt: skip
             sense = make(Sense, (surprise, steepness, size, signal, certainty, bent, distance, jumped))
-            if any_(idle):
+            if not routine and any_(idle):
                 return where(idle, math.nan, error), fade, slope, xp.merge(idle, fit, new), sense
             return error, fade, slope, new, sense
 

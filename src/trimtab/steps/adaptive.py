@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import ClassVar, NamedTuple
 
-from trimtab.arithmetic import TINY
 from trimtab.parts import Frame, Pacing, Sense
 from trimtab.registry import part
 from trimtab.state import Look, State, make
@@ -18,7 +18,7 @@ PACE, POWER = 1.05, 0.35  # a first move has the length of PACE/d^POWER probes
 SLOWEST, FASTEST = 0.12, 9.0  # of a
 WHITENESS, PER_DIM = 0.1, 0.5  # the rate of log a: min(WHITENESS, PER_DIM/√d), as many rounds as a frame needs
 COURSE = 4.0  # √d: the window of the mean course
-STRIDE = 8  # rounds: how often the trail is drawn on, where its window is at least 10
+TURN, STRIDE = 2, 8  # rounds: how often the course is taken, and the trail drawn on, whose window is at least 10
 BACK = 0.015  # a round: a goes back to 1, Newton's step, where the curvature is certain
 NEWTON = 0.7 / (4.0 * 0.65)  # of 1/L: the plane's slope holds window·learning of what one round tells
 STEADY = 3  # contrasts before the pace changes: fewer have no direction
@@ -40,7 +40,10 @@ class Pace(NamedTuple):
     pace: Value
     """a."""
     trail: Array
-    """A running mean of the centres: the course is from there to the centre."""
+    """A running mean of the centres."""
+    course: Array
+    reach: Value
+    """From the trail to the centre, and how far that is."""
     move: Value
     """M: the running mean of the length of moves."""
     width: Value
@@ -77,7 +80,7 @@ class Adaptive:
         """As wide as the radius given."""
         zero, one = frame.zero, frame.zero + 1.0
         move = zero + frame.probe_length / (RATIO * math.sqrt(frame.dim))
-        return Pace(zero, one, centre.copy(), move, one, one, one)
+        return Pace(zero, one, centre.copy(), 0.0 * centre, zero + frame.probe_length, move, one, one, one)
 
     def bind(self, frame: Frame) -> Pacing:
         """Whiteness for the pace, the moves for the width."""
@@ -89,18 +92,20 @@ class Adaptive:
         narrowest, widest, direction = self.narrowest, self.widest, frame.direction
         longest, follow, some, norm, axpy = LONGEST * length, RATIO * root / length, xp.any, xp.norm, xp.axpy
 
-        def width(pace: Memory) -> Value:
-            found: Value = pace.width
-            return found
-
         def rate(state: State, look: Look, contrast: Value, sense: Sense | None) -> tuple[Value, Memory]:
             if sense is None:  # nothing was learnt
                 return 0.0, (*state.pace, 0.0)
-            moves, pace, trail, move, wide, root_share, top = state.pace
+            moves, pace, trail, course, reach, move, wide, root_share, top = state.pace
             surprise, steepness, size, signal_share, certainty, bent, distance, jumped = sense
             # Whiteness: at the right pace, what is learnt does not lean on where we have been going.
-            moves, course = moves + 1.0, state.centre - trail
-            lean = unit * dot(direction(look.trial), course) / sqrt(dot(course, course) + TINY)
+            moves = moves + 1.0
+            if not state.round % TURN:
+                course = state.centre - trail
+                square = dot(course, course)
+                reach = sqrt(where(square > 0, square, length * length))
+                if not state.round % STRIDE:
+                    trail = axpy(drawn_on, course, trail)
+            lean = unit * dot(direction(look.trial), course) / reach
             if some(seldom := (look.width < 0) | (moves <= STEADY)):
                 lean = where(seldom, where(moves <= STEADY, 0.0, -lean), lean)
             # How late what is learnt comes, in times of what a frame takes anyway.
@@ -118,15 +123,14 @@ class Adaptive:
             step = minimum(unit_step * pace * root_share / delay, longest * quick / root_size)
             # The width: no wider than noise asks for, than is within reach, or than a little more than before.
             top = minimum(TOP * sqrt(quick / root_share), REACH / length * distance)
-            if not state.round % STRIDE:
-                trail = axpy(drawn_on, course, trail)
-            return step, (moves, pace, trail, move, base, root_share, top, step * root_size)
+            return step, (moves, pace, trail, course, reach, move, base, root_share, top, step * root_size)
 
         def settle(pace: Memory, change: Array | None) -> Memory:
-            moves, quickness, trail, move, base, root_share, top, planned = pace
+            moves, quickness, trail, course, reach, move, base, root_share, top, planned = pace
             moved = planned if change is None else norm(change)
             move = move + (moved - move) * maximum(1.0 / (moves + 2.0), 1.0 / FOLLOW)
             wide = clip(minimum(follow * move / root_share, top), FALL * base, RISE * base)
-            return make(Pace, (moves, quickness, trail, move, clip(wide, narrowest, widest), root_share, top))
+            wide = clip(wide, narrowest, widest)
+            return make(Pace, (moves, quickness, trail, course, reach, move, wide, root_share, top))
 
-        return Pacing(width, rate, settle, longest * FASTEST)
+        return Pacing(attrgetter("width"), rate, settle, longest * FASTEST)
