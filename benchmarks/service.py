@@ -35,7 +35,7 @@ from trimtab.live import beginning
 from trimtab.live.checksums import canonical
 from trimtab.live.knobs import Knobs
 from trimtab.live.pool import Pool
-from trimtab.live.row import RowStudy, load
+from trimtab.live.row import Known, RowStudy, load
 from trimtab.live.schema import EVENT_COLUMNS, seal
 from trimtab.live.shared import SharedStore
 from trimtab.serve import rounds
@@ -283,7 +283,8 @@ def parts(where: str) -> dict[str, float]:
     pool = Pool(where, 1)
     with pool.store() as store:
         saved = store.load(name_of(7))
-        known = load(store, saved)
+        (known,) = load(store, [saved.name])
+        assert isinstance(known, Known)
         study = RowStudy(store, known)
         rounds.tell(study, study.open_id, rounds.Result(0.5))
         move = study.move
@@ -309,7 +310,7 @@ def parts(where: str) -> dict[str, float]:
 
         told, prepared = microseconds(tell, 200), microseconds(prepare, 200)
         found = {
-            "read a study that is not remembered": microseconds(lambda: load(store, store.load(name_of(9))), 50),
+            "read a study that is not remembered": microseconds(lambda: load(store, [name_of(9)]), 50),
             "tell: core, figures, event": told,
             "ask: the next trial": microseconds(lambda: RowStudy(store, known).ask(), 200),
             "seal the row and the event": prepared,

@@ -70,6 +70,7 @@ class Frames:
         numbers = math.prod(shape)
         chunk = min(SOON // shape[-1], max(1, rows.CACHE // numbers))
         self.chunk = max(1, chunk, min(2 * SOON, rows.CACHE) // numbers)
+        self.ahead = min(self.chunk, rows.FEW)
         self.index, self.start, self.block = -1, 0, np.empty((0, *shape))
         self.held = (0, self.block)
         self.signs = self.order = self.flips = np.empty(0, self.cosines.whole)
@@ -85,8 +86,9 @@ class Frames:
             self.order, self.flips = (np.moveaxis(x, -1, 1).reshape(-1, *self.shape[:-1]) for x in (order, flips))
             self.index, self.block = index, self.block[:0]
         if not self.start <= row < self.start + len(self.block):
-            self.start = row - row % self.chunk
-            self.block = self._made(slice(self.start, self.start + self.chunk))
+            self.start = row
+            self.block = self._made(slice(row, row + self.ahead))
+            self.ahead = min(self.chunk, 2 * self.ahead)
             self.block.setflags(write=False)
             self.held = index * self.blocks * self.shape[-1] + self.start, self.block
         found: Array = self.block[row - self.start]

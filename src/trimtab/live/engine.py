@@ -11,6 +11,7 @@ import numpy as np
 from trimtab import core, storage
 from trimtab.estimators import probing
 from trimtab.estimators.plane import Fit
+from trimtab.kernel import Kernel, build
 from trimtab.live.diagnostics import Diagnostics, Edge
 from trimtab.live.knobs import Knob, Knobs, Setting
 from trimtab.randomness import Keyed
@@ -21,6 +22,8 @@ from trimtab.setup import Setup
 from trimtab.state import State, frozen
 from trimtab.tuner import Tuner
 from trimtab.types import Array, Document
+
+KERNEL = "live kernel"  # where a setup has it
 
 
 def begin(
@@ -49,21 +52,21 @@ def pack(setup: Setup, state: State, beside: Document | None = None) -> str:
 
 
 def unpack(text: str) -> tuple[Setup, State, Document | None]:
-    """What `pack` gave."""
+    """What `pack` gave, of a store that checked it."""
     document, arrays = storage.parsed(text)
-    setup, state = storage.revive(document, arrays, None)
+    setup, state = storage.revive(document, arrays, None, verified=True)
     return setup, state, document.get("knobs")
 
 
 def ask(setup: Setup, state: State) -> Array:
     """The next query, in the coordinates of the knobs."""
-    return core.ask(setup, state).x
+    return _kernel(setup).ask(state, state.round).x
 
 
 def tell(setup: Setup, state: State, value: Any, excesses: Sequence[float] | None = None) -> State:
     """The state after the value of the query that `ask` gives, and g of each limit; None if there is none."""
     told = value if value is None or not excesses else with_limits(value, excesses, len(excesses))
-    return core.tell(setup, state, told, state.round)
+    return frozen(_kernel(setup).tell(state, state.round, told))
 
 
 def tell_at(
@@ -80,7 +83,7 @@ def tell_at(
     The displacement d of what was set is one along the probe, which was so much longer, w′ = w·(1 + d·p̂/|p − c|)
     within half to twice its length, and the rest, by which it looked from elsewhere, c′: c′ + w′δu is what was set.
     """
-    trial = core.ask(setup, state)
+    trial = _kernel(setup).ask(state, state.round)
     look, query = trial.look, setup.inward(trial.x)
     assert look is not None
     off = setup.inward(knobs.coordinates(applied)) - setup.inward(
@@ -112,6 +115,19 @@ def carried(setup: Setup, state: State, factors: Array) -> State:
     return frozen(state._replace(centre=centre, last=last, pace=pace))
 
 
+def _kernel(setup: Setup) -> Kernel:
+    """What the core asks and tells by; gone with the setup, of which a service reads one per request."""
+    found: Kernel | None = vars(setup).get(KERNEL)
+    if found is None:
+        found = vars(setup)[KERNEL] = build(setup)
+    return found
+
+
+def at_rest(setup: Setup) -> Setup:
+    """The same without its kernel and what that has drawn ahead, which is most of its size."""
+    return storage.reseeded(setup, setup.seed)
+
+
 def centre(state: State) -> list[float]:
     """The operating point, in the coordinates of the knobs."""
     found: list[float] = state.centre.tolist()
@@ -131,7 +147,7 @@ def longest_move(setup: Setup) -> float:
 
 def probing_cost(setup: Setup, state: State) -> float | None:
     """By how much the next query is above the centre, as far as the estimator knows."""
-    x, look = core.ask(setup, state)[1:3]
+    x, look = _kernel(setup).ask(state, state.round)[1:3]
     if look is None:
         return None
     width = float(look.width)
@@ -178,8 +194,7 @@ def edge(knobs: Knobs, setup: Setup, state: State) -> Edge:
     fit, width = cast(Any, state.slope), cast(float, state.last.width)
     plain = not isinstance(fit, Fit)
     probe = method.radius * (min(setup.directions.reach(setup.dim)[0], 2.0) if plain else abs(width))
-    ends = [_ends(knobs, knob) for knob in knobs.all for _ in range(knob.size)]
-    low, high, first, last = (np.array(column) for column in zip(*ends, strict=True))
+    low, high, first, last = knobs.ends
     near = 1e-9 + (probe if plain else 0.5 * probe)
     sides = (state.centre >= high - near).astype(float) - (state.centre <= low + near)
     apart = np.where(sides > 0, last, first)
@@ -187,17 +202,3 @@ def edge(knobs: Knobs, setup: Setup, state: State) -> Edge:
         return Edge(sides, sides * (apart <= probe))
     outwards = -fit.fade * fit.slope * sides - fit.bent * np.maximum(apart, probe)
     return Edge(sides, sides * np.where((apart > probe) & (fit.bent == 0), 0.0, outwards))
-
-
-def _ends(knobs: Knobs, knob: Knob) -> tuple[float, float, float, float]:
-    """The coordinates of a number's limits, and how far each is from the next value that can be set.
-
-    Choices and switches have none, as their best is an end.
-    """
-    if knob.type not in ("float", "integer"):
-        return -math.inf, math.inf, 0.0, 0.0
-    low, high = knobs.extent(knob)
-    if knob.levels is None:
-        return low, high, 0.0, 0.0
-    unit, length = (knob.high - knob.low) / knob.levels, high - low
-    return low, high, length * knob.share(knob.low + unit), length * (1.0 - knob.share(knob.high - unit))

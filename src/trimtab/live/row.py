@@ -10,7 +10,6 @@ import json
 import math
 import threading
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import NamedTuple
 
 from trimtab.live import approval, engine
@@ -23,6 +22,8 @@ from trimtab.live.study import Study, Trial
 from trimtab.live.text import clean
 from trimtab.randomness import Keyed
 
+LONG = 10  # events that somebody had to follow to load a study: the next one gets a state, so that nobody has to again
+
 
 class Known(NamedTuple):
     """A study as it was after one event."""
@@ -33,34 +34,44 @@ class Known(NamedTuple):
     draws: Keyed
     open: Trial | None = None
     """If it was asked for already."""
+    followed: int = 0
+    """How many events led here from the last state, when it was loaded."""
+
+    @property
+    def at_rest(self) -> Known:
+        """The same in a tenth of the memory: what is drawn ahead is drawn again when it is needed."""
+        setup = engine.at_rest(self.position.setup)
+        return self._replace(position=self.position._replace(setup=setup))
 
 
-def load(store: SharedStore, saved: Saved, known: Known | None = None) -> Known:
-    """What is to be known of a row: from what was known before, if it is of the same study, or from the last state."""
-    if known is not None and known.saved.uid == saved.uid and known.saved.seq <= saved.seq:
-        if known.saved.seq == saved.seq:
-            return known._replace(saved=saved)
-        events = store.events(saved, known.saved.seq, saved.seq)
-        if len(events) == saved.seq - known.saved.seq and all(event.kind in ROUTINE for event in events):
-            position = advance(known.position, events, f"study {saved.name!r}")
-            return known._replace(saved=saved, position=position, open=None)
-    snapshot = store.last_snapshot(saved, saved.seq)
-    if snapshot is None:
-        raise Damaged(f"study {saved.name!r} has no state left: restore the store from a copy")
-    return made_of(saved, snapshot, store.events(saved, snapshot.seq, saved.seq))
+def caught_up(store: SharedStore, saved: Saved, known: Known) -> Known | None:
+    """What is to be known of a row, from what was known before; None where only its state says that."""
+    if known.saved.uid != saved.uid or known.saved.seq > saved.seq:
+        return None
+    if known.saved.seq == saved.seq:
+        return known._replace(saved=saved)
+    events = store.events(saved, known.saved.seq, saved.seq)
+    if len(events) != saved.seq - known.saved.seq or any(event.kind not in ROUTINE for event in events):
+        return None
+    position = advance(known.position, events, f"study {saved.name!r}")
+    return known._replace(saved=saved, position=position, open=None)
 
 
-def load_many(store: SharedStore, names: Sequence[str]) -> dict[str, Known]:
-    """Those of many that there are and that are not damaged, from their last states, in three queries."""
-    rows = store.find_many(names)
-    snapshots = store.last_snapshots(rows)
-    events = store.events_since(snapshots)
-    found = {}
-    for id, saved in rows.items():
-        if id in snapshots:
-            with suppress(Damaged):  # said when it is looked at alone
-                found[saved.name] = made_of(saved, snapshots[id], [e for e in events[id] if e.seq <= saved.seq])
-    return found
+def load(store: SharedStore, names: Sequence[str]) -> list[Known | Damaged]:
+    """Studies of those names that there are, from their last states, in two queries."""
+    found = store.with_states(names)
+    whole = [pair for pair in found if not isinstance(pair, Damaged)]
+    spans = {saved.id: (snapshot.seq, saved.seq) for saved, snapshot in whole if snapshot.seq < saved.seq}
+    events = store.events_between(spans) if spans else {}
+    damaged: list[Known | Damaged] = [error for error in found if isinstance(error, Damaged)]
+    return damaged + [_loaded(*pair, events) for pair in whole]
+
+
+def _loaded(saved: Saved, snapshot: Snapshot, events: Mapping[int, Sequence[Event]]) -> Known | Damaged:
+    try:
+        return made_of(saved, snapshot, events.get(saved.id, ()))
+    except Damaged as error:
+        return error
 
 
 def made_of(saved: Saved, snapshot: Snapshot, events: Sequence[Event]) -> Known:
@@ -68,7 +79,7 @@ def made_of(saved: Saved, snapshot: Snapshot, events: Sequence[Event]) -> Known:
     if len(events) != saved.seq - snapshot.seq:
         raise Damaged(f"study {saved.name!r}: events after {snapshot.seq} are missing: restore the store from a copy")
     position = follow(read_knobs(saved.setup), snapshot, events, f"study {saved.name!r}")
-    return Known(saved, position, snapshot.seq, rounding(position.setup.seed))
+    return Known(saved, position, snapshot.seq, rounding(position.setup.seed), followed=len(events))
 
 
 class RowStudy(Study):
@@ -81,7 +92,7 @@ class RowStudy(Study):
         self._lock = threading.RLock()
         self.callbacks = []
         self.name, self.uid, self.seq = saved.name, saved.uid, saved.seq
-        self._position, self._snapshot_at, self._draws, self._open = known[1:]
+        self._position, self._snapshot_at, self._draws, self._open, self._followed = known[1:]
         self._asked, self._news = [], []
         self._turn = saved.status["turn"]
         self.move: Move | None = None
@@ -94,7 +105,7 @@ class RowStudy(Study):
     @property
     def known(self) -> Known:
         """To go on from, once the move is stored."""
-        return Known(self._saved, self._position, self._snapshot_at, self._draws, self._open)
+        return Known(self._saved, self._position, self._snapshot_at, self._draws, self._open, self._followed)
 
     @property
     def open_id(self) -> int:
@@ -178,8 +189,12 @@ class RowStudy(Study):
         words = [f"{event.note}, by {who}" if event.note else f"by {who}", why]
         self.move = self.move._replace(event=event._replace(note=clean(": ".join(filter(None, words)))))
 
+    def _is_kept(self, kind: str, seq: int) -> bool:
+        return self._followed >= LONG or super()._is_kept(kind, seq)
+
     def _write(self, move: Move) -> None:
         self.move = move
+        self._followed = 0
 
     def _is_ours(self) -> bool:
         return self._saved.holder is None or self.released()

@@ -16,6 +16,8 @@ from trimtab.live.errors import Damaged
 from trimtab.live.schema import EVENT_COLUMNS, STUDY_COLUMNS, Event, Move, Saved, Snapshot
 from trimtab.live.store import EVERY, Database, Store
 
+SNAPSHOT_COLUMNS = "seq, state, diagnostics, checksum"
+WIDTH = len(STUDY_COLUMNS.split(", "))
 GLANCE = ("id", "seq", "proposal", "decision", "holder", "paused", "archived")
 
 
@@ -73,41 +75,34 @@ class SharedStore(Store):
         rows = self._ready().execute(f"SELECT {', '.join(GLANCE)} FROM trimtab_studies WHERE name = ?", name)
         return tuple(rows[0]) if rows else None
 
-    def find_many(self, names: Sequence[str]) -> dict[int, Saved]:
-        """Studies by id, of those names that there are."""
-        marks, found = ", ".join("?" * len(names)), {}
-        for row in self._ready().execute(
-            f"SELECT {STUDY_COLUMNS} FROM trimtab_studies WHERE name IN ({marks})", *names
-        ):
-            with suppress(Damaged):  # said when it is looked at alone
-                found[row[0]] = schema.read_study(row, self.where)
-        return found
-
-    def last_snapshots(self, studies: Mapping[int, Saved]) -> dict[int, Snapshot]:
-        """The newest state of each study, by id."""
+    def with_states(self, names: Sequence[str]) -> list[tuple[Saved, Snapshot] | Damaged]:
+        """Studies of those names that there are, each with its newest state."""
         rows = self._ready().execute(
-            "SELECT s.study, s.seq, s.state, s.diagnostics, s.checksum FROM trimtab_snapshots s JOIN"
-            f" (SELECT study, MAX(seq) AS last FROM trimtab_snapshots WHERE study IN ({_marks(studies)})"
-            " GROUP BY study) t ON s.study = t.study AND s.seq = t.last",
-            *studies,
+            f"SELECT {_of('s', STUDY_COLUMNS)}, {_of('t', SNAPSHOT_COLUMNS)} FROM trimtab_studies s"
+            " LEFT JOIN trimtab_snapshots t ON t.study = s.id"
+            " AND t.seq = (SELECT MAX(u.seq) FROM trimtab_snapshots u WHERE u.study = s.id)"
+            f" WHERE s.name IN ({_marks(names)})",
+            *names,
         )
-        found = {}
-        for study, *row in rows:
-            with suppress(Damaged):
-                found[study] = schema.read_snapshot(row, self.where)
-            if study in found and found[study].seq > studies[study].seq:
-                del found[study]  # told meanwhile
-        return found
+        return [self._with_state(row) for row in rows]
 
-    def events_since(self, snapshots: Mapping[int, Snapshot]) -> dict[int, list[Event]]:
-        """What happened in each study after its snapshot, by id."""
-        found: dict[int, list[Event]] = {study: [] for study in snapshots}
-        columns = ", ".join(f"e.{column}" for column in EVENT_COLUMNS.split(", "))
+    def _with_state(self, row: Sequence[Any]) -> tuple[Saved, Snapshot] | Damaged:
+        try:
+            saved = schema.read_study(row[:WIDTH], self.where)
+            if row[WIDTH] is None:
+                raise Damaged(f"study {saved.name!r} has no state left: restore the store from a copy")
+            return saved, schema.read_snapshot(row[WIDTH:], self.where)
+        except Damaged as error:
+            return error
+
+    def events_between(self, spans: Mapping[int, tuple[int, int]]) -> dict[int, list[Event]]:
+        """What happened in studies, by id, after one event and until another."""
+        found: dict[int, list[Event]] = {study: [] for study in spans}
+        wanted = ", ".join(f"({study:d}, {after:d}, {until:d})" for study, (after, until) in spans.items())
         rows = self._ready().execute(
-            f"SELECT e.study, {columns} FROM trimtab_events e JOIN (SELECT study, MAX(seq) AS last FROM"
-            f" trimtab_snapshots WHERE study IN ({_marks(found)}) GROUP BY study) t"
-            " ON e.study = t.study AND e.seq > t.last ORDER BY e.study, e.seq",
-            *found,
+            f"WITH wanted (id, after, until) AS (VALUES {wanted})"
+            f" SELECT e.study, {_of('e', EVENT_COLUMNS)} FROM wanted JOIN trimtab_events e"
+            " ON e.study = wanted.id AND e.seq > wanted.after AND e.seq <= wanted.until ORDER BY e.study, e.seq"
         )
         for study, *row in rows:
             with suppress(Damaged):  # then one is missing, which is seen
@@ -174,6 +169,10 @@ class SharedStore(Store):
             for table in ("events", "snapshots"):
                 db.execute(f"DELETE FROM trimtab_{table} WHERE study = ?", study.id)
             db.execute("DELETE FROM trimtab_studies WHERE id = ?", study.id)
+
+
+def _of(table: str, columns: str) -> str:
+    return ", ".join(f"{table}.{column}" for column in columns.split(", "))
 
 
 def _marks(values: Collection[Any]) -> str:

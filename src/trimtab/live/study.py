@@ -365,7 +365,7 @@ class Study(Correctable):
         event = Event(seq, round, kind, value, asked, centre, now, None if note is None else clean(note), limits)
         turn = self._turn if kind in STILL or self._leaves_alone(kind, after) else seq
         status = after.status(knobs, turn, now if kind in ROUTINE else self._saved.status["time"])
-        snapshot = None if kind in ROUTINE and seq % EVERY else after.snapshot(seq)
+        snapshot = after.snapshot(seq) if self._is_kept(kind, seq) else None
         self._write(Move(self._saved, event, status, snapshot, after.terms["keep"], request))
         self._position, self.seq, self._turn = after, seq, turn
         self._saved = self._saved._replace(seq=seq, status=status)
@@ -378,6 +378,10 @@ class Study(Correctable):
                 call(self, seen)
             except Exception:
                 LOG.exception("a callback failed after round %d; the study goes on", round)
+
+    def _is_kept(self, kind: str, seq: int) -> bool:
+        """Whether the state after an event is stored beside it."""
+        return kind not in ROUTINE or seq % EVERY == 0
 
     def _write(self, move: Move) -> None:
         """To the disk."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import logging
 import os
 import sys
@@ -17,6 +18,11 @@ from trimtab.serve.settings import Settings, is_loopback
 
 SECONDS = 5  # for which a connection may say nothing between two requests
 BACKLOG = 2048
+SELDOM = (
+    20_000,
+    20,
+    20,
+)  # when to look for garbage in circles, as gc.set_threshold has it: a third of the work otherwise
 
 
 def check_address(settings: Settings) -> None:
@@ -63,7 +69,10 @@ def worker() -> object:
     from trimtab.serve.app import create
 
     log_lines()
-    return create()
+    app = create()
+    gc.freeze()
+    gc.set_threshold(*SELDOM)
+    return app
 
 
 def log_lines() -> None:

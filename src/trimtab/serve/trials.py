@@ -14,8 +14,9 @@ from starlette.concurrency import run_in_threadpool
 from trimtab.live.row import RowStudy
 from trimtab.live.study import Trial
 from trimtab.serve import rounds
-from trimtab.serve.batch import answered, outside, tell_many
+from trimtab.serve.batch import Answer, Gathering, Given, tell_many
 from trimtab.serve.models import BlockedOut, ResultIn, ResultOut, TellsIn, TellsOut, TrialOut
+from trimtab.serve.problems import Problem
 from trimtab.serve.rounds import Blocked, Result
 from trimtab.serve.wiring import ANSWERS, StudyName, Tells, etag, fleet
 from trimtab.types import Document, Json
@@ -56,23 +57,36 @@ async def tell(
     next: Annotated[bool, Query(description="Answer with the trial that follows, too.")] = False,
 ) -> Json:
     """The value of a trial, or null. Idempotent: the same again is 200, another is 409, one from before an undo 410."""
-    result = Result(rounds.number(body.value), body.note, body.applied, body.values)
-
-    def act(study: RowStudy) -> Document:
-        return answered(rounds.tell(study, id, result), study, next=next)
-
-    answer = await run_in_threadpool(lambda: fleet(request).change(name, act, hasty=True))
-    if "refused" in answer:
-        raise outside(answer["refused"])
+    gathering: Gathering = request.app.state.gathering
+    answer = await gathering.tell(Given(name, id, _result(body), next))
+    if isinstance(answer, Problem):
+        raise answer
     return JSONResponse(answer, headers={"ETag": etag(answer["seq"])})
 
 
 @router.post("/tells", response_model=TellsOut)
 async def tells(body: TellsIn, request: Request, caller: Tells) -> Json:
     """Results of many studies in one transaction; each is answered as it would be alone."""
-    return JSONResponse(
-        {"results": await run_in_threadpool(tell_many, fleet(request), caller, body.results, body.next)}
-    )
+    answers: dict[int, Answer] = {
+        n: Problem(403, "forbidden", f"this token is not for study {one.study!r}")
+        for n, one in enumerate(body.results)
+        if not caller.may("tell", one.study)
+    }
+    theirs = {n: one for n, one in enumerate(body.results) if n not in answers}
+    given = [Given(one.study, one.trial, _result(one), body.next) for one in theirs.values()]
+    answers |= zip(theirs, await run_in_threadpool(tell_many, fleet(request), given), strict=True)
+    return JSONResponse({"results": [_said(answers[n]) for n in range(len(answers))]})
+
+
+def _result(body: ResultIn) -> Result:
+    return Result(rounds.number(body.value), body.note, body.applied, body.values)
+
+
+def _said(answer: Answer) -> Document:
+    """What became of one of many."""
+    if isinstance(answer, Problem):
+        return {"status": answer.status, "problem": answer.document()}
+    return {"status": 200, "result": answer}
 
 
 def _ask(study: RowStudy) -> Trial | Blocked | None:
