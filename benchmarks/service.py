@@ -239,7 +239,7 @@ def optuna_rounds(where: str, sampler: str, seconds: float, seed: int, out: Any)
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     kind = {"random": optuna.samplers.RandomSampler, "TPE": optuna.samplers.TPESampler}[sampler]
-    storage = optuna.storages.RDBStorage(where.replace("postgresql://", "postgresql+psycopg://"))
+    storage = optuna.storages.RDBStorage(_for_optuna(where))
     study = optuna.create_study(storage=storage, sampler=kind(seed=seed))
     space = {f"x{k}": optuna.distributions.FloatDistribution(0.0, 1.0) for k in range(DIM)}
     study.tell(study.ask(space), 1.0)
@@ -251,7 +251,16 @@ def optuna_rounds(where: str, sampler: str, seconds: float, seed: int, out: Any)
     out.put(done / seconds)
 
 
+def _for_optuna(where: str) -> str:
+    return where.replace("postgresql://", "postgresql+psycopg://")
+
+
 def optuna_rate(where: str, sampler: str, processes: int, seconds: float) -> float:
+    import optuna
+
+    optuna.storages.RDBStorage(
+        _for_optuna(where)
+    ).remove_session()  # the tables are there before anybody races for them
     context = multiprocessing.get_context("spawn")
     out = context.Queue()
     running = [
@@ -259,7 +268,7 @@ def optuna_rate(where: str, sampler: str, processes: int, seconds: float) -> flo
     ]
     for one in running:
         one.start()
-    rate = sum(out.get() for _ in running)
+    rate = sum(out.get(timeout=60 + 10 * seconds) for _ in running)
     for one in running:
         one.join()
     return float(rate)

@@ -10,7 +10,7 @@ import json
 import math
 import threading
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from trimtab.live import approval, engine
 from trimtab.live.errors import Damaged
@@ -112,14 +112,44 @@ class RowStudy(Study):
         """The number of the open trial."""
         return self._turn + 1
 
+    @property
+    def open_ids(self) -> list[int]:
+        """The numbers of all trials that may be told now."""
+        return [id for _, id in self._position.pending] if self.setup.max_pending > 1 else [self.open_id]
+
+    @property
+    def pending(self) -> list[Trial]:
+        """The trials that were handed out and are not told yet, the oldest first, where several may be open."""
+        return [self._handed_out(id, round) for round, id in self._position.pending]
+
+    def _handed_out(self, id: int, round: int) -> Trial:
+        return Trial(id, self.knobs.probe(engine.ask(self.setup, self.state, round), self._draws, round), round)
+
+    def hand_out(self, note: str | None = None) -> Trial:
+        """The next trial, which is open from now on beside others; its number is that of the event."""
+        trial, after = self.ask(), self._position.handed_out(self.seq + 1)
+        self._record("ask", after, trial.round, None, list(trial.knobs.values()), note)
+        return trial._replace(id=self.seq)
+
+    def _asked_for(self, trial: Trial | int) -> Trial:
+        id: Any = getattr(trial, "id", trial)
+        found = [pair for pair in self._position.pending if pair[1] == id]
+        return self._handed_out(id, found[0][0]) if found else super()._asked_for(trial)
+
     def fate(self, trial: int) -> Event | None:
         """The event that closed a trial: its value, or what a person did instead; None if it is not kept."""
         seq: int | None = trial if self.seq - self.settings["keep"] < trial else None
+        asked = self._store.events(self._saved, trial - 1, trial) if self.setup.max_pending > 1 else []
+        handed_out = asked[0] if asked and asked[0].kind == "ask" else None
         while seq is not None:
-            event = self._store.first_after(self._saved, seq, STILL)
+            event = (
+                self._store.first_after(self._saved, seq, (*STILL, "ask"))
+                if handed_out is None
+                else self._store.closing(self._saved, seq + 1, handed_out.round)
+            )
             if event is None or event.kind not in ("set", "undo") or not self._was_left_alone(event.seq):
                 return event
-            seq = event.seq + 1
+            seq = event.seq + (handed_out is None)
         return None
 
     def _was_left_alone(self, seq: int) -> bool:
@@ -162,9 +192,10 @@ class RowStudy(Study):
             self.tell(trial, None, note)
             return
         excesses = self.limits.excesses(told)
-        state = engine.tell_at(self.knobs, self.setup, self.state, value, self._draws, trial.knobs, excesses)
-        after = self._position.after(self.knobs, "applied", value, state, told or None)
-        self._record("applied", after, self.round, value, list(trial.knobs.values()), note, told or None)
+        told_at = (value, self._draws, trial.knobs, excesses, trial.round)
+        state = engine.tell_at(self.knobs, self.setup, self.state, *told_at)
+        after = self._position.after(self.knobs, "applied", value, state, told or None, trial.round)
+        self._record("applied", after, trial.round, value, list(trial.knobs.values()), note, told or None)
 
     def setting_of(self, event: Event) -> Setting:
         """What was set, by name."""

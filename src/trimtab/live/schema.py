@@ -48,11 +48,28 @@ TABLES = (
 Setting = dict[str, Any]
 """The value of every knob, by name; whole numbers are ints, switches bools."""
 KINDS = (
-    *("tell", "applied", "skip", "baseline", "hold", "leave", "start", "undo", "reset", "set", "setup", "import"),
+    *(
+        "ask",
+        "tell",
+        "applied",
+        "skip",
+        "baseline",
+        "hold",
+        "leave",
+        "start",
+        "undo",
+        "reset",
+        "set",
+        "setup",
+        "import",
+    ),
     *("pause", "resume", "archive", "restore"),
 )
-ROUTINE = ("tell", "applied", "skip", "baseline", "hold", "leave")
-"""The kinds of events that follow from values and are thinned when they are old; the others have a snapshot."""
+ROUNDS = ("tell", "applied", "skip", "baseline", "hold", "leave")
+"""The kinds of events that are measurements, or failed ones."""
+ROUTINE = (*ROUNDS, "ask")
+"""The kinds that follow from values and are thinned when they are old; the others have a snapshot. "ask": a trial was
+handed out beside others that are open, where several may be."""
 UNLEARNT = ("baseline", "hold", "leave")
 """Those of them that teach the tuner nothing, whatever the value."""
 STILL = ("leave", "pause", "resume", "archive", "restore")

@@ -70,6 +70,15 @@ class SharedStore(Store):
         )
         return schema.read_event(rows[0], self.where) if rows else None
 
+    def closing(self, study: Saved, seq: int, round: int) -> Event | None:
+        """The first event from `seq` on that is the value of a round handed out before, or that may have closed it."""
+        rows = self._ready().execute(
+            f"SELECT {EVENT_COLUMNS} FROM trimtab_events WHERE study = ? AND seq >= ? AND (kind IN ('undo', 'reset',"
+            " 'set', 'setup', 'import') OR (round = ? AND kind IN ('tell', 'applied', 'skip'))) ORDER BY seq LIMIT 1",
+            *(study.id, seq, round),
+        )
+        return schema.read_event(rows[0], self.where) if rows else None
+
     def glance(self, name: str) -> tuple[Any, ...] | None:
         """Of a study, what changes: id, seq, proposal, decision, holder, paused, archived; None if there is none."""
         rows = self._ready().execute(f"SELECT {', '.join(GLANCE)} FROM trimtab_studies WHERE name = ?", name)

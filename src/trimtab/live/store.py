@@ -251,11 +251,22 @@ class Store:
         )
         return schema.read_snapshot(rows[0], self.where) if rows else None
 
-    def before_round(self, study: Saved, round: int) -> Event | None:
-        """The newest event after which `round` was the next one, if it is still kept."""
+    def before_round(self, study: Saved, round: int, *, late: bool = False) -> Event | None:
+        """The newest event after which `round` was the next one, if it is still kept; late: that is when it was asked.
+
+        Where values may come late, that of the round before says nothing of it.
+        """
+        if late:
+            asked = (
+                "SELECT {} FROM trimtab_events WHERE study = ? AND kind = 'ask' AND round = ? ORDER BY seq DESC LIMIT 1"
+            )
+            rows = self._ready().execute(asked.format(EVENT_COLUMNS), study.id, round - 1)
+            if rows:
+                return schema.read_event(rows[0], self.where)
         rows = self._ready().execute(
             f"SELECT {EVENT_COLUMNS} FROM trimtab_events WHERE study = ? AND ((kind IN ('tell', 'applied', 'skip')"
-            " AND round = ?) OR (kind NOT IN ('tell', 'applied', 'skip', 'baseline', 'hold', 'leave') AND round = ?))"
+            " AND round = ?) OR (kind NOT IN ('ask', 'tell', 'applied', 'skip', 'baseline', 'hold', 'leave')"
+            " AND round = ?))"
             " ORDER BY seq DESC LIMIT 1",
             *(study.id, round - 1, round),
         )

@@ -24,7 +24,7 @@ from trimtab.live.history import Position, follow
 from trimtab.live.knobs import Knob, Knobs, encode, read_knobs, rounding
 from trimtab.live.limits import Limits
 from trimtab.live.pausing import pause_of
-from trimtab.live.schema import ROUTINE, STILL, Event, Move, Saved, Setting
+from trimtab.live.schema import ROUNDS, ROUTINE, STILL, Event, Move, Saved, Setting
 from trimtab.live.store import EVERY, Store
 from trimtab.live.terms import check
 from trimtab.live.text import clean
@@ -201,20 +201,18 @@ class Study(Correctable):
         limits: the numbers beside it that the study has limits on, by name; without one of them there is no value.
         """
         with self._lock:
-            asked = self.ask()
-            self._check_open(trial)
+            asked = self._asked_for(trial)
             if type(value) is float:
                 value += 0.0  # not every database knows −0
             beside = [] if value is None else self._position.limits.read(limits)
-            state = engine.tell(
-                self.setup, self.state, value, self._position.limits.excesses(beside) if beside else None
-            )
+            excesses = self._position.limits.excesses(beside) if beside else None
+            state = engine.tell(self.setup, self.state, value, excesses, asked.round)
             number = None if value is None or any(map(math.isnan, (value, *beside))) else float(value)
             told = beside if beside and number is not None else None
             kind = "skip" if number is None else "tell"
             if asked.kind == "baseline":
                 kind, state = "baseline", self.state
-            after = self._position.after(self.knobs, kind, number, state, told)
+            after = self._position.after(self.knobs, kind, number, state, told, asked.round)
             self._record(kind, after, asked.round, number, list(asked.knobs.values()), note, told)
 
     def skip(self, trial: Trial | int, note: str | None = None) -> None:
@@ -240,7 +238,7 @@ class Study(Correctable):
             if round is None:
                 self._take_back()
                 return
-            event = self._store.before_round(self._saved, round)
+            event = self._store.before_round(self._saved, round, late=self.setup.max_pending > 1)
             try:
                 if event is None:
                     raise LookupError
@@ -256,6 +254,7 @@ class Study(Correctable):
                 there = there.planned(*self.baseline[:2])
             there = there._replace(
                 setup=self.setup,
+                state=there.state._replace(open=()),
                 terms=self._position.terms,
                 diagnostics=replace(there.diagnostics, failures=0),
                 limits=there.limits.corrected(Limits(self.limits.all)),
@@ -327,7 +326,8 @@ class Study(Correctable):
         """Put what `export` wrote into another store; gives the study's name there."""
         return exchange.adopt(where, text, name)
 
-    def _check_open(self, trial: Trial | int) -> None:
+    def _asked_for(self, trial: Trial | int) -> Trial:
+        """The open trial, if this is the one."""
         given: Any = getattr(trial, "id", trial)
         if isinstance(given, bool) or not hasattr(given, "__index__"):
             raise TypeError(f"trial={trial!r} is neither a Trial nor its id: tell(trial, value)")
@@ -335,6 +335,7 @@ class Study(Correctable):
         if id != now:
             why = "it was told, skipped or undone before" if 0 <= id < now else "it was never asked"
             raise ValueError(f"trial {id} is not open: {why}; the open one is {now}")
+        return self.ask()
 
     def _position_after(self, seq: int) -> tuple[int, Position]:
         """Where the last snapshot before an event is, and the tuner after the event: what was told since, again."""
@@ -364,7 +365,7 @@ class Study(Correctable):
         asked = None if query is None else encode(knobs, query)
         event = Event(seq, round, kind, value, asked, centre, now, None if note is None else clean(note), limits)
         turn = self._turn if kind in STILL or self._leaves_alone(kind, after) else seq
-        status = after.status(knobs, turn, now if kind in ROUTINE else self._saved.status["time"])
+        status = after.status(knobs, turn, now if kind in ROUNDS else self._saved.status["time"])
         snapshot = after.snapshot(seq) if self._is_kept(kind, seq) else None
         self._write(Move(self._saved, event, status, snapshot, after.terms["keep"], request))
         self._position, self.seq, self._turn = after, seq, turn

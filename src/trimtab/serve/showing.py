@@ -57,6 +57,8 @@ def whole(study: RowStudy) -> Document:
         "knobs": study.knobs.to_list(),
         "start": study.start,
         "open": study.open_id,
+        "max_pending": study.setup.max_pending,
+        "pending": [trial._asdict() for trial in study.pending],
         "fields": study.fields(),
         "limits": study.limits.describe(),
         "diagnostics": findings,

@@ -126,12 +126,13 @@ def _make(studies: Fleet, name: str, body: StudyIn) -> tuple[bool, Document]:
 def _create(store: SharedStore, name: str, asked: Document) -> bool:
     """The study of a body; what is wrong with it is said as for a study.toml."""
     knobs, guard = Knobs.of(asked["knobs"]), Guard(**asked["guard"])
-    config = Config(name=name, command=["over HTTP"], **{**asked, "knobs": knobs, "guard": guard})
+    given = {field: value for field, value in asked.items() if field != "max_pending"}
+    config = Config(name=name, command=["over HTTP"], **{**given, "knobs": knobs, "guard": guard})
     method, limits = config.build_method(), Limits.of(config.limits)
     try:
         beginning.create(
             *(store, name, knobs, method, config.goal == "maximise", config.seed),
-            *(config.settings, config.baseline, limits, {"asked": asked}),
+            *(config.settings, config.baseline, limits, {"asked": asked}, asked.get("max_pending", 1)),
         )
     except Taken:
         return False  # somebody else made one of that name just now

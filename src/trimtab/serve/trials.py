@@ -31,12 +31,20 @@ async def ask(
     request: Request,
     _: Tells,
     wait: Annotated[float, Query(ge=0, le=60, description="Seconds to wait where something blocks.")] = 0.0,
+    another: Annotated[bool, Query(description="One beside those that are open, where max_pending allows it.")] = False,
 ) -> Json:
-    """The open trial, the same one until it is told. 202 where approval, a hold or quiet hours block it that long."""
+    """The open trial, the same one until it is told. 202 where approval, a hold or quiet hours block it that long.
+
+    In a study with max_pending > 1, the oldest open one; with `another`, a new one, or 409 where no more may be open.
+    """
+
+    def act(study: RowStudy) -> Trial | Blocked | None:
+        return rounds.ask(study, datetime.datetime.now().time(), another=another)
+
     end = time.monotonic() + wait
     with request.app.state.limits.waiting():
         while True:
-            found = await run_in_threadpool(fleet(request).change, name, _ask)
+            found = await run_in_threadpool(fleet(request).change, name, act)
             if isinstance(found, Trial):
                 return JSONResponse(found._asdict())
             if found is None:
@@ -87,7 +95,3 @@ def _said(answer: Answer) -> Document:
     if isinstance(answer, Problem):
         return {"status": answer.status, "problem": answer.document()}
     return {"status": 200, "result": answer}
-
-
-def _ask(study: RowStudy) -> Trial | Blocked | None:
-    return rounds.ask(study, datetime.datetime.now().time())
