@@ -1,5 +1,6 @@
 """Events as JSON and as a stream that goes on where it was; health, figures, limits."""
 
+import contextlib
 import json
 import socket
 import time
@@ -107,22 +108,64 @@ def test_bodies_that_are_too_large(start):
     assert deep.status_code in (400, 422)
 
 
-def test_slow_clients_do_not_hold_up_others(start):
-    service = start(body_seconds=0.5)
-    service.make()
-    port = int(service.url.rpartition(":")[2])
+def answers(connection):
+    """All that comes before the other end closes."""
+    connection.settimeout(120)
+    found = b""
+    while some := connection.recv(4096):
+        found += some
+    return found
+
+
+def test_slow_clients_are_sent_away_and_hold_up_nobody(start):
+    """Headers that never end and bodies that never come: dribbled as slowly as keeps a connection alive elsewhere."""
+    service, patient = start(body_seconds=0.3, header_seconds=0.3), start()
+    patient.make()
     head = b"PUT /v1/studies/a/trials/1/result HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
-    slow = [socket.create_connection(("127.0.0.1", port)) for _ in range(60)]
-    for n, connection in enumerate(slow):
-        connection.sendall(head[:40] if n % 2 else head + b"Content-Length: 20\r\n\r\n{")
-    began = time.monotonic()
-    service.run(3)
-    assert time.monotonic() - began < 20
-    for connection in slow[::2]:
-        connection.settimeout(20)
-        assert b" 408 " in connection.recv(4096)
+    where = ("127.0.0.1", int(service.url.rpartition(":")[2]))
+    silent, slow, half = ([socket.create_connection(where) for _ in range(20)] for _ in range(3))
     for connection in slow:
+        connection.sendall(head[:40])
+    for connection in half:
+        connection.sendall(head + b"Content-Length: 20\r\n\r\n{")
+    for n in range(20):  # a byte now and then does not help
+        with contextlib.suppress(OSError):
+            slow[0].sendall(head[40 + n : 41 + n])
+        time.sleep(0.03)
+    for connection in (*silent, *slow[1:], *half):
+        assert answers(connection).startswith(b"HTTP/1.1 408 ")
         connection.close()
+    with contextlib.suppress(OSError):  # what was sent after the end resets a connection
+        answers(slow[0])
+    slow[0].close()
+    patient.run(2)
+
+
+def test_a_second_request_of_a_connection_must_have_an_end_too(start):
+    service = start(header_seconds=3)
+    with socket.create_connection(("127.0.0.1", int(service.url.rpartition(":")[2]))) as connection:
+        connection.sendall(b"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        connection.settimeout(120)
+        first = connection.recv(4096)
+        assert first.startswith(b"HTTP/1.1 200 ")
+        connection.sendall(b"GET /livez HTTP/1.1\r\nX: ")
+        assert b"HTTP/1.1 408 " in answers(connection)
+
+
+def test_headers_without_end_are_too_large(start):
+    service = start(header_seconds=600)
+    with socket.create_connection(("127.0.0.1", int(service.url.rpartition(":")[2]))) as connection:
+        connection.sendall(b"GET /livez HTTP/1.1\r\n" + b"X: " + b"x" * 60_000)
+        with contextlib.suppress(OSError):
+            connection.sendall(b"x" * 60_000)
+        found = b""
+        with contextlib.suppress(OSError):
+            found = answers(connection)
+    assert found in (
+        b"",
+        b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",
+    )
+    assert service.http.get("/livez").status_code == 200
 
 
 @pytest.mark.parametrize("path", ["/docs", "/redoc", "/nothing", "/static/../app.py", "/static/%2e%2e/app.py", "/v1/"])

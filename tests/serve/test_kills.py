@@ -66,8 +66,7 @@ class Clients:
                 while not self.stop:
                     try:
                         trial = study.ask(another=len(open_here) > 0)
-                    except Refused as refused:
-                        assert refused.status == 409
+                    except Refused:  # 409: no more may be open
                         trial = study.ask()
                     open_here[trial.id] = trial
                     if len(open_here) > 2 or chance.random() < 0.5:

@@ -98,14 +98,16 @@ class Bounded:
         self._limits.check_rate(hashlib.sha256(key).hexdigest())
 
     def _bounded(self, receive: Receive) -> Receive:
-        size, whole, end = 0, False, time.monotonic() + self._settings.body_seconds
+        size, whole, left = 0, False, self._settings.body_seconds
 
         async def received() -> Message:
-            nonlocal size, whole
+            nonlocal size, whole, left
             if whole:
                 return await receive()  # whether they are still there
+            began = time.monotonic()
             try:
-                message = await asyncio.wait_for(receive(), max(end - time.monotonic(), 0.0))
+                message = await asyncio.wait_for(receive(), max(left, 0.0))
+                left -= time.monotonic() - began
             except TimeoutError:
                 raise HTTPException(408, "the body took too long", {"Connection": "close"}) from None
             size += len(message.get("body", b""))

@@ -24,6 +24,8 @@ class Settings:
     """Studies that a worker remembers."""
     largest_body: int = 2**20
     """Bytes."""
+    header_seconds: float = 10.0
+    """In which the headers of a request have to be there."""
     body_seconds: float = 15.0
     """In which a body has to be there."""
     most_requests: int = 256
