@@ -31,8 +31,9 @@ OPTIONS: dict[str, Any] = {
 }
 
 GIVEN = (
-    "status text, sealed bigint, study integer, seq bigint, round bigint, kind text, value float8, query text,"
-    " centre text, time float8, note text, checksum bigint, limits text"
+    "status text, sealed bigint, failures integer, advised integer, told float8, study integer, seq bigint,"
+    " round bigint, kind text, value float8, query text, centre text, time float8, note text,"
+    " checksum bigint, limits text"
 )
 COLUMNS = [column.split()[0] for column in GIVEN.split(", ")]
 # One text for all rows, because arrays are written by Python, row by row; numbers keep all their digits. Rows are
@@ -42,7 +43,8 @@ WITH given AS
  (SELECT * FROM json_to_recordset(?::json) AS g ({GIVEN})),
 free AS (SELECT s.id FROM trimtab_studies s JOIN given ON s.id = study AND s.seq = given.seq - 1
  WHERE s.holder IS NULL AND s.archived IS NULL ORDER BY s.id FOR UPDATE OF s),
-moved AS (UPDATE trimtab_studies s SET seq = given.seq, status = given.status, checksum = given.sealed
+moved AS (UPDATE trimtab_studies s SET seq = given.seq, status = given.status, checksum = given.sealed,
+ failures = given.failures, advised = given.advised, told = given.told
  FROM given JOIN free ON free.id = study WHERE s.id = study RETURNING s.id)
 INSERT INTO trimtab_events (study, seq, round, kind, value, query, centre, time, note, checksum, limits)
  SELECT study, seq, round, kind, value, decode(query, 'hex'), decode(centre, 'hex'), time, note, checksum,
@@ -74,6 +76,8 @@ class Server:
         "blob": "BYTEA",
         "real": "DOUBLE PRECISION",
         "clustered": "",
+        "failures": "(status::json->>'failures')::integer",
+        "time": "(status::json->>'time')::float8",
     }
 
     def __init__(self, where: str, mode: str, *, thorough: bool = False) -> None:

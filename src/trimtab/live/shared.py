@@ -6,11 +6,13 @@ other, because a move here holds only where the row says that nobody holds the s
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from typing import Any
 
 from trimtab.live import schema
+from trimtab.live.attention import Wanted, conditions
 from trimtab.live.checksums import canonical
 from trimtab.live.errors import Damaged
 from trimtab.live.schema import EVENT_COLUMNS, STUDY_COLUMNS, Event, Move, Saved, Snapshot
@@ -48,7 +50,7 @@ class SharedStore(Store):
         for move in moves:
             study, seq, text = move.study, move.event.seq, canonical(move.status)
             sealed = schema.seal(study.uid, study.name, study.created, canonical(study.setup), seq, text)
-            rows.append((text, sealed, *schema.event_row(study.id, move.event)))
+            rows.append((text, sealed, *schema.urgency(move.status), *schema.event_row(study.id, move.event)))
         more = [move for move in moves if move.snapshot is not None or move.event.seq % EVERY == 0]
         with db.transaction() if more else nullcontext():
             stored = db.move(rows)
@@ -118,19 +120,32 @@ class SharedStore(Store):
                 found[study].append(schema.read_event(row, self.where))
         return found
 
-    def page(
-        self, after: str, limit: int, *, search: str | None = None, archived: bool = False, only: str | None = None
-    ) -> list[Saved]:
+    def page(self, after: str, limit: int, wanted: Wanted = Wanted()) -> list[Saved]:  # noqa: B008
         """Studies by name, from the first after a name on."""
-        where, values = "name > ? AND archived IS NOT NULL" if archived else "name > ? AND archived IS NULL", [after]
-        if search:
-            where, values = f"{where} AND LOWER(name) LIKE ? ESCAPE '!'", [*values, f"%{_literally(search.lower())}%"]
-        if only is not None:
-            where, values = f"{where} AND name = ?", [*values, only]
+        where, values = wanted.condition()
         rows = self._ready().execute(
-            f"SELECT {STUDY_COLUMNS} FROM trimtab_studies WHERE {where} ORDER BY name LIMIT ?", *values, limit
+            f"SELECT {STUDY_COLUMNS} FROM trimtab_studies WHERE name > ? AND {where} ORDER BY name LIMIT ?",
+            *(after, *values, limit),
         )
         return [schema.read_study(row, self.where) for row in rows]
+
+    def urgent(self, wanted: Wanted, first: int, most: int) -> tuple[list[str], int]:
+        """The names of some studies, those that need somebody first, and how many there are of them all."""
+        (where, values), needs = wanted.condition(), conditions(time.time())
+        urgency = " ".join(f"WHEN {need} THEN {n}" for n, need in enumerate(needs.values()))
+        rows = self._ready().execute(
+            f"SELECT name, COUNT(*) OVER () FROM trimtab_studies WHERE {where}"
+            f" ORDER BY CASE {urgency} ELSE {len(needs)} END, name LIMIT {most:d} OFFSET {first:d}",
+            *values,
+        )
+        return [name for name, _ in rows], rows[0][1] if rows else 0
+
+    def needs(self, wanted: Wanted) -> dict[str, int]:
+        """How many studies need what."""
+        (where, values), needs = wanted.condition(), conditions(time.time())
+        sums = ", ".join(f"COALESCE(SUM(CASE WHEN {need} THEN 1 ELSE 0 END), 0)" for need in needs.values())
+        (row,) = self._ready().execute(f"SELECT {sums} FROM trimtab_studies WHERE {where}", *values)
+        return dict(zip(needs, map(int, row), strict=True))
 
     def numbers(self, names: Sequence[str], most: int) -> list[Any]:
         """id, name and seq of studies, or of the first ones that are not archived."""
@@ -186,8 +201,3 @@ def _of(table: str, columns: str) -> str:
 
 def _marks(values: Collection[Any]) -> str:
     return ", ".join("?" * len(values)) or "NULL"
-
-
-def _literally(text: str) -> str:
-    """For LIKE, without its signs for anything."""
-    return text.replace("!", "!!").replace("%", "!%").replace("_", "!_")

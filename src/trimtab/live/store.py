@@ -175,9 +175,9 @@ class Store:
         db = self._ready()
         with db.transaction():
             db.execute(
-                "INSERT INTO trimtab_studies (uid, name, created, setup, seq, status, checksum)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?)",
-                *(*about, seq, text, schema.seal(*about, seq, text)),
+                "INSERT INTO trimtab_studies (uid, name, created, setup, seq, status, checksum, failures, advised,"
+                " told) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                *(*about, seq, text, schema.seal(*about, seq, text), *schema.urgency(status)),
             )
             ((id,),) = db.execute("SELECT id FROM trimtab_studies WHERE name = ?", name)
             for event in events:
@@ -204,8 +204,9 @@ class Store:
         sealed = schema.seal(study.uid, study.name, study.created, self._described, event.seq, text)
         with db.transaction():
             changed = db.change(
-                "UPDATE trimtab_studies SET seq = ?, status = ?, checksum = ? WHERE id = ? AND seq = ?",
-                *(event.seq, text, sealed, study.id, event.seq - 1),
+                "UPDATE trimtab_studies SET seq = ?, status = ?, checksum = ?, failures = ?, advised = ?, told = ?"
+                " WHERE id = ? AND seq = ?",
+                *(event.seq, text, sealed, *schema.urgency(status), study.id, event.seq - 1),
             )
             if changed == 1:
                 self._insert_event(study.id, event)

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from trimtab.live import approval, beginning, engine, exchange
 from trimtab.live import limits as limiting
+from trimtab.live.advice import advised
 from trimtab.live.baseline import Wanted, read_baseline, said_of
 from trimtab.live.correctable import Correctable
 from trimtab.live.corrections import moved
@@ -366,6 +367,8 @@ class Study(Correctable):
         event = Event(seq, round, kind, value, asked, centre, now, None if note is None else clean(note), limits)
         turn = self._turn if kind in STILL or self._leaves_alone(kind, after) else seq
         status = after.status(knobs, turn, now if kind in ROUNDS else self._saved.status["time"])
+        if said := advised(after):
+            status["advice"] = said
         snapshot = after.snapshot(seq) if self._is_kept(kind, seq) else None
         self._write(Move(self._saved, event, status, snapshot, after.terms["keep"], request))
         self._position, self.seq, self._turn = after, seq, turn
