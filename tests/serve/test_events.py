@@ -1,13 +1,18 @@
 """Events as JSON and as a stream that goes on where it was; health, figures, limits."""
 
+import asyncio
 import contextlib
 import json
+import re
 import socket
 import time
+from pathlib import Path
 
 import pytest
 from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse
+
+from trimtab.serve import watching
 
 
 def read_stream(service, count, kinds=("event",), headers=None, **query):
@@ -69,6 +74,35 @@ def test_a_stream_shows_what_happens_now(service):
     assert found[0][1] == "status"  # as it is, at first
     assert found[0][2]["seq"] == 0
     assert next(data["kind"] for _, kind, data in found if kind == "event") == "tell"
+
+
+def test_a_change_is_seen_by_the_next_look_and_looks_are_a_fraction_of_a_second_apart(monkeypatch):
+    """Live within a second of the commit, whatever the machine: the waits on the way are all there is to wait for."""
+    script = (Path(watching.__file__).parent / "static" / "app.js").read_text()
+    live = int(re.search(r"OFTEN = \{ live: (\d+)", script)[1])
+    assert watching.TICK + live / 1000 <= 0.75
+    rows, looks = {1: (1, 0)}, []
+
+    class Stored:
+        @contextlib.contextmanager
+        def store(self):
+            yield self
+
+        def glances(self, ids):
+            looks.append(ids)
+            return {id: rows[id] for id in ids if id in rows}
+
+    async def watched():
+        with watching.Watch(Stored()).of({1}) as changes:
+            assert await changes.next(600) == {1}  # all is new at first
+            for seq in range(1, 5):
+                rows[1], before = (1, seq), len(looks)
+                while not await changes.next(600):
+                    pass
+                assert len(looks) - before <= 2, "one that had begun, and the next"
+
+    monkeypatch.setattr(watching, "TICK", 0.001)
+    asyncio.run(watched())
 
 
 def test_health_and_figures(start):

@@ -60,6 +60,8 @@ def test_the_oldest_one_again_until_it_is_told_and_no_more_than_allowed(service)
     assert (full.status_code, full.json()["pending"]) == (409, [first["id"], second["id"]])
     assert service.tell(second["id"], 2.0).status_code == 200
     assert service.ask().json() == first, "what is told beside it does not change it"
+    assert service.act("hold").status_code == 200
+    assert service.ask().status_code == 202, "nothing new is set, and what was set already may be told"
     assert service.tell(first["id"], 1.0).status_code == 200
     assert service.get()["pending"] == []
 
