@@ -46,7 +46,7 @@ def create(settings: Settings | None = None) -> FastAPI:
 
     app = FastAPI(title="trimtab", version=__version__, description=ABOUT, lifespan=life, docs_url=None, redoc_url=None)
     app.state.settings, app.state.limits, app.state.figures = settings, limits, figures
-    for routes in (studies, trials, actions, events, health, pages):
+    for routes in (trials, studies, actions, events, health, pages):  # most requests are for the first
         app.include_router(routes.router)
     app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
     problems.install(app)

@@ -6,6 +6,7 @@ import ipaddress
 import json
 import os
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 
 PLACE = "TRIMTAB_SERVE"  # the environment variable by which workers get them
 
@@ -48,6 +49,7 @@ class Settings:
         return cls(**json.loads(os.environ.get(PLACE, "{}")))
 
 
+@lru_cache(1000)
 def is_loopback(host: str) -> bool:
     """Whether an address, or a name, is this machine and nothing else.
 
