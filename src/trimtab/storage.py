@@ -195,7 +195,7 @@ def revive(document: Json, arrays: Arrays, method: Method | None, *, verified: b
             fresh = _fresh(setup)
         if (found := np.shape(_unpack(document["state"]["centre"], arrays))) != setup.inner:
             raise ValueError(f"the saved centre has shape {found} instead of {setup.inner}")
-        return setup, _state(setup, fresh, document["state"], arrays)
+        return setup, _state(setup, fresh, document["state"], arrays, verified=verified)
     except DAMAGED as error:
         raise ValueError(f"the saved tuner is damaged ({error!r}): restore it from a copy") from None
 
@@ -226,14 +226,16 @@ def reseeded(setup: Setup, seed: int) -> Setup:
     return found
 
 
-def _state(setup: Setup, start: State, saved: Document, arrays: Arrays) -> State:
-    """The saved state, in the types and shapes of a fresh one."""
+def _state(setup: Setup, start: State, saved: Document, arrays: Arrays, *, verified: bool = False) -> State:
+    """The saved state, in the types and shapes of a fresh one; inside the domain, which one that was verified is."""
     open_trials = saved["open"]
     state = _alike("state", start._replace(open=()), {**saved, "open": []}, arrays, setup)
     looks = tuple((_count(id), _alike("open", start.last, look, arrays, setup)) for id, look in open_trials)
     numbers = [id for id, _ in looks]
     if len(set(numbers)) < len(numbers) or any(id >= state.round for id in numbers):
         raise ValueError(f"the open trials {numbers} do not fit round {state.round}: restore the file from a copy")
+    if verified:
+        return frozen(state._replace(open=looks))
     centre = state.centre
     for point in (centre, state.last.centre, *(look.centre for _, look in looks)):
         if not np.all(setup.domain.contains(point)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -63,7 +64,7 @@ class Frames:
 
     def __init__(self, law: Orthogonal, shape: tuple[int, ...], seed: int, lane: int) -> None:
         self.law, self.shape, self.lane = law, shape, lane
-        self.keyed, self.cosines = Keyed(seed, DIRECTIONS), Cosines(shape[-1])
+        self.keyed, self.cosines = Keyed(seed, DIRECTIONS), cosines(shape[-1])
         blocks = SOME // (3 * shape[-1])
         self.blocks = blocks if blocks >= FEW else 1  # drawn together: in few dimensions one is soon used up
         # as `Rows` does, but a look-up has more to set up than a draw, so a chunk of few lanes is longer
@@ -106,6 +107,12 @@ class Frames:
 
 
 Whole = NDArray[Any]
+
+
+@lru_cache(8)
+def cosines(dim: int) -> Cosines:
+    """Made once for all who have so many coordinates."""
+    return Cosines(dim)
 
 
 class Cosines:

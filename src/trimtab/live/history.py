@@ -12,13 +12,14 @@ from trimtab.live import engine
 from trimtab.live.baseline import Baseline
 from trimtab.live.diagnostics import Diagnostics
 from trimtab.live.errors import Damaged
-from trimtab.live.knobs import Knob, Knobs, decode, encode, level, rounding
+from trimtab.live.knobs import Knob, Knobs, decode, encode, level, read_knobs, rounding
 from trimtab.live.limits import Limits
 from trimtab.live.saving import Ledger, Saving
 from trimtab.live.schema import UNLEARNT, Event, Setting, Snapshot
 from trimtab.live.terms import Terms
 from trimtab.setup import Setup
 from trimtab.state import State
+from trimtab.types import Document
 
 LOG = logging.getLogger("trimtab.live")
 BASELINE, LEDGER, LIMITS, ASKED = "baseline", "ledger", "limits", "asked"  # beside the figures, in a snapshot
@@ -124,10 +125,10 @@ class Position(NamedTuple):
         }
 
 
-def follow(knobs: Knobs, snapshot: Snapshot, events: Sequence[Event], who: str) -> Position:
+def follow(knobs: Knobs | Document, snapshot: Snapshot, events: Sequence[Event], who: str) -> Position:
     """The position after the last event; refused where it is not the one that was recorded.
 
-    knobs: those of a snapshot that does not say them.
+    knobs: those of a snapshot that does not say them, or the setup of a study, which does.
     """
     return advance(read_snapshot(knobs, snapshot, who), events, who)
 
@@ -159,11 +160,14 @@ def advance(position: Position, events: Sequence[Event], who: str) -> Position:
     return position
 
 
-def read_snapshot(knobs: Knobs, snapshot: Snapshot, who: str) -> Position:
-    """The position that a snapshot keeps."""
+def read_snapshot(knobs: Knobs | Document, snapshot: Snapshot, who: str, *, verified: bool = True) -> Position:
+    """The position that a snapshot keeps; verified: it is of a store, which has read it before."""
     try:
-        setup, state, said = engine.unpack(snapshot.state)
-        terms = Terms(knobs) if said is None else Terms.from_dict(said)
+        setup, state, said = engine.unpack(snapshot.state, verified=verified)
+        if said is not None:
+            terms = Terms.from_dict(said)
+        else:
+            terms = Terms(knobs if isinstance(knobs, Knobs) else read_knobs(knobs))
         figures = dict(snapshot.diagnostics)
         baseline = Baseline.from_dict(figures.pop(BASELINE, None), state.round)
         ledger = Ledger.from_dict(figures.pop(LEDGER, None))

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from trimtab.live import approval, engine
 from trimtab.live.errors import Damaged
 from trimtab.live.history import Position, advance, follow
-from trimtab.live.knobs import read_knobs, rounding
+from trimtab.live.knobs import rounding
 from trimtab.live.schema import ROUTINE, STILL, Event, Move, Saved, Setting, Snapshot
 from trimtab.live.shared import SharedStore
 from trimtab.live.study import Study, Trial
@@ -78,7 +78,7 @@ def made_of(saved: Saved, snapshot: Snapshot, events: Sequence[Event]) -> Known:
     """What is known of a row with its last state, and what was told since."""
     if len(events) != saved.seq - snapshot.seq:
         raise Damaged(f"study {saved.name!r}: events after {snapshot.seq} are missing: restore the store from a copy")
-    position = follow(read_knobs(saved.setup), snapshot, events, f"study {saved.name!r}")
+    position = follow(saved.setup, snapshot, events, f"study {saved.name!r}")
     return Known(saved, position, snapshot.seq, rounding(position.setup.seed), followed=len(events))
 
 
