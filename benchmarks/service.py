@@ -209,8 +209,9 @@ class Load:
             if self.chance.random() < DUPLICATES:
                 status, text = await self.send(method, path, body)
                 self.failed += status != 200 or text.count(b'"again":true') != many
-        except (OSError, asyncio.IncompleteReadError, ValueError):
+        except (OSError, asyncio.IncompleteReadError, ValueError) as error:
             self.failed += 1
+            self.why = repr(error).encode()
         finally:
             self.busy -= set(studies)
             self.active -= 1
