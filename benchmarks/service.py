@@ -161,10 +161,18 @@ class Load:
         self.why = b""
 
     async def send(self, method: str, path: str, body: str) -> tuple[int, bytes]:
+        """A request; once more, where a connection that nothing was said on for long is closed at the same moment."""
         try:
-            reader, writer = self.idle.pop()
-        except IndexError:
-            reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+            return await self._send(*(self.idle.pop() if self.idle else await self._connect()), method, path, body)
+        except (ConnectionError, asyncio.IncompleteReadError):
+            return await self._send(*await self._connect(), method, path, body)
+
+    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        return await asyncio.open_connection("127.0.0.1", self.port)
+
+    async def _send(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, method: str, path: str, body: str
+    ) -> tuple[int, bytes]:
         head = f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
         writer.write(f"{head}Content-Length: {len(body)}\r\n\r\n{body}".encode())
         answer = await reader.readuntil(b"\r\n\r\n")

@@ -229,13 +229,14 @@ def reseeded(setup: Setup, seed: int) -> Setup:
 def _state(setup: Setup, start: State, saved: Document, arrays: Arrays, *, verified: bool = False) -> State:
     """The saved state, in the types and shapes of a fresh one; inside the domain, which one that was verified is."""
     open_trials = saved["open"]
+    if verified:
+        looks = tuple((id, _same(start.last, look)) for id, look in open_trials)
+        return frozen(_same(start._replace(open=()), {**saved, "open": []})._replace(open=looks))
     state = _alike("state", start._replace(open=()), {**saved, "open": []}, arrays, setup)
     looks = tuple((_count(id), _alike("open", start.last, look, arrays, setup)) for id, look in open_trials)
     numbers = [id for id, _ in looks]
     if len(set(numbers)) < len(numbers) or any(id >= state.round for id in numbers):
         raise ValueError(f"the open trials {numbers} do not fit round {state.round}: restore the file from a copy")
-    if verified:
-        return frozen(state._replace(open=looks))
     centre = state.centre
     for point in (centre, state.last.centre, *(look.centre for _, look in looks)):
         if not np.all(setup.domain.contains(point)):
@@ -243,6 +244,20 @@ def _state(setup: Setup, start: State, saved: Document, arrays: Arrays, *, verif
     if not np.all(setup.home.contains(centre)):  # a method with a larger radius keeps farther from the edge
         centre = setup.home.project(centre)
     return frozen(state._replace(centre=centre, open=looks))
+
+
+def _same(fresh: Memory, saved: Json) -> Memory:
+    """What `_pack` made of something like a fresh one, without a look at the numbers."""
+    if isinstance(fresh, tuple):
+        if len(saved) != len(fresh):
+            raise ValueError(f"the saved {type(fresh).__name__} does not fit: use the trimtab that wrote it")
+        names: tuple[str, ...] | None = getattr(fresh, "_fields", None)
+        if names is None:
+            return tuple(map(_same, fresh, saved))
+        return type(fresh)(*[_same(one, saved[name]) for name, one in zip(names, fresh, strict=True)])
+    if type(saved) is list:
+        return np.array(_unpack(saved, {}) if any(type(x) is str for x in saved) else saved, dtype=fresh.dtype)
+    return saved if type(saved) is type(fresh) else type(fresh)(saved)
 
 
 def _alike(name: str, fresh: Memory, saved: Json, arrays: Arrays, setup: Setup) -> Memory:

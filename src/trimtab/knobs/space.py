@@ -103,6 +103,8 @@ class Knobs:
 
     def probe(self, coordinates: Sequence[float] | Array, keyed: Keyed, trial: int, lane: int = 0) -> Setting:
         """The setting of a query, by draws that belong to the trial."""
+        if not self._rounded:
+            return self.setting(coordinates)
         draws = next(iter(keyed.generators(trial, lane))).random(len(self.all)).tolist()
         shares = self.shares(coordinates)
         return {k.name: k.at(part, draw) for k, part, draw in zip(self.all, shares, draws, strict=True)}
@@ -133,6 +135,11 @@ class Knobs:
         low, length, places = self._measures
         shares: list[float] = ((flat - low) / length).tolist()
         return [shares[place] for place in places]
+
+    @cached_property
+    def _rounded(self) -> bool:
+        """Whether any knob needs a draw to be set."""
+        return any(knob.size and (knob.choices is not None or knob.levels is not None) for knob in self.all)
 
     @cached_property
     def _measures(self) -> tuple[Array, Array, list[slice]]:
