@@ -120,6 +120,7 @@ def test_sign_in_and_out(service, visit):
     expect(page).to_have_url(re.compile("/login$"))
     page.fill("#token", reader)
     page.keyboard.press("Enter")
+    expect(page.get_by_role("link", name="a", exact=True)).to_be_visible()
     page.goto(f"{service.url}/studies/a")
     expect(page.locator("text=scope operate")).to_be_visible()
     assert page.locator("[data-action]").count() == 0
