@@ -4,7 +4,9 @@ Starts its own PostgreSQL (fsync on, in a temporary folder), fills a store with 
 4 workers, and sends them load in steps, open loop: requests start when they are due, whatever became of those before,
 and latency counts from then. A round is one request: the value of a trial, answered with the next one when it is on the
 disk; a tenth of the requests are sent twice. Then the same through /v1/tells, 100 studies a request. Beside it, in the
-same run, on the same server, Optuna's ask + tell of as many knobs. Last, what one request costs, part by part.
+same run, on the same server, Optuna's ask + tell of as many knobs. CPU is that of the service, or of Optuna's processes
+and of the database, per round: it says what the machine could do if nobody else used it. Last, what a request costs,
+part by part.
 
     python benchmarks/service.py [--quick] [--studies 100000] [--seconds 5] [--workers 1 2 4] [--json FILE]
 """
@@ -31,11 +33,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
+import psutil
+
 from trimtab.live import beginning
 from trimtab.live.checksums import canonical
 from trimtab.live.knobs import Knobs
 from trimtab.live.pool import Pool
-from trimtab.live.row import RowStudy, load
+from trimtab.live.row import Known, RowStudy, load
 from trimtab.live.schema import EVENT_COLUMNS, seal
 from trimtab.live.shared import SharedStore
 from trimtab.serve import rounds
@@ -73,6 +77,23 @@ def postgres(folder: Path) -> Iterator[str]:
         call("pg_ctl", "-D", folder / "data", "-m", "immediate", "stop")
 
 
+def spent(pid: int) -> float:
+    """CPU seconds of a process and of all that it started, so far."""
+    total = 0.0
+    with contextlib.suppress(psutil.NoSuchProcess):
+        process = psutil.Process(pid)
+        for one in (process, *process.children(recursive=True)):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                times = one.cpu_times()
+                total += times.user + times.system + times.children_user + times.children_system
+    return total
+
+
+def database_of(where: str) -> int:
+    """The process of the server, of which all others are children."""
+    return int(Path(where.rpartition("=")[2], "data", "postmaster.pid").read_text().split()[0])
+
+
 def name_of(n: int) -> str:
     return f"s{n:07d}"
 
@@ -107,8 +128,8 @@ def free_port() -> int:
 
 
 @contextlib.contextmanager
-def service(where: str, workers: int) -> Iterator[int]:
-    """A running service; gives its port."""
+def service(where: str, workers: int) -> Iterator[tuple[int, list[int]]]:
+    """A running service; gives its port, and whose work it is: its own and the database's."""
     port = free_port()
     words = [sys.executable, "-c", "from trimtab.cli import main; main()", "serve", "--store", where, "--quiet"]
     words += ["--port", str(port), "--workers", str(workers), "--connections", "6"]
@@ -120,7 +141,7 @@ def service(where: str, workers: int) -> Iterator[int]:
                     if b" 200 " in one.recv(200):
                         break
                 time.sleep(0.1)
-            yield port
+            yield port, [running.pid, database_of(where)]
         finally:
             running.terminate()
             running.wait(30)
@@ -140,10 +161,18 @@ class Load:
         self.why = b""
 
     async def send(self, method: str, path: str, body: str) -> tuple[int, bytes]:
+        """A request; once more, where a connection that nothing was said on for long is closed at the same moment."""
         try:
-            reader, writer = self.idle.pop()
-        except IndexError:
-            reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+            return await self._send(*(self.idle.pop() if self.idle else await self._connect()), method, path, body)
+        except (ConnectionError, asyncio.IncompleteReadError):
+            return await self._send(*await self._connect(), method, path, body)
+
+    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        return await asyncio.open_connection("127.0.0.1", self.port)
+
+    async def _send(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, method: str, path: str, body: str
+    ) -> tuple[int, bytes]:
         head = f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
         writer.write(f"{head}Content-Length: {len(body)}\r\n\r\n{body}".encode())
         answer = await reader.readuntil(b"\r\n\r\n")
@@ -188,8 +217,9 @@ class Load:
             if self.chance.random() < DUPLICATES:
                 status, text = await self.send(method, path, body)
                 self.failed += status != 200 or text.count(b'"again":true') != many
-        except (OSError, asyncio.IncompleteReadError, ValueError):
+        except (OSError, asyncio.IncompleteReadError, ValueError) as error:
             self.failed += 1
+            self.why = repr(error).encode()
         finally:
             self.busy -= set(studies)
             self.active -= 1
@@ -212,18 +242,26 @@ class Load:
         return {"offered": rate * many, "told": self.told / took, "p50": p50, "p99": p99, "failed": self.failed}
 
 
-def climb(port: int, studies: int, seconds: float, many: int, first: float, seed: int) -> list[dict[str, float]]:
+def climb(
+    served: tuple[int, list[int]], studies: int, seconds: float, many: int, first: float, seed: int
+) -> list[dict[str, float]]:
     """Steps of growing load, until one is not served in time."""
+
+    port, processes = served
 
     async def run() -> list[dict[str, float]]:
         load, found, rate = Load(port, studies, seed), [], first
         await load.step(rate / 2, min(seconds, 2.0), many)  # the first ones warm up
         while True:
+            before = [spent(pid) for pid in processes]
             step = await load.step(rate, seconds, many)
+            cost = [(spent(pid) - b) / max(load.told, 1) for pid, b in zip(processes, before, strict=True)]
+            step |= {"cpu": cost[0], "cpu_database": cost[1]}
             found.append(step)
             print(
                 f"    offered {step['offered']:8.0f}/s   told {step['told']:8.0f}/s   p50 {step['p50'] * 1e3:7.1f} ms"
-                f"   p99 {step['p99'] * 1e3:7.1f} ms   failed {step['failed']:.0f} {load.why.decode(errors='replace')}",
+                f"   p99 {step['p99'] * 1e3:7.1f} ms   CPU {cost[0] * 1e3:.2f} + {cost[1] * 1e3:.2f} ms"
+                f"   failed {step['failed']:.0f} {load.why.decode(errors='replace')}",
                 flush=True,
             )
             if step["told"] < KEPT * step["offered"] or step["p99"] > TOO_LATE or step["failed"]:
@@ -239,30 +277,41 @@ def optuna_rounds(where: str, sampler: str, seconds: float, seed: int, out: Any)
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     kind = {"random": optuna.samplers.RandomSampler, "TPE": optuna.samplers.TPESampler}[sampler]
-    storage = optuna.storages.RDBStorage(where.replace("postgresql://", "postgresql+psycopg://"))
+    storage = optuna.storages.RDBStorage(_for_optuna(where))
     study = optuna.create_study(storage=storage, sampler=kind(seed=seed))
     space = {f"x{k}": optuna.distributions.FloatDistribution(0.0, 1.0) for k in range(DIM)}
     study.tell(study.ask(space), 1.0)
-    done, end = 0, time.perf_counter() + seconds
+    done, end, cpu = 0, time.perf_counter() + seconds, time.process_time()
     while time.perf_counter() < end:
         trial = study.ask(space)
         study.tell(trial, sum((x - 0.3) ** 2 for x in trial.params.values()))
         done += 1
-    out.put(done / seconds)
+    out.put((done, done / seconds, time.process_time() - cpu))
 
 
-def optuna_rate(where: str, sampler: str, processes: int, seconds: float) -> float:
+def _for_optuna(where: str) -> str:
+    return where.replace("postgresql://", "postgresql+psycopg://")
+
+
+def optuna_rate(where: str, sampler: str, processes: int, seconds: float) -> dict[str, float]:
+    import optuna
+
+    optuna.storages.RDBStorage(
+        _for_optuna(where)
+    ).remove_session()  # the tables are there before anybody races for them
     context = multiprocessing.get_context("spawn")
     out = context.Queue()
     running = [
         context.Process(target=optuna_rounds, args=(where, sampler, seconds, seed, out)) for seed in range(processes)
     ]
+    before = spent(database_of(where))
     for one in running:
         one.start()
-    rate = sum(out.get() for _ in running)
+    done, rates, cpu = zip(*(out.get(timeout=60 + 10 * seconds) for _ in running), strict=True)
+    database = (spent(database_of(where)) - before) / sum(done)
     for one in running:
         one.join()
-    return float(rate)
+    return {"told": sum(rates), "cpu": sum(cpu) / sum(done), "cpu_database": database}
 
 
 def microseconds(call: Callable[[], object], times: int) -> float:
@@ -283,7 +332,8 @@ def parts(where: str) -> dict[str, float]:
     pool = Pool(where, 1)
     with pool.store() as store:
         saved = store.load(name_of(7))
-        known = load(store, saved)
+        (known,) = load(store, [saved.name])
+        assert isinstance(known, Known)
         study = RowStudy(store, known)
         rounds.tell(study, study.open_id, rounds.Result(0.5))
         move = study.move
@@ -309,7 +359,7 @@ def parts(where: str) -> dict[str, float]:
 
         told, prepared = microseconds(tell, 200), microseconds(prepare, 200)
         found = {
-            "read a study that is not remembered": microseconds(lambda: load(store, store.load(name_of(9))), 50),
+            "read a study that is not remembered": microseconds(lambda: load(store, [name_of(9)]), 50),
             "tell: core, figures, event": told,
             "ask: the next trial": microseconds(lambda: RowStudy(store, known).ask(), 200),
             "seal the row and the event": prepared,
@@ -317,6 +367,11 @@ def parts(where: str) -> dict[str, float]:
         }
     pool.close()
     return found
+
+
+def work(found: dict[str, float]) -> float:
+    """CPU seconds of a round: what does not depend on who else uses the machine."""
+    return found["cpu"] + found["cpu_database"]
 
 
 def main() -> int:
@@ -337,28 +392,33 @@ def main() -> int:
         print(f"{options.studies:,} studies of {DIM} knobs in one store, filled in {time.perf_counter() - began:.0f} s")
         for processes in options.workers:
             for sampler in ("random", "TPE"):
-                rate = optuna_rate(where, sampler, processes, max(options.seconds, 4.0))
-                figures["optuna"][f"{sampler}, {processes}"] = rate
+                found = optuna_rate(where, sampler, processes, max(options.seconds, 4.0))
+                figures["optuna"][f"{sampler}, {processes}"] = found
                 print(
-                    f"Optuna, RDB storage, {sampler} sampler, {processes} processes: {rate:.1f} ask + tell per second"
+                    f"Optuna, RDB storage, {sampler} sampler, {processes} processes: {found['told']:.1f} ask + tell per"
+                    f" second, CPU {found['cpu'] * 1e3:.1f} + {found['cpu_database'] * 1e3:.1f} ms",
+                    flush=True,
                 )
         for workers in options.workers:
-            with service(where, workers) as port:
+            with service(where, workers) as served:
                 print(f"trimtab serve --workers {workers}: one study a request")
-                figures["tells"][workers] = climb(port, options.studies, options.seconds, 1, 200.0, workers)
+                figures["tells"][workers] = climb(served, options.studies, options.seconds, 1, 100.0, workers)
                 print(f"trimtab serve --workers {workers}: {BATCH} studies a request")
-                figures["batches"][workers] = climb(port, options.studies, options.seconds, BATCH, 8.0, -workers)
+                figures["batches"][workers] = climb(served, options.studies, options.seconds, BATCH, 4.0, -workers)
         figures["parts"] = parts(where)
     print("What a request is made of, in µs:")
     for part, cost in figures["parts"].items():
         print(f"  {part:<40} {cost:8.0f}")
-    peer = max(figures["optuna"].values())
-    single, many = (
-        max(step["told"] for steps in figures[key].values() for step in steps) for key in ("tells", "batches")
-    )
+    peers = list(figures["optuna"].values())
+    steps = [[step for found in figures[key].values() for step in found] for key in ("tells", "batches")]
+    peer, (single, many) = max(one["told"] for one in peers), (max(one["told"] for one in found) for found in steps)
     ours = f"trimtab {single:.0f} ({single / peer:.0f}x), by /tells {many:.0f} ({many / peer:.0f}x)"
     print(f"\nMost rounds per second: Optuna {peer:.1f}, {ours}")
+    cost, one, all = (min(map(work, found)) for found in (peers, *steps))
+    ours = f"trimtab {one * 1e3:.2f} ({cost / one:.0f}x), by /tells {all * 1e3:.2f} ({cost / all:.0f}x)"
+    print(f"Least CPU of a round, database included, in ms: Optuna {cost * 1e3:.1f}, {ours}")
     figures["most"] = {"optuna": peer, "tells": single, "batches": many}
+    figures["least"] = {"optuna": cost, "tells": one, "batches": all}
     if options.json:
         options.json.write_text(json.dumps(figures, indent=1))
     if single < LEAST * peer or many < LEAST_BATCH * peer:

@@ -117,15 +117,18 @@ class RemoteStudy:
     def __init__(self, client: Client, name: str, path: str) -> None:
         self.client, self.name, self._path = client, name, path
 
-    def ask(self, wait: float | None = None) -> Trial:
+    def ask(self, wait: float | None = None, *, another: bool = False) -> Trial:
         """The next trial, the same one until it is told; waits while approval, a hold or quiet hours block it.
 
         wait: seconds after which TimeoutError says what blocks; None for no end.
+        another: one beside those that are open, in a study with max_pending > 1; refused where no more may be. If the
+        answer was lost, one more is open than is known here: `ask()` gives the oldest again.
         """
         end = None if wait is None else time.monotonic() + wait
         while True:
             left = WAIT if end is None else min(WAIT, max(end - time.monotonic(), 0.0))
-            status, found = self.client.request("POST", f"{self._path}/trials:ask", {}, wait=left)
+            query = {"wait": left, **({"another": "true"} if another else {})}
+            status, found = self.client.request("POST", f"{self._path}/trials:ask", {}, **query)
             if status == 200:
                 return Trial(found["id"], found["knobs"], found["round"], found["kind"])
             if end is not None and time.monotonic() >= end:

@@ -10,10 +10,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.random.bit_generator import ISeedSequence
+from numpy.typing import DTypeLike, NDArray
 
 DIRECTIONS, DRIFT, NOISE, ROUNDING = 0, 1, 2, 3
 """Purposes: numbers for different purposes are independent even under one seed."""
+
+
+class NoSeed(ISeedSequence):
+    """For generators whose state is set before anything is drawn: mixing a seed would cost ten times as much."""
+
+    def generate_state(self, n_words: int, dtype: DTypeLike = np.uint32) -> NDArray[np.uint32 | np.uint64]:
+        """Any numbers will do."""
+        return np.zeros(n_words, dtype=dtype)
+
+
+NO_SEED = NoSeed()
 
 
 class Keyed:
@@ -29,11 +41,11 @@ class Keyed:
     def __init__(self, seed: int, purpose: int = DIRECTIONS) -> None:
         self._key = np.array([seed, purpose], dtype=np.uint64)
         self._counter = np.zeros(4, dtype=np.uint64)
-        self._philox = np.random.Philox(key=self._key)
+        self._philox = np.random.Philox(NO_SEED)  # type: ignore[arg-type]
         # The states are kept and only their words replaced: making a generator anew would cost twenty times more.
         self._philox_state = self._philox.state
         self._philox_state["state"] = {"counter": self._counter, "key": self._key}
-        self._sfc = np.random.SFC64(0)
+        self._sfc = np.random.SFC64(NO_SEED)  # type: ignore[arg-type]
         self._sfc_state = self._sfc.state
         self._words = self._sfc_state["state"]
         self._rng = np.random.Generator(self._sfc)

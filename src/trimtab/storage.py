@@ -12,6 +12,7 @@ import json
 import math
 import os
 from dataclasses import fields, is_dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -23,10 +24,13 @@ from trimtab.registry import parts
 from trimtab.setup import Setup
 from trimtab.state import State, frozen
 from trimtab.types import Array, Arrays, Document, Json, Memory
+from trimtab.validation import whole
 
 FORMAT = "trimtab.tuner"
 VERSION = 2
 BIGGEST = 1e300  # of any saved number: squares of the largest values are below
+SEEDLESS = (*(f.name for f in fields(Setup)), "free", "inner", "directions", "probe_length", "longest", "home", "read")
+"""What a setup was given, and what it works out without its seed."""
 BESIDE = 16  # arrays with more numbers stand beside the document
 DAMAGED = (KeyError, TypeError, AttributeError, OverflowError, IndexError, MemoryError)
 
@@ -66,7 +70,7 @@ def state_from_json(setup: Setup, text: str) -> State:
     try:
         document = parse(text)
         _verify(document.pop("checksum"), document)
-        return _state(setup, document, {})
+        return _state(setup, _fresh(setup), document, {})
     except (ValueError, *DAMAGED) as error:
         raise ValueError(f"the saved state is damaged ({error}): restore it from a copy") from None
 
@@ -164,8 +168,12 @@ def _beside(value: Document, arrays: Arrays) -> Array:
     return array
 
 
-def revive(document: Json, arrays: Arrays, method: Method | None) -> tuple[Setup, State]:
-    """Setup and state of a document, checked."""
+def revive(document: Json, arrays: Arrays, method: Method | None, *, verified: bool = False) -> tuple[Setup, State]:
+    """Setup and state of a document, checked.
+
+    verified: it is one of many of a store that keeps a checksum of its own; setups that differ in their seeds alone
+    are made once.
+    """
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ValueError("this is not a saved tuner: give what to_json() or save() wrote")
     if document.get("version") != VERSION:
@@ -176,23 +184,54 @@ def revive(document: Json, arrays: Arrays, method: Method | None) -> tuple[Setup
     if method is not None and not isinstance(method, Method):
         raise TypeError(f"method={method!r} is not a Method: use for example tt.residual(radius=0.05, step=3e-3)")
     try:
-        _verify(document["checksum"], _content(document))
-        options, shape = dict(document["setup"]), tuple(document["setup"]["shape"])
-        if method is not None:
-            options["method"] = None
-        options = {name: _unpack(v, arrays) for name, v in options.items()}
-        setup = Setup(**{**options, "method": method or options["method"], "shape": shape})
+        if verified:
+            given = dict(document["setup"])
+            seed = whole("seed", given.pop("seed"), 0, 2**64)
+            setup, fresh = _seedless(canonical(given))
+            setup = reseeded(setup, seed)
+        else:
+            _verify(document["checksum"], _content(document))
+            setup = _setup(document["setup"], arrays, method)
+            fresh = _fresh(setup)
         if (found := np.shape(_unpack(document["state"]["centre"], arrays))) != setup.inner:
             raise ValueError(f"the saved centre has shape {found} instead of {setup.inner}")
-        return setup, _state(setup, document["state"], arrays)
+        return setup, _state(setup, fresh, document["state"], arrays, verified=verified)
     except DAMAGED as error:
         raise ValueError(f"the saved tuner is damaged ({error!r}): restore it from a copy") from None
 
 
-def _state(setup: Setup, saved: Document, arrays: Arrays) -> State:
-    """The saved state, in the types and shapes of a fresh one."""
-    start = init(setup, setup.outward(setup.home.project(np.full(setup.inner, 0.5))))
+def _setup(saved: Document, arrays: Arrays, method: Method | None) -> Setup:
+    options, shape = dict(saved), tuple(saved["shape"])
+    if method is not None:
+        options["method"] = None
+    options = {name: _unpack(v, arrays) for name, v in options.items()}
+    return Setup(**{**options, "method": method or options["method"], "shape": shape})
+
+
+@lru_cache(256)
+def _seedless(text: bytes) -> tuple[Setup, State]:
+    """The setup that is written so, but for its seed, and a fresh state."""
+    setup = _setup(parse(text), {}, None)
+    return setup, _fresh(setup)
+
+
+def _fresh(setup: Setup) -> State:
+    return init(setup, setup.outward(setup.home.project(np.full(setup.inner, 0.5))))
+
+
+def reseeded(setup: Setup, seed: int) -> Setup:
+    """The same on other random numbers: what was worked out of the rest, and checked, is shared."""
+    found = object.__new__(Setup)
+    vars(found).update({name: vars(setup)[name] for name in SEEDLESS if name in vars(setup)}, seed=seed)
+    return found
+
+
+def _state(setup: Setup, start: State, saved: Document, arrays: Arrays, *, verified: bool = False) -> State:
+    """The saved state, in the types and shapes of a fresh one; inside the domain, which one that was verified is."""
     open_trials = saved["open"]
+    if verified:
+        looks = tuple((id, _same(start.last, look)) for id, look in open_trials)
+        return frozen(_same(start._replace(open=()), {**saved, "open": []})._replace(open=looks))
     state = _alike("state", start._replace(open=()), {**saved, "open": []}, arrays, setup)
     looks = tuple((_count(id), _alike("open", start.last, look, arrays, setup)) for id, look in open_trials)
     numbers = [id for id, _ in looks]
@@ -207,6 +246,20 @@ def _state(setup: Setup, saved: Document, arrays: Arrays) -> State:
     return frozen(state._replace(centre=centre, open=looks))
 
 
+def _same(fresh: Memory, saved: Json) -> Memory:
+    """What `_pack` made of something like a fresh one, without a look at the numbers."""
+    if isinstance(fresh, tuple):
+        if len(saved) != len(fresh):
+            raise ValueError(f"the saved {type(fresh).__name__} does not fit: use the trimtab that wrote it")
+        names: tuple[str, ...] | None = getattr(fresh, "_fields", None)
+        if names is None:
+            return tuple(map(_same, fresh, saved))
+        return type(fresh)(*[_same(one, saved[name]) for name, one in zip(names, fresh, strict=True)])
+    if type(saved) is list:
+        return np.array(_unpack(saved, {}) if any(type(x) is str for x in saved) else saved, dtype=fresh.dtype)
+    return saved if type(saved) is type(fresh) else type(fresh)(saved)
+
+
 def _alike(name: str, fresh: Memory, saved: Json, arrays: Arrays, setup: Setup) -> Memory:
     """The saved numbers in the types and shapes of fresh ones: finite, unless a fresh one is not, and > 0 if it is."""
     if isinstance(fresh, tuple):
@@ -216,6 +269,12 @@ def _alike(name: str, fresh: Memory, saved: Json, arrays: Arrays, setup: Setup) 
         pairs = [(f, saved[f]) for f in names] if names else [(name, v) for v in saved]
         found = [_alike(key, f, v, arrays, setup) for f, (key, v) in zip(fresh, pairs, strict=True)]
         return type(fresh)(*found) if names else tuple(found)
+    if type(fresh) is np.ndarray and type(saved) is list and saved and type(saved[0]) is float:
+        array = np.array(saved)
+        positive = name not in ("centre", "anchor") and (fresh > 0).all()
+        alike = array.dtype == fresh.dtype == float and array.shape == fresh.shape
+        if alike and (abs(array) <= BIGGEST).all() and (not positive or (array > 0).all()):
+            return array  # what most of the others are
     if type(fresh) is int and not isinstance(saved, list | dict):
         return _count(saved, least=-1 if name in ("trial", "told") else 0)
     if type(fresh) is float and type(saved) is float and abs(saved) <= BIGGEST and (saved > 0 or not fresh > 0):

@@ -11,23 +11,6 @@ from pathlib import Path
 import pytest
 
 
-@pytest.fixture
-def as_version_2():
-    """Make the tables of a store what they were before limits, requests and the service."""
-
-    def change(where):
-        with sqlite3.connect(where) as db:
-            db.execute("ALTER TABLE trimtab_events DROP COLUMN limits")
-            for column in ("paused", "archived"):
-                db.execute(f"ALTER TABLE trimtab_studies DROP COLUMN {column}")
-            for table in ("requests", "tokens"):
-                db.execute(f"DROP TABLE trimtab_{table}")
-            db.execute("UPDATE trimtab_meta SET version = 2")
-        db.close()
-
-    return change
-
-
 def binaries():
     for folder in [
         os.path.dirname(shutil.which("pg_ctl") or ""),
@@ -80,9 +63,9 @@ def made_old():
 
     def make(where):
         with sqlite3.connect(where) as db:
-            for column in ("trimtab_events DROP COLUMN limits", "trimtab_studies DROP COLUMN paused"):
-                db.execute(f"ALTER TABLE {column}")
-            db.execute("ALTER TABLE trimtab_studies DROP COLUMN archived")
+            db.execute("ALTER TABLE trimtab_events DROP COLUMN limits")
+            for column in ("paused", "archived", "failures", "advised", "told"):
+                db.execute(f"ALTER TABLE trimtab_studies DROP COLUMN {column}")
             for table in ("trimtab_requests", "trimtab_tokens"):
                 db.execute(f"DROP TABLE {table}")
             db.execute("UPDATE trimtab_meta SET version = 2")

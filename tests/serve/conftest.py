@@ -15,6 +15,7 @@ import uvicorn
 from trimtab.live import tokens
 from trimtab.live.shared import SharedStore
 from trimtab.serve.app import create
+from trimtab.serve.running import connecting
 from trimtab.serve.settings import Settings
 
 KNOBS = [
@@ -68,9 +69,7 @@ def running(settings):
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         port = listening.getsockname()[1]
-        server = uvicorn.Server(
-            uvicorn.Config(create(settings), log_config=None, access_log=False, timeout_graceful_shutdown=1)
-        )
+        server = uvicorn.Server(uvicorn.Config(create(settings), timeout_graceful_shutdown=1, **connecting(settings)))
         thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
         thread.start()
         while not server.started:

@@ -1,5 +1,8 @@
 """What a person does with a study, what is stale, and what a process that holds it leaves to others."""
 
+import contextlib
+import re
+import sqlite3
 import subprocess
 import sys
 
@@ -7,6 +10,7 @@ import pytest
 
 from trimtab.live import Study
 from trimtab.live.checking import check_study
+from trimtab.live.schema import seal
 from trimtab.live.shared import SharedStore
 
 
@@ -133,3 +137,39 @@ def test_the_list(service, query, names):
     assert "".join(found) == names
     assert service.http.get("/v1/studies?attention=nothing").status_code == 422
     assert service.http.get("/v1/studies?after=%F0").status_code == 422
+
+
+def test_those_that_need_somebody_are_found_and_sorted_by_the_store(service):
+    """What the database says of a row is what the row says of itself, also to whoever may see one study alone."""
+    for name in ("advice", "failing", "held", "fine", "old", "waits"):
+        service.make(name, **({"guard": {"approval": True}} if name == "waits" else {}))
+    for _ in range(2):
+        service.tell(service.ask("failing").json()["id"], None, "failing")
+    for _ in range(50):
+        service.tell(service.ask("advice").json()["id"], 1.0, "advice")
+    service.act("hold", "held")
+    assert service.ask("waits").status_code == 202
+    with contextlib.closing(sqlite3.connect(service.store)) as db, db:
+        db.execute("UPDATE trimtab_studies SET created = 0 WHERE name = 'old'")
+        row = db.execute("SELECT uid, setup, seq, status FROM trimtab_studies WHERE name = 'old'").fetchone()
+        sealed = seal(row[0], "old", 0.0, *row[1:])
+        db.execute("UPDATE trimtab_studies SET checksum = ? WHERE name = 'old'", [sealed])
+    needs = {"waits": "waiting", "failing": "failing", "held": "paused", "old": "stale", "advice": "advice"}
+    every = {one["name"]: one["attention"] for one in service.http.get("/v1/studies").json()["studies"]}
+    assert every == {**{name: [word] for name, word in needs.items()}, "fine": []}
+    for name, word in needs.items():
+        found = service.http.get("/v1/studies", params={"attention": word}).json()["studies"]
+        assert [one["name"] for one in found] == [name]
+    both = service.http.get("/v1/studies", params={"attention": "advice,stale", "limit": 1}).json()
+    assert ([one["name"] for one in both["studies"]], both["next"]) == (["advice"], "advice")
+    rest = service.http.get("/v1/studies", params={"attention": "advice,stale", "after": both["next"]}).json()
+    assert ([one["name"] for one in rest["studies"]], rest["next"]) == (["old"], None)
+    page = service.http.get("/").text
+    assert re.findall(r'data-study="(\w+)"', page) == [*needs, "fine"]
+    assert all(f"{word} (1)" in page for word in needs.values())
+    only = service.http.get("/", params={"search": "A", "attention": "advice"}).text
+    assert re.findall(r'data-study="(\w+)"', only) == ["advice"]
+    assert "No study fits" in service.http.get("/", params={"search": "nobody"}).text
+    service.token("admin")
+    mine = service.http.get("/v1/studies?attention=advice,failing", headers=service.token("read", "failing")).json()
+    assert [one["name"] for one in mine["studies"]] == ["failing"]

@@ -263,7 +263,12 @@ def test_hostile_words_are_shown_as_text(service, visit):
     assert made.status_code == 201, made.text
     service.tell(service.ask("x").json()["id"], None, "x", note=HOSTILE)
     service.tell(service.ask("x").json()["id"], 1.0, "x", note=HOSTILE[:400])
-    service.tell(service.ask("x").json()["id"], 1.0, "x", note=long)
+    most = ("<b>" * 30_000)[: 65_536 - len(HOSTILE)] + HOSTILE  # 64 kB, whose end is kept
+    trial = service.ask("x").json()["id"]
+    refused = service.tell(trial, 1.0, "x", note=most + "!")
+    assert refused.status_code == 422
+    assert "65536" in refused.json()["detail"]
+    assert [service.tell(trial, 1.0, "x", note=most).json()["again"] for _ in range(2)] == [False, True]
     assert service.act("hold", "x", why=HOSTILE).status_code == 200
     page = visit(f"{service.url}/studies/x")
     is_drawn(page)
@@ -271,6 +276,10 @@ def test_hostile_words_are_shown_as_text(service, visit):
     expect(page.locator("[data-part=happened]")).to_contain_text("<img src=x onerror")
     expect(page.locator("[data-part=happened]")).to_contain_text("\\x1b[31m")
     expect(page.locator("[data-part=knobs]")).to_contain_text("<i>m</i>")
+    expect(page.locator("[data-part=rounds] tbody tr").first).to_contain_text(
+        "<b><b><script>document.title='owned'</script>"
+    )
+    assert page.locator("main b", has_text="script").count() == 0
     assert page.locator("main script, main img, .choices img").count() == 0
     expect(page.locator("#chart")).to_contain_text("<i>m</i>")
     expect(page).to_have_title("x: trimtab")

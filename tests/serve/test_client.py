@@ -1,6 +1,10 @@
 """The client: as a study, and through whatever happens to the service meanwhile."""
 
+import re
+import shutil
+import subprocess
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -111,3 +115,18 @@ def test_limits_are_told_as_to_a_study(service):
         with pytest.raises(ValueError, match="heat is missing"):
             study.tell(study.ask(), 1.0)
         assert study.summary()["limits"][0]["value"] == 50.0
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="no curl: apt-get install curl")
+def test_the_lines_of_the_page_do_what_it_says(service):
+    """Every curl line of docs/serve.md, one after the other, on one service; a stream is only begun."""
+    page = (Path(__file__).parents[2] / "docs" / "serve.md").read_text(encoding="utf-8")
+    lines = "\n".join(re.findall(r"^```sh\n(.*?)^```", page, flags=re.S | re.M))
+    for there, here in (("http://127.0.0.1:8765", service.url), ("?wait=30", "?wait=0"), ("curl -N", "curl -m 1")):
+        lines = lines.replace(there, here)
+    shell = "curl() { command curl -s -o /dev/null -w '%{http_code} %{method} %{url_effective}\\n' \"$@\"; }\n"
+    done = subprocess.run(["bash", "-c", shell + lines], capture_output=True, text=True, timeout=300)
+    answers = [line.split() for line in done.stdout.splitlines()]
+    assert len(answers) == lines.count("curl ") >= 20
+    refused = {url.removeprefix(service.url): status for status, _, url in answers if not status.startswith("2")}
+    assert refused == {}

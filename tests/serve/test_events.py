@@ -1,12 +1,18 @@
 """Events as JSON and as a stream that goes on where it was; health, figures, limits."""
 
+import asyncio
 import contextlib
 import json
+import re
 import socket
+import time
+from pathlib import Path
 
 import pytest
 from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse
+
+from trimtab.serve import watching
 
 
 def read_stream(service, count, kinds=("event",), headers=None, meanwhile=lambda: None, **query):
@@ -72,6 +78,35 @@ def test_a_stream_shows_what_happens_now(service):
     assert next(data["kind"] for _, kind, data in found if kind == "event") == "tell"
 
 
+def test_a_change_is_seen_by_the_next_look_and_looks_are_a_fraction_of_a_second_apart(monkeypatch):
+    """Live within a second of the commit, whatever the machine: the waits on the way are all there is to wait for."""
+    script = (Path(watching.__file__).parent / "static" / "app.js").read_text()
+    live = int(re.search(r"OFTEN = \{ live: (\d+)", script)[1])
+    assert watching.TICK + live / 1000 <= 0.75
+    rows, looks = {1: (1, 0)}, []
+
+    class Stored:
+        @contextlib.contextmanager
+        def store(self):
+            yield self
+
+        def glances(self, ids):
+            looks.append(ids)
+            return {id: rows[id] for id in ids if id in rows}
+
+    async def watched():
+        with watching.Watch(Stored()).of({1}) as changes:
+            assert await changes.next(600) == {1}  # all is new at first
+            for seq in range(1, 5):
+                rows[1], before = (1, seq), len(looks)
+                while not await changes.next(600):
+                    pass
+                assert len(looks) - before <= 2, "one that had begun, and the next"
+
+    monkeypatch.setattr(watching, "TICK", 0.001)
+    asyncio.run(watched())
+
+
 def test_health_and_figures(start):
     service = start(metrics_studies=1)
     service.make()
@@ -122,17 +157,70 @@ def slow_clients(service, count):
 
 
 def test_slow_clients_do_not_hold_up_others(start):
-    service = start(body_seconds=3600)  # nobody ends them: others are answered all the same
+    service = start(body_seconds=3600, header_seconds=3600)  # nobody ends them: others are answered all the same
     service.make()
     with slow_clients(service, 60):
         service.run(3)
 
 
-def test_slow_clients_are_told_so(start):
-    with slow_clients(start(body_seconds=0.5), 6) as slow:
-        for connection in slow[::2]:
-            connection.settimeout(300)
-            assert b" 408 " in connection.recv(4096)
+def answers(connection):
+    """All that comes before the other end closes."""
+    connection.settimeout(120)
+    found = b""
+    while some := connection.recv(4096):
+        found += some
+    return found
+
+
+def test_slow_clients_are_sent_away_and_hold_up_nobody(start):
+    """Headers that never end and bodies that never come: dribbled as slowly as keeps a connection alive elsewhere."""
+    service, patient = start(body_seconds=0.3, header_seconds=0.3), start()
+    patient.make()
+    head = b"PUT /v1/studies/a/trials/1/result HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+    where = ("127.0.0.1", int(service.url.rpartition(":")[2]))
+    silent, slow, half = ([socket.create_connection(where) for _ in range(20)] for _ in range(3))
+    for connection in slow:
+        connection.sendall(head[:40])
+    for connection in half:
+        connection.sendall(head + b"Content-Length: 20\r\n\r\n{")
+    for n in range(20):  # a byte now and then does not help
+        with contextlib.suppress(OSError):
+            slow[0].sendall(head[40 + n : 41 + n])
+        time.sleep(0.03)
+    for connection in (*silent, *slow[1:], *half):
+        assert answers(connection).startswith(b"HTTP/1.1 408 ")
+        connection.close()
+    with contextlib.suppress(OSError):  # what was sent after the end resets a connection
+        answers(slow[0])
+    slow[0].close()
+    patient.run(2)
+
+
+def test_a_second_request_of_a_connection_must_have_an_end_too(start):
+    service = start(header_seconds=3)
+    with socket.create_connection(("127.0.0.1", int(service.url.rpartition(":")[2]))) as connection:
+        connection.sendall(b"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        connection.settimeout(120)
+        first = connection.recv(4096)
+        assert first.startswith(b"HTTP/1.1 200 ")
+        connection.sendall(b"GET /livez HTTP/1.1\r\nX: ")
+        assert b"HTTP/1.1 408 " in answers(connection)
+
+
+def test_headers_without_end_are_too_large(start):
+    service = start(header_seconds=600)
+    with socket.create_connection(("127.0.0.1", int(service.url.rpartition(":")[2]))) as connection:
+        connection.sendall(b"GET /livez HTTP/1.1\r\n" + b"X: " + b"x" * 60_000)
+        with contextlib.suppress(OSError):
+            connection.sendall(b"x" * 60_000)
+        found = b""
+        with contextlib.suppress(OSError):
+            found = answers(connection)
+    assert found in (
+        b"",
+        b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",
+    )
+    assert service.http.get("/livez").status_code == 200
 
 
 @pytest.mark.parametrize("path", ["/docs", "/redoc", "/nothing", "/static/../app.py", "/static/%2e%2e/app.py", "/v1/"])

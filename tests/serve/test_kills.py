@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import trimtab as tt
+from trimtab.client import Refused
 from trimtab.live import Study
 from trimtab.live.checking import check_study
 from trimtab.live.shared import SharedStore
@@ -39,7 +40,9 @@ class Clients:
 
     def __init__(self, url):
         self.url, self.told, self.wrong, self.stop = url, [{} for _ in range(STUDIES)], [], False
+        self.late = {}
         self.threads = [threading.Thread(target=self.work, args=(n,)) for n in range(STUDIES)]
+        self.threads.append(threading.Thread(target=self.work_late))
 
     def work(self, n):
         try:
@@ -51,6 +54,26 @@ class Clients:
                     study.tell(trial, value)
                     assert trial.id not in self.told[n]
                     self.told[n][trial.id] = value
+        except Exception as error:
+            self.wrong.append(error)
+
+    def work_late(self):
+        """One study whose values come late, in any order; a trial whose answer was lost is the oldest one again."""
+        chance, open_here = random.Random(5), {}
+        try:
+            with tt.Client(self.url, patience=60) as client:
+                study = client.study("late", KNOBS, seed=9, max_pending=3, baseline={"every": 0})
+                while not self.stop:
+                    try:
+                        trial = study.ask(another=len(open_here) > 0)
+                    except Refused:  # 409: no more may be open
+                        trial = study.ask()
+                    open_here[trial.id] = trial
+                    if len(open_here) > 2 or chance.random() < 0.5:
+                        told = open_here.pop(chance.choice(list(open_here)))
+                        study.tell(told, price(told.knobs, told.round))
+                        assert told.id not in self.late
+                        self.late[told.id] = price(told.knobs, told.round)
         except Exception as error:
             self.wrong.append(error)
 
@@ -75,6 +98,20 @@ def check(where, clients, folder):
                 assert [e._replace(time=0.0) for e in store.events(saved)] == [
                     e._replace(time=0.0) for e in study._store.events(study._saved)
                 ]
+
+
+def check_late(where, told):
+    """Each acknowledged value is there once, under the trial that was handed out, and leads to the state that is."""
+    with SharedStore(where) as store:
+        saved = store.load("late")
+        assert check_study(store, saved) == []
+        events = store.events(saved)
+        assert [event.seq for event in events] == list(range(len(events)))
+        rounds = {event.seq: event.round for event in events if event.kind == "ask"}
+        values = [(event.round, event.value) for event in events if event.kind == "tell"]
+        assert len({round for round, _ in values}) == len(values)
+        assert {(rounds[id], value) for id, value in told.items()} <= set(values)
+        assert len(values) - len(told) <= 1
 
 
 def service(where, count):
@@ -119,6 +156,7 @@ def test_workers_and_the_database_are_killed(server, tmp_path, until):  # noqa: 
         end(running)
     assert clients.wrong == []
     check(where, clients, tmp_path)
+    check_late(where, clients.late)
 
 
 def test_a_service_on_sqlite_is_killed(tmp_path, until):
@@ -144,3 +182,4 @@ def test_a_service_on_sqlite_is_killed(tmp_path, until):
         end(running)
     assert clients.wrong == []
     check(where, clients, tmp_path)
+    check_late(where, clients.late)

@@ -134,7 +134,7 @@ def a_request(chance):
             f"/{''.join(chance.choices(string.printable, k=5))}",
         ]
     )
-    names = ("attention", "after", "limit", "study", "wait", "archived", "search", "why", "next")
+    names = ("attention", "after", "limit", "study", "wait", "archived", "search", "why", "next", "another")
     query = {chance.choice(names): str(chance.choice([*WORDS, 0, 7, "true"])) for _ in range(chance.randrange(3))}
     if "wait" in query:
         query["wait"] = "0"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -63,13 +64,14 @@ class Frames:
 
     def __init__(self, law: Orthogonal, shape: tuple[int, ...], seed: int, lane: int) -> None:
         self.law, self.shape, self.lane = law, shape, lane
-        self.keyed, self.cosines = Keyed(seed, DIRECTIONS), Cosines(shape[-1])
+        self.keyed, self.cosines = Keyed(seed, DIRECTIONS), cosines(shape[-1])
         blocks = SOME // (3 * shape[-1])
         self.blocks = blocks if blocks >= FEW else 1  # drawn together: in few dimensions one is soon used up
         # as `Rows` does, but a look-up has more to set up than a draw, so a chunk of few lanes is longer
         numbers = math.prod(shape)
         chunk = min(SOON // shape[-1], max(1, rows.CACHE // numbers))
         self.chunk = max(1, chunk, min(2 * SOON, rows.CACHE) // numbers)
+        self.ahead = min(self.chunk, rows.FEW)
         self.index, self.start, self.block = -1, 0, np.empty((0, *shape))
         self.held = (0, self.block)
         self.signs = self.order = self.flips = np.empty(0, self.cosines.whole)
@@ -85,8 +87,9 @@ class Frames:
             self.order, self.flips = (np.moveaxis(x, -1, 1).reshape(-1, *self.shape[:-1]) for x in (order, flips))
             self.index, self.block = index, self.block[:0]
         if not self.start <= row < self.start + len(self.block):
-            self.start = row - row % self.chunk
-            self.block = self._made(slice(self.start, self.start + self.chunk))
+            self.start = row
+            self.block = self._made(slice(row, row + self.ahead))
+            self.ahead = min(self.chunk, 2 * self.ahead)
             self.block.setflags(write=False)
             self.held = index * self.blocks * self.shape[-1] + self.start, self.block
         found: Array = self.block[row - self.start]
@@ -104,6 +107,12 @@ class Frames:
 
 
 Whole = NDArray[Any]
+
+
+@lru_cache(8)
+def cosines(dim: int) -> Cosines:
+    """Made once for all who have so many coordinates."""
+    return Cosines(dim)
 
 
 class Cosines:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import accumulate, pairwise
 
 import numpy as np
 
@@ -47,7 +50,7 @@ class Knobs:
         """From knobs, or from mappings with the fields of one."""
         return cls(tuple(knob if isinstance(knob, Knob) else knob_of(knob) for knob in given), radius)
 
-    @property
+    @cached_property
     def dim(self) -> int:
         """How many coordinates there are."""
         return sum(knob.size for knob in self.all)
@@ -100,6 +103,8 @@ class Knobs:
 
     def probe(self, coordinates: Sequence[float] | Array, keyed: Keyed, trial: int, lane: int = 0) -> Setting:
         """The setting of a query, by draws that belong to the trial."""
+        if not self._rounded:
+            return self.setting(coordinates)
         draws = next(iter(keyed.generators(trial, lane))).random(len(self.all)).tolist()
         shares = self.shares(coordinates)
         return {k.name: k.at(part, draw) for k, part, draw in zip(self.all, shares, draws, strict=True)}
@@ -127,12 +132,41 @@ class Knobs:
         flat = np.asarray(coordinates, dtype=float)
         if flat.shape != (self.dim,):
             raise ValueError(f"the coordinates have shape {flat.shape}, but the knobs have {self.dim}: give as many")
-        found, first = [], 0
-        for knob in self.all:
-            low, high = self.extent(knob)
-            found.append(((flat[first : first + knob.size] - low) / (high - low)).tolist())
-            first += knob.size
-        return found
+        low, length, places = self._measures
+        shares: list[float] = ((flat - low) / length).tolist()
+        return [shares[place] for place in places]
+
+    @cached_property
+    def _rounded(self) -> bool:
+        """Whether any knob needs a draw to be set."""
+        return any(knob.size and (knob.choices is not None or knob.levels is not None) for knob in self.all)
+
+    @cached_property
+    def _measures(self) -> tuple[Array, Array, list[slice]]:
+        """Where the limits of each coordinate begin, how far apart they are; and which are whose."""
+        extents = [self.extent(knob) for knob in self.all for _ in range(knob.size)]
+        upto = list(accumulate((knob.size for knob in self.all), initial=0))
+        places = [slice(*pair) for pair in pairwise(upto)]
+        return np.array([low for low, _ in extents]), np.array([high - low for low, high in extents]), places
+
+    @cached_property
+    def ends(self) -> tuple[Array, Array, Array, Array]:
+        """Of each coordinate of a number: its limits, and how far each is from the next value that can be set.
+
+        Choices and switches have none, as their best is an end.
+        """
+        ends = [self._ends(knob) for knob in self.all for _ in range(knob.size)]
+        low, high, first, last = (np.array(column) for column in zip(*ends, strict=True))
+        return low, high, first, last
+
+    def _ends(self, knob: Knob) -> tuple[float, float, float, float]:
+        if knob.type not in ("float", "integer"):
+            return -math.inf, math.inf, 0.0, 0.0
+        low, high = self.extent(knob)
+        if knob.levels is None:
+            return low, high, 0.0, 0.0
+        unit, length = (knob.high - knob.low) / knob.levels, high - low
+        return low, high, length * knob.share(knob.low + unit), length * (1.0 - knob.share(knob.high - unit))
 
     def to_list(self) -> list[Document]:
         """Plain mappings, for JSON."""

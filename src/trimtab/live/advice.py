@@ -46,6 +46,11 @@ def findings(name: str, position: Position) -> dict[str, Finding]:
     return {figure: Finding(value, said.get(figure)) for figure, value in figures.items()}
 
 
+def advised(position: Position) -> list[str]:
+    """The figures that there is advice on."""
+    return [figure for figure, found in findings("", position).items() if found.advice]
+
+
 def _sentences(name: str, position: Position, figures: dict[str, float]) -> dict[str, str | None]:
     running, method, terms = position.diagnostics, position.setup.method, position.terms
     better = -running.trend if not position.setup.maximise else running.trend

@@ -38,13 +38,15 @@ def create(
     baseline: Wanted | None,
     limits: Limits | None,
     more: Document | None = None,
+    max_pending: int = 1,
 ) -> Saved:
     """A new study, where the system is now; `more` is kept beside its knobs."""
     limits = limits or Limits()
     if largest := settings.get("guard.largest_move"):
         method = auto(radius=SHARE) if method is None else method
         method = capped(method, Knobs(knobs.all, method.radius), largest)
-    setup, state = engine.begin(knobs, method, maximise=bool(maximise), seed=seed, limits=len(limits.all))
+    told, goal = len(limits.all), bool(maximise)
+    setup, state = engine.begin(knobs, method, maximise=goal, seed=seed, limits=told, max_pending=max_pending)
     knobs = Knobs(knobs.all, setup.method.radius)
     plan = read_baseline(EVERY if baseline is None else baseline, knobs)
     given = {**settings, **({} if baseline is None else said_of(plan))}

@@ -88,10 +88,10 @@ class Diagnostics:
         near = _mean(self.near, (value - old[-1]) ** 2, max(1 / (told - 1), 1 / WINDOW)) if old else 0.0
         lagged = told - LAG
         far = _mean(self.far, (value - old[0]) ** 2, max(1 / lagged, 1 / WINDOW)) if lagged > 0 else 0.0
-        heading = np.asarray(self.heading or np.zeros(len(move)))
-        slope = np.clip(edge.slope, -LARGEST, LARGEST)
-        seen = [(self.edges, edge.sides), (self.beyond, slope), (self.beyond_square, slope * slope)]
-        edges, beyond, beyond_square = (_means(old or (0.0,) * len(move), new, weight) for old, new in seen)
+        slope, nothing = edge.slope.clip(-LARGEST, LARGEST), (0.0,) * len(move)
+        means = np.array([figure or nothing for figure in (self.heading, self.edges, self.beyond, self.beyond_square)])
+        means += (np.array([move, edge.sides, slope, slope * slope]) - means) * weight
+        heading, edges, beyond, beyond_square = map(tuple, means.tolist())
         return Diagnostics(
             told=told,
             skipped=self.skipped,
@@ -103,7 +103,7 @@ class Diagnostics:
             fast=_mean(self.fast, value, short),
             moved=_mean(self.moved, square, weight),
             capped=_mean(self.capped, float(square >= (0.999 * cap) ** 2), weight),
-            heading=tuple((heading + (move - heading) * weight).tolist()),
+            heading=heading,
             edges=edges,
             beyond=beyond,
             beyond_square=beyond_square,
@@ -156,11 +156,6 @@ class Diagnostics:
             "capped": self.capped,
             "edge": max(map(abs, self.edges), default=0.0),
         }
-
-
-def _means(old: tuple[float, ...], new: Array, weight: float) -> tuple[float, ...]:
-    before = np.asarray(old)
-    return tuple((before + (new - before) * weight).tolist())
 
 
 def _mean(old: float, new: float, weight: float) -> float:

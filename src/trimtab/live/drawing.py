@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from trimtab.live.knobs import Knob, level
-from trimtab.live.schema import ROUTINE, Event
+from trimtab.live.schema import ROUNDS, Event
 from trimtab.live.study import Study
 from trimtab.live.text import clean
 from trimtab.plotting import BLUE, GREY, VERMILION, WIDTH, style
@@ -46,7 +46,7 @@ def draw_study(study: Study, path: str | Path) -> None:
 def _draw_values(axis: Any, events: list[Event], study: Study) -> None:
     told = [(e.seq, e.value) for e in events if e.value is not None and e.kind != "baseline"]
     baseline = [(e.seq, e.value) for e in events if e.value is not None and e.kind == "baseline"]
-    missed = [e.seq for e in events if e.kind in ROUTINE and e.value is None]
+    missed = [e.seq for e in events if e.kind in ROUNDS and e.value is None]
     if told:
         x, y = np.array(told).T
         axis.plot(x, y, ".", ms=2.5, color=GREY, alpha=0.6, label="measured")

@@ -11,6 +11,7 @@ import numpy as np
 from trimtab import core, storage
 from trimtab.estimators import probing
 from trimtab.estimators.plane import Fit
+from trimtab.kernel import Kernel, build
 from trimtab.live.diagnostics import Diagnostics, Edge
 from trimtab.live.knobs import Knob, Knobs, Setting
 from trimtab.randomness import Keyed
@@ -22,16 +23,18 @@ from trimtab.state import State, frozen
 from trimtab.tuner import Tuner
 from trimtab.types import Array, Document
 
+KERNEL = "live kernel"  # where a setup has it
+
 
 def begin(
-    knobs: Knobs, method: Method | None, *, maximise: bool, seed: int | None, limits: int = 0
+    knobs: Knobs, method: Method | None, *, maximise: bool, seed: int | None, limits: int = 0, max_pending: int = 1
 ) -> tuple[Setup, State]:
     """A tuner on the coordinates of the knobs; refused where it could not be saved and read back."""
     if method is not None and method.queries != 1:
         raise ValueError(
             "two-point methods query the same moment twice, which a live system cannot: use another method"
         )
-    tuner = Tuner(knobs=knobs.all, method=method, maximise=maximise, seed=seed)
+    tuner = Tuner(knobs=knobs.all, method=method, maximise=maximise, seed=seed, max_pending=max_pending)
     if tuner.setup.told != 1 + limits:
         raise ValueError(
             f"a study with {limits} limits tells {1 + limits} numbers a round, and {method} takes {tuner.setup.told}:"
@@ -48,22 +51,34 @@ def pack(setup: Setup, state: State, beside: Document | None = None) -> str:
     return storage.to_json(setup, state, beside, indent=None)
 
 
-def unpack(text: str) -> tuple[Setup, State, Document | None]:
-    """What `pack` gave."""
+def unpack(text: str, *, verified: bool = True) -> tuple[Setup, State, Document | None]:
+    """What `pack` gave, of a store that checked it, or, if it is not verified, of anywhere."""
     document, arrays = storage.parsed(text)
-    setup, state = storage.revive(document, arrays, None)
+    setup, state = storage.revive(document, arrays, None, verified=verified)
     return setup, state, document.get("knobs")
 
 
-def ask(setup: Setup, state: State) -> Array:
-    """The next query, in the coordinates of the knobs."""
-    return core.ask(setup, state).x
+def ask(setup: Setup, state: State, trial: int | None = None) -> Array:
+    """The next query, or that of a trial that is open, in the coordinates of the knobs."""
+    return _kernel(setup).ask(state, state.round if trial is None else trial).x
 
 
-def tell(setup: Setup, state: State, value: object, excesses: Sequence[float] | None = None) -> State:
+def hand_out(setup: Setup, state: State) -> State:
+    """The state in which the next trial is open, and the one after it the next."""
+    look = _kernel(setup).ask(state, state.round).look
+    assert look is not None
+    return state._replace(round=state.round + 1, open=(*state.open, (state.round, look)))
+
+
+def tell(
+    setup: Setup, state: State, value: object, excesses: Sequence[float] | None = None, trial: int | None = None
+) -> State:
     """The state after the value of the query that `ask` gives, and g of each limit; None if there is none."""
     told = value if value is None or not excesses else with_limits(value, excesses, len(excesses))
-    return core.tell(setup, state, told, state.round)
+    trial = state.round if trial is None else trial
+    if setup.max_pending > 1 and trial == state.round:
+        state = hand_out(setup, state)
+    return frozen(_kernel(setup).tell(state, trial, told))
 
 
 def tell_at(
@@ -74,24 +89,30 @@ def tell_at(
     draws: Keyed,
     applied: Setting,
     excesses: Sequence[float] | None = None,
+    trial: int | None = None,
 ) -> State:
     """The state after a value of other knobs than those of the query p = c + wδu that was asked for.
 
     The displacement d of what was set is one along the probe, which was so much longer, w′ = w·(1 + d·p̂/|p − c|)
     within half to twice its length, and the rest, by which it looked from elsewhere, c′: c′ + w′δu is what was set.
     """
-    trial = core.ask(setup, state)
-    look, query = trial.look, setup.inward(trial.x)
+    number = state.round if trial is None else trial
+    asked = _kernel(setup).ask(state, number)
+    look, query = asked.look, setup.inward(asked.x)
     assert look is not None
     off = setup.inward(knobs.coordinates(applied)) - setup.inward(
-        knobs.coordinates(knobs.probe(trial.x, draws, state.round))
+        knobs.coordinates(knobs.probe(asked.x, draws, number))
     )
     probe = query - look.centre
     square = float(probe @ probe)
     factor = min(max(1 + float(off @ probe) / square, 0.5), 2.0) if square else 1.0
     centre = setup.domain.project(look.centre + off - (factor - 1) * probe)
     moved = look._replace(centre=centre, width=look.width * factor)
-    return tell(setup, state._replace(open=((state.round, moved),)), value, excesses)
+    if number == state.round:
+        state = state._replace(open=(*state.open, (number, moved)), round=number + (setup.max_pending > 1))
+    else:
+        state = state._replace(open=tuple((id, moved if id == number else seen) for id, seen in state.open))
+    return tell(setup, state, value, excesses, number)
 
 
 def restart(setup: Setup, state: State, start: Array) -> State:
@@ -109,7 +130,20 @@ def carried(setup: Setup, state: State, factors: Array) -> State:
         last = last._replace(centre=setup.domain.project(last.centre))
     if "width" in getattr(pace, "_fields", ()):
         pace = pace._replace(width=min(max(pace.width, step.narrowest), step.widest))
-    return frozen(state._replace(centre=centre, last=last, pace=pace))
+    return frozen(state._replace(centre=centre, last=last, pace=pace, open=()))
+
+
+def _kernel(setup: Setup) -> Kernel:
+    """What the core asks and tells by; gone with the setup, of which a service reads one per request."""
+    found: Kernel | None = vars(setup).get(KERNEL)
+    if found is None:
+        found = vars(setup)[KERNEL] = build(setup)
+    return found
+
+
+def at_rest(setup: Setup) -> Setup:
+    """The same without its kernel and what that has drawn ahead, which is most of its size."""
+    return storage.reseeded(setup, setup.seed)
 
 
 def centre(state: State) -> list[float]:
@@ -129,9 +163,9 @@ def longest_move(setup: Setup) -> float:
     return math.inf if cap is None else cap * setup.probe_length
 
 
-def probing_cost(setup: Setup, state: State) -> float | None:
-    """By how much the next query is above the centre, as far as the estimator knows."""
-    x, look = core.ask(setup, state)[1:3]
+def probing_cost(setup: Setup, state: State, trial: int) -> float | None:
+    """By how much the query of a trial is above the centre, as far as the estimator knows."""
+    x, look = _kernel(setup).ask(state, trial)[1:3]
     if look is None:
         return None
     width = float(look.width)
@@ -178,8 +212,7 @@ def edge(knobs: Knobs, setup: Setup, state: State) -> Edge:
     fit, width = cast(Any, state.slope), cast(float, state.last.width)
     plain = not isinstance(fit, Fit)
     probe = method.radius * (min(setup.directions.reach(setup.dim)[0], 2.0) if plain else abs(width))
-    ends = [_ends(knobs, knob) for knob in knobs.all for _ in range(knob.size)]
-    low, high, first, last = (np.array(column) for column in zip(*ends, strict=True))
+    low, high, first, last = knobs.ends
     near = 1e-9 + (probe if plain else 0.5 * probe)
     sides = (state.centre >= high - near).astype(float) - (state.centre <= low + near)
     apart = np.where(sides > 0, last, first)
@@ -187,17 +220,3 @@ def edge(knobs: Knobs, setup: Setup, state: State) -> Edge:
         return Edge(sides, sides * (apart <= probe))
     outwards = -fit.fade * fit.slope * sides - fit.bent * np.maximum(apart, probe)
     return Edge(sides, sides * np.where((apart > probe) & (fit.bent == 0), 0.0, outwards))
-
-
-def _ends(knobs: Knobs, knob: Knob) -> tuple[float, float, float, float]:
-    """The coordinates of a number's limits, and how far each is from the next value that can be set.
-
-    Choices and switches have none, as their best is an end.
-    """
-    if knob.type not in ("float", "integer"):
-        return -math.inf, math.inf, 0.0, 0.0
-    low, high = knobs.extent(knob)
-    if knob.levels is None:
-        return low, high, 0.0, 0.0
-    unit, length = (knob.high - knob.low) / knob.levels, high - low
-    return low, high, length * knob.share(knob.low + unit), length * (1.0 - knob.share(knob.high - unit))

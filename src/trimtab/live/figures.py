@@ -16,7 +16,7 @@ from trimtab.extras import pip_install
 from trimtab.live import engine
 from trimtab.live.drawing import smooth, span
 from trimtab.live.knobs import Knob, Knobs, level
-from trimtab.live.schema import ROUTINE, Event
+from trimtab.live.schema import ROUNDS, ROUTINE, Event
 from trimtab.live.text import clean
 from trimtab.plotting import DARK, LIGHT, SANS, Ink
 from trimtab.types import Array, Document
@@ -116,7 +116,7 @@ class _Drawing:
         line = {"color": ink.other, "width": 1.5, "dash": "dash"}
         marker = {"symbol": "diamond", "size": 6, "color": ink.other}
         self.add(1, baseline, "baseline", legend=bool(baseline), mode="lines+markers", line=line, marker=marker)
-        missed = [event for event in self.events if event.kind in ROUTINE and event.value is None]
+        missed = [event for event in self.events if event.kind in ROUNDS and event.value is None]
         lowest = min((value for _, value in valued), default=0.0)
         marker = {"symbol": "x", "size": 7, "color": ink.other}
         notes = [_words(event.note or "") for event in missed]

@@ -12,7 +12,7 @@ from trimtab.live import engine
 from trimtab.live.baseline import Baseline
 from trimtab.live.diagnostics import Diagnostics
 from trimtab.live.errors import Damaged
-from trimtab.live.knobs import Knob, Knobs, decode, encode, level, rounding
+from trimtab.live.knobs import Knob, Knobs, decode, encode, level, read_knobs, rounding
 from trimtab.live.limits import Limits
 from trimtab.live.saving import Ledger, Saving
 from trimtab.live.schema import UNLEARNT, Event, Setting, Snapshot
@@ -22,7 +22,7 @@ from trimtab.state import State
 from trimtab.types import Document
 
 LOG = logging.getLogger("trimtab.live")
-BASELINE, LEDGER, LIMITS = "baseline", "ledger", "limits"  # beside the figures, in a snapshot
+BASELINE, LEDGER, LIMITS, ASKED = "baseline", "ledger", "limits", "asked"  # beside the figures, in a snapshot
 NEAR = 1e-6  # of the range: how far another version of NumPy may lead from the recorded path by rounding
 
 
@@ -37,11 +37,30 @@ class Position(NamedTuple):
     baseline: Baseline = Baseline()
     ledger: Ledger = Ledger()
     limits: Limits = Limits()
+    asked: tuple[tuple[int, int], ...] = ()
+    """Rounds that were handed out while others were open, each with the number of its trial."""
+
+    @property
+    def pending(self) -> tuple[tuple[int, int], ...]:
+        """Those of them that are still open."""
+        still = {round for round, _ in self.state.open}
+        return tuple(pair for pair in self.asked if pair[0] in still)
+
+    def handed_out(self, id: int) -> Position:
+        """With the next trial open, under a number, and the one after it the next."""
+        asked = (*self.pending, (self.state.round, id))
+        return self._replace(state=engine.hand_out(self.setup, self.state), asked=asked)
 
     def after(
-        self, knobs: Knobs, kind: str, value: float | None, state: State, limits: Sequence[float] | None = None
+        self,
+        knobs: Knobs,
+        kind: str,
+        value: float | None,
+        state: State,
+        limits: Sequence[float] | None = None,
+        trial: int | None = None,
     ) -> Position:
-        """The position after a routine event that led to a state."""
+        """The position after a routine event that led to a state; trial: the round it is of, if not the next."""
         now = self.diagnostics
         if kind == "leave":
             return self
@@ -54,15 +73,16 @@ class Position(NamedTuple):
         found = self._replace(state=state, diagnostics=now)
         if kind in ("tell", "applied") and limits is not None:
             found = found._replace(limits=self.limits.after(limits))
-        return found if kind == "hold" else found._replace(**self._entered(kind, value))
+        round = self.state.round if trial is None else trial
+        return found if kind == "hold" else found._replace(**self._entered(kind, value, round))
 
-    def _entered(self, kind: str, value: float | None) -> Document:
+    def _entered(self, kind: str, value: float | None, round: int) -> Document:
         """The round in the books: when the baseline is due next, and what was paid."""
         ledger, slot = self.ledger, self.baseline.slot
         if value is not None and kind == "baseline":
             ledger = ledger.reference(slot, value)
         elif value is not None:
-            ledger = ledger.tuned(slot, value, engine.probing_cost(self.setup, self.state))
+            ledger = ledger.tuned(slot, value, engine.probing_cost(self.setup, self.state, round))
         return {"baseline": self.baseline.after(kind, value is None, self.setup.seed), "ledger": ledger}
 
     @property
@@ -81,6 +101,7 @@ class Position(NamedTuple):
         """To be stored beside an event."""
         figures = {**self.diagnostics.to_dict(), BASELINE: self.baseline.to_dict(), LEDGER: self.ledger.to_dict()}
         figures |= {LIMITS: self.limits.to_dict()} if self.limits.all else {}
+        figures |= {ASKED: self.pending} if self.pending else {}
         text = engine.pack(self.setup, self.state, self.terms.to_dict())
         return Snapshot(seq, text, json.loads(json.dumps(figures)))
 
@@ -104,10 +125,10 @@ class Position(NamedTuple):
         }
 
 
-def follow(knobs: Knobs, snapshot: Snapshot, events: Sequence[Event], who: str) -> Position:
+def follow(knobs: Knobs | Document, snapshot: Snapshot, events: Sequence[Event], who: str) -> Position:
     """The position after the last event; refused where it is not the one that was recorded.
 
-    knobs: those of a snapshot that does not say them.
+    knobs: those of a snapshot that does not say them, or the setup of a study, which does.
     """
     return advance(read_snapshot(knobs, snapshot, who), events, who)
 
@@ -117,32 +138,42 @@ def advance(position: Position, events: Sequence[Event], who: str) -> Position:
     knobs = position.terms.knobs
     for event in events:
         state = position.state
-        if event.kind in ("tell", "skip"):
-            if event.round != state.round:
+        if event.kind in ("ask", "tell", "skip", "applied"):
+            late = event.kind != "ask" and event.round in (round for round, _ in state.open)
+            if event.round != state.round and not late:
                 raise Damaged(f"{who} is damaged: event {event.seq} is of round {event.round}, not {state.round}")
+        if event.kind == "ask":
+            position = position.handed_out(event.seq)
+            continue
+        if event.kind in ("tell", "skip"):
             excesses = None if event.limits is None else position.limits.excesses(event.limits)
-            state = engine.tell(position.setup, state, event.value, excesses)
+            state = engine.tell(position.setup, state, event.value, excesses, event.round)
         elif event.kind == "applied":
             query, draws = decode(knobs, event.query or [], whole=True), rounding(position.setup.seed)
             applied = {knob.name: level for knob, level in zip(knobs.all, query, strict=True)}
             excesses = None if event.limits is None else position.limits.excesses(event.limits)
-            state = engine.tell_at(knobs, position.setup, state, event.value or 0.0, draws, applied, excesses)
-        position = position.after(knobs, event.kind, event.value, state, event.limits)
+            told = (event.value or 0.0, draws, applied, excesses, event.round)
+            state = engine.tell_at(knobs, position.setup, state, *told)
+        position = position.after(knobs, event.kind, event.value, state, event.limits, event.round)
     if events:
         _compare(knobs, position.state, events[-1], who)
     return position
 
 
-def read_snapshot(knobs: Knobs, snapshot: Snapshot, who: str) -> Position:
-    """The position that a snapshot keeps."""
+def read_snapshot(knobs: Knobs | Document, snapshot: Snapshot, who: str, *, verified: bool = True) -> Position:
+    """The position that a snapshot keeps; verified: it is of a store, which has read it before."""
     try:
-        setup, state, said = engine.unpack(snapshot.state)
-        terms = Terms(knobs) if said is None else Terms.from_dict(said)
+        setup, state, said = engine.unpack(snapshot.state, verified=verified)
+        if said is not None:
+            terms = Terms.from_dict(said)
+        else:
+            terms = Terms(knobs if isinstance(knobs, Knobs) else read_knobs(knobs))
         figures = dict(snapshot.diagnostics)
         baseline = Baseline.from_dict(figures.pop(BASELINE, None), state.round)
         ledger = Ledger.from_dict(figures.pop(LEDGER, None))
         limits = Limits.from_dict(figures.pop(LIMITS, None))
-        return Position(setup, state, Diagnostics.from_dict(figures), terms, baseline, ledger, limits)
+        asked = tuple((round, id) for round, id in figures.pop(ASKED, ()))
+        return Position(setup, state, Diagnostics.from_dict(figures), terms, baseline, ledger, limits, asked)
     except (ValueError, TypeError, KeyError) as error:
         raise Damaged(f"{who} is damaged ({error})") from None
 

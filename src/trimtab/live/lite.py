@@ -19,8 +19,8 @@ MOMENT = 0.5  # seconds for which a process that was killed may still have its l
 CHECKPOINT = 60.0  # seconds after which the log is written back into the file, so that a plain copy is a recent one
 
 MOVE = (
-    "UPDATE trimtab_studies SET seq = ?, status = ?, checksum = ? WHERE id = ? AND seq = ? AND holder IS NULL"
-    " AND archived IS NULL"
+    "UPDATE trimtab_studies SET seq = ?, status = ?, checksum = ?, failures = ?, advised = ?, told = ?"
+    " WHERE id = ? AND seq = ? AND holder IS NULL AND archived IS NULL"
 )
 
 
@@ -32,6 +32,8 @@ class Lite:
         "blob": "BLOB",
         "real": "REAL",
         "clustered": "WITHOUT ROWID",
+        "failures": "json_extract(status, '$.failures')",
+        "time": "json_extract(status, '$.time')",
     }
     lost = False  # a file cannot be; see `verify`
 
@@ -125,8 +127,8 @@ class Lite:
             with self.transaction():
                 return self.move(rows)
         stored = set()
-        for status, sealed, study, seq, *event in rows:
-            if self.change(MOVE, seq, status, sealed, study, seq - 1):
+        for status, sealed, failures, advised, told, study, seq, *event in rows:
+            if self.change(MOVE, seq, status, sealed, failures, advised, told, study, seq - 1):
                 self.execute(INSERT_EVENT, study, seq, *event)
                 stored.add(study)
         return stored

@@ -10,18 +10,19 @@ import json
 import math
 import threading
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from trimtab.live import approval, engine
 from trimtab.live.errors import Damaged
 from trimtab.live.history import Position, advance, follow
-from trimtab.live.knobs import read_knobs, rounding
+from trimtab.live.knobs import rounding
 from trimtab.live.schema import ROUTINE, STILL, Event, Move, Saved, Setting, Snapshot
 from trimtab.live.shared import SharedStore
 from trimtab.live.study import Study, Trial
 from trimtab.live.text import clean
 from trimtab.randomness import Keyed
+
+LONG = 10  # events that somebody had to follow to load a study: the next one gets a state, so that nobody has to again
 
 
 class Known(NamedTuple):
@@ -33,42 +34,52 @@ class Known(NamedTuple):
     draws: Keyed
     open: Trial | None = None
     """If it was asked for already."""
+    followed: int = 0
+    """How many events led here from the last state, when it was loaded."""
+
+    @property
+    def at_rest(self) -> Known:
+        """The same in a tenth of the memory: what is drawn ahead is drawn again when it is needed."""
+        setup = engine.at_rest(self.position.setup)
+        return self._replace(position=self.position._replace(setup=setup))
 
 
-def load(store: SharedStore, saved: Saved, known: Known | None = None) -> Known:
-    """What is to be known of a row: from what was known before, if it is of the same study, or from the last state."""
-    if known is not None and known.saved.uid == saved.uid and known.saved.seq <= saved.seq:
-        if known.saved.seq == saved.seq:
-            return known._replace(saved=saved)
-        events = store.events(saved, known.saved.seq, saved.seq)
-        if len(events) == saved.seq - known.saved.seq and all(event.kind in ROUTINE for event in events):
-            position = advance(known.position, events, f"study {saved.name!r}")
-            return known._replace(saved=saved, position=position, open=None)
-    snapshot = store.last_snapshot(saved, saved.seq)
-    if snapshot is None:
-        raise Damaged(f"study {saved.name!r} has no state left: restore the store from a copy")
-    return made_of(saved, snapshot, store.events(saved, snapshot.seq, saved.seq))
+def caught_up(store: SharedStore, saved: Saved, known: Known) -> Known | None:
+    """What is to be known of a row, from what was known before; None where only its state says that."""
+    if known.saved.uid != saved.uid or known.saved.seq > saved.seq:
+        return None
+    if known.saved.seq == saved.seq:
+        return known._replace(saved=saved)
+    events = store.events(saved, known.saved.seq, saved.seq)
+    if len(events) != saved.seq - known.saved.seq or any(event.kind not in ROUTINE for event in events):
+        return None
+    position = advance(known.position, events, f"study {saved.name!r}")
+    return known._replace(saved=saved, position=position, open=None)
 
 
-def load_many(store: SharedStore, names: Sequence[str]) -> dict[str, Known]:
-    """Those of many that there are and that are not damaged, from their last states, in three queries."""
-    rows = store.find_many(names)
-    snapshots = store.last_snapshots(rows)
-    events = store.events_since(snapshots)
-    found = {}
-    for id, saved in rows.items():
-        if id in snapshots:
-            with suppress(Damaged):  # said when it is looked at alone
-                found[saved.name] = made_of(saved, snapshots[id], [e for e in events[id] if e.seq <= saved.seq])
-    return found
+def load(store: SharedStore, names: Sequence[str]) -> list[Known | Damaged]:
+    """Studies of those names that there are, from their last states, in two queries."""
+    found = store.with_states(names)
+    whole = [pair for pair in found if not isinstance(pair, Damaged)]
+    spans = {saved.id: (snapshot.seq, saved.seq) for saved, snapshot in whole if snapshot.seq < saved.seq}
+    events = store.events_between(spans) if spans else {}
+    damaged: list[Known | Damaged] = [error for error in found if isinstance(error, Damaged)]
+    return damaged + [_loaded(*pair, events) for pair in whole]
+
+
+def _loaded(saved: Saved, snapshot: Snapshot, events: Mapping[int, Sequence[Event]]) -> Known | Damaged:
+    try:
+        return made_of(saved, snapshot, events.get(saved.id, ()))
+    except Damaged as error:
+        return error
 
 
 def made_of(saved: Saved, snapshot: Snapshot, events: Sequence[Event]) -> Known:
     """What is known of a row with its last state, and what was told since."""
     if len(events) != saved.seq - snapshot.seq:
         raise Damaged(f"study {saved.name!r}: events after {snapshot.seq} are missing: restore the store from a copy")
-    position = follow(read_knobs(saved.setup), snapshot, events, f"study {saved.name!r}")
-    return Known(saved, position, snapshot.seq, rounding(position.setup.seed))
+    position = follow(saved.setup, snapshot, events, f"study {saved.name!r}")
+    return Known(saved, position, snapshot.seq, rounding(position.setup.seed), followed=len(events))
 
 
 class RowStudy(Study):
@@ -81,7 +92,7 @@ class RowStudy(Study):
         self._lock = threading.RLock()
         self.callbacks = []
         self.name, self.uid, self.seq = saved.name, saved.uid, saved.seq
-        self._position, self._snapshot_at, self._draws, self._open = known[1:]
+        self._position, self._snapshot_at, self._draws, self._open, self._followed = known[1:]
         self._asked, self._news = [], []
         self._turn = saved.status["turn"]
         self.move: Move | None = None
@@ -94,21 +105,51 @@ class RowStudy(Study):
     @property
     def known(self) -> Known:
         """To go on from, once the move is stored."""
-        return Known(self._saved, self._position, self._snapshot_at, self._draws, self._open)
+        return Known(self._saved, self._position, self._snapshot_at, self._draws, self._open, self._followed)
 
     @property
     def open_id(self) -> int:
         """The number of the open trial."""
         return self._turn + 1
 
+    @property
+    def open_ids(self) -> list[int]:
+        """The numbers of all trials that may be told now."""
+        return [id for _, id in self._position.pending] if self.setup.max_pending > 1 else [self.open_id]
+
+    @property
+    def pending(self) -> list[Trial]:
+        """The trials that were handed out and are not told yet, the oldest first, where several may be open."""
+        return [self._handed_out(id, round) for round, id in self._position.pending]
+
+    def _handed_out(self, id: int, round: int) -> Trial:
+        return Trial(id, self.knobs.probe(engine.ask(self.setup, self.state, round), self._draws, round), round)
+
+    def hand_out(self, note: str | None = None) -> Trial:
+        """The next trial, which is open from now on beside others; its number is that of the event."""
+        trial, after = self.ask(), self._position.handed_out(self.seq + 1)
+        self._record("ask", after, trial.round, None, list(trial.knobs.values()), note)
+        return trial._replace(id=self.seq)
+
+    def _asked_for(self, trial: Trial | int) -> Trial:
+        id: Any = getattr(trial, "id", trial)
+        found = [pair for pair in self._position.pending if pair[1] == id]
+        return self._handed_out(id, found[0][0]) if found else super()._asked_for(trial)
+
     def fate(self, trial: int) -> Event | None:
         """The event that closed a trial: its value, or what a person did instead; None if it is not kept."""
         seq: int | None = trial if self.seq - self.settings["keep"] < trial else None
+        asked = self._store.events(self._saved, trial - 1, trial) if self.setup.max_pending > 1 else []
+        handed_out = asked[0] if asked and asked[0].kind == "ask" else None
         while seq is not None:
-            event = self._store.first_after(self._saved, seq, STILL)
+            event = (
+                self._store.first_after(self._saved, seq, (*STILL, "ask"))
+                if handed_out is None
+                else self._store.closing(self._saved, seq + 1, handed_out.round)
+            )
             if event is None or event.kind not in ("set", "undo") or not self._was_left_alone(event.seq):
                 return event
-            seq = event.seq + 1
+            seq = event.seq + (handed_out is None)
         return None
 
     def _was_left_alone(self, seq: int) -> bool:
@@ -151,9 +192,10 @@ class RowStudy(Study):
             self.tell(trial, None, note)
             return
         excesses = self.limits.excesses(told)
-        state = engine.tell_at(self.knobs, self.setup, self.state, value, self._draws, trial.knobs, excesses)
-        after = self._position.after(self.knobs, "applied", value, state, told or None)
-        self._record("applied", after, self.round, value, list(trial.knobs.values()), note, told or None)
+        told_at = (value, self._draws, trial.knobs, excesses, trial.round)
+        state = engine.tell_at(self.knobs, self.setup, self.state, *told_at)
+        after = self._position.after(self.knobs, "applied", value, state, told or None, trial.round)
+        self._record("applied", after, trial.round, value, list(trial.knobs.values()), note, told or None)
 
     def setting_of(self, event: Event) -> Setting:
         """What was set, by name."""
@@ -178,8 +220,12 @@ class RowStudy(Study):
         words = [f"{event.note}, by {who}" if event.note else f"by {who}", why]
         self.move = self.move._replace(event=event._replace(note=clean(": ".join(filter(None, words)))))
 
+    def _is_kept(self, kind: str, seq: int) -> bool:
+        return self._followed >= LONG or super()._is_kept(kind, seq)
+
     def _write(self, move: Move) -> None:
         self.move = move
+        self._followed = 0
 
     def _is_ours(self) -> bool:
         return self._saved.holder is None or self.released()

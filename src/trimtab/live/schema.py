@@ -16,7 +16,7 @@ from trimtab.live.checksums import checksum
 from trimtab.live.errors import Damaged
 from trimtab.types import Document
 
-VERSION = 4
+VERSION = 5
 REQUESTS = "CREATE TABLE trimtab_requests (id {id}, study INTEGER NOT NULL, request TEXT NOT NULL)"
 TOKENS = """CREATE TABLE trimtab_tokens (
         id TEXT PRIMARY KEY, hash TEXT NOT NULL, scope TEXT NOT NULL, study TEXT, label TEXT, created {real} NOT NULL,
@@ -28,6 +28,12 @@ MIGRATIONS: dict[int, tuple[str, ...]] = {
         "ALTER TABLE trimtab_studies ADD COLUMN archived {real}",
         TOKENS,
     ),
+    5: (
+        "ALTER TABLE trimtab_studies ADD COLUMN failures INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE trimtab_studies ADD COLUMN advised INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE trimtab_studies ADD COLUMN told {real}",
+        "UPDATE trimtab_studies SET failures = {failures}, told = {time}",
+    ),
 }
 """version → the statements that lead to it from the one before."""
 TABLES = (
@@ -35,7 +41,8 @@ TABLES = (
     """CREATE TABLE trimtab_studies (
         id {id}, uid TEXT NOT NULL, name TEXT NOT NULL UNIQUE, created {real} NOT NULL, setup TEXT NOT NULL,
         seq BIGINT NOT NULL, status TEXT NOT NULL, checksum BIGINT NOT NULL,
-        proposal TEXT, decision TEXT, holder TEXT, paused TEXT, archived {real})""",
+        proposal TEXT, decision TEXT, holder TEXT, paused TEXT, archived {real},
+        failures INTEGER NOT NULL DEFAULT 0, advised INTEGER NOT NULL DEFAULT 0, told {real})""",
     """CREATE TABLE trimtab_events (
         study INTEGER NOT NULL REFERENCES trimtab_studies (id), seq BIGINT NOT NULL, round BIGINT NOT NULL,
         kind TEXT NOT NULL, value {real}, query {blob}, centre {blob} NOT NULL, time {real} NOT NULL, note TEXT,
@@ -49,11 +56,28 @@ TABLES = (
 Setting = Document
 """The value of every knob, by name; whole numbers are ints, switches bools."""
 KINDS = (
-    *("tell", "applied", "skip", "baseline", "hold", "leave", "start", "undo", "reset", "set", "setup", "import"),
+    *(
+        "ask",
+        "tell",
+        "applied",
+        "skip",
+        "baseline",
+        "hold",
+        "leave",
+        "start",
+        "undo",
+        "reset",
+        "set",
+        "setup",
+        "import",
+    ),
     *("pause", "resume", "archive", "restore"),
 )
-ROUTINE = ("tell", "applied", "skip", "baseline", "hold", "leave")
-"""The kinds of events that follow from values and are thinned when they are old; the others have a snapshot."""
+ROUNDS = ("tell", "applied", "skip", "baseline", "hold", "leave")
+"""The kinds of events that are measurements, or failed ones."""
+ROUTINE = (*ROUNDS, "ask")
+"""The kinds that follow from values and are thinned when they are old; the others have a snapshot. "ask": a trial was
+handed out beside others that are open, where several may be."""
 UNLEARNT = ("baseline", "hold", "leave")
 """Those of them that teach the tuner nothing, whatever the value."""
 STILL = ("leave", "pause", "resume", "archive", "restore")
@@ -141,6 +165,11 @@ class Move(NamedTuple):
 STUDY_COLUMNS = "id, uid, name, created, setup, seq, status, checksum, proposal, decision, holder, paused, archived"
 EVENT_COLUMNS = "seq, round, kind, value, query, centre, time, note, checksum, limits"
 INSERT_EVENT = f"INSERT INTO trimtab_events (study, {EVENT_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+
+
+def urgency(status: Document) -> tuple[int, int, float | None]:
+    """What of a status has columns of its own, for the database to sort by: `failures`, `advised`, `told`."""
+    return status["failures"], len(status.get("advice", ())), status["time"]
 
 
 def seal(uid: str, name: str, created: float, setup: str, seq: int, status: str) -> int:

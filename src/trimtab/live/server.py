@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -30,17 +31,25 @@ OPTIONS: Document = {
     "options": "-c statement_timeout=25000 -c lock_timeout=20000 -c synchronous_commit=on",
 }
 
-TYPES = (
-    *("text", "bigint", "integer", "bigint", "bigint", "text", "float8", "bytea", "bytea", "float8", "text", "bigint"),
-    "bytea",
+GIVEN = (
+    "status text, sealed bigint, failures integer, advised integer, told float8, study integer, seq bigint,"
+    " round bigint, kind text, value float8, query text, centre text, time float8, note text,"
+    " checksum bigint, limits text"
 )
+COLUMNS = [column.split()[0] for column in GIVEN.split(", ")]
+# One text for all rows, because arrays are written by Python, row by row; numbers keep all their digits. Rows are
+# locked in one order, so that two who store many at once do not wait for each other.
 MOVE = f"""
-WITH given (status, sealed, study, seq, round, kind, value, query, centre, time, note, checksum, limits) AS
- (SELECT * FROM unnest({", ".join(f"?::{type}[]" for type in TYPES)})),
-moved AS (UPDATE trimtab_studies s SET seq = g.seq, status = g.status, checksum = g.sealed FROM given g
- WHERE s.id = g.study AND s.seq = g.seq - 1 AND s.holder IS NULL AND s.archived IS NULL RETURNING s.id)
+WITH given AS
+ (SELECT * FROM json_to_recordset(?::json) AS g ({GIVEN})),
+free AS (SELECT s.id FROM trimtab_studies s JOIN given ON s.id = study AND s.seq = given.seq - 1
+ WHERE s.holder IS NULL AND s.archived IS NULL ORDER BY s.id FOR UPDATE OF s),
+moved AS (UPDATE trimtab_studies s SET seq = given.seq, status = given.status, checksum = given.sealed,
+ failures = given.failures, advised = given.advised, told = given.told
+ FROM given JOIN free ON free.id = study WHERE s.id = study RETURNING s.id)
 INSERT INTO trimtab_events (study, seq, round, kind, value, query, centre, time, note, checksum, limits)
- SELECT study, seq, round, kind, value, query, centre, time, note, checksum, limits
+ SELECT study, seq, round, kind, value, decode(query, 'hex'), decode(centre, 'hex'), time, note, checksum,
+  decode(limits, 'hex')
  FROM given JOIN moved ON study = moved.id
  RETURNING study
 """
@@ -68,6 +77,8 @@ class Server:
         "blob": "BYTEA",
         "real": "DOUBLE PRECISION",
         "clustered": "",
+        "failures": "(status::json->>'failures')::integer",
+        "time": "(status::json->>'time')::float8",
     }
 
     def __init__(self, where: str, mode: str, *, thorough: bool = False) -> None:
@@ -128,7 +139,8 @@ class Server:
 
     def move(self, rows: Sequence[tuple[object, ...]]) -> set[int]:
         """Studies' rows and events in one statement, where nobody holds or changed them; the ids of those stored."""
-        return {study for (study,) in self.execute(MOVE, *map(list, zip(*rows, strict=True)))}
+        given = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
+        return {study for (study,) in self.execute(MOVE, json.dumps(given, default=bytes.hex, allow_nan=False))}
 
     def taken(self, study: int, _: str) -> bool:
         """Whether a process holds a study now."""

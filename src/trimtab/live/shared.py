@@ -6,16 +6,20 @@ other, because a move here holds only where the row says that nobody holds the s
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from typing import Any
 
 from trimtab.live import schema
+from trimtab.live.attention import Wanted, conditions
 from trimtab.live.checksums import canonical
 from trimtab.live.errors import Damaged
 from trimtab.live.schema import EVENT_COLUMNS, STUDY_COLUMNS, Event, Move, Saved, Snapshot
 from trimtab.live.store import EVERY, Database, Store
 
+SNAPSHOT_COLUMNS = "seq, state, diagnostics, checksum"
+WIDTH = len(STUDY_COLUMNS.split(", "))
 GLANCE = ("id", "seq", "proposal", "decision", "holder", "paused", "archived")
 
 
@@ -46,7 +50,7 @@ class SharedStore(Store):
         for move in moves:
             study, seq, text = move.study, move.event.seq, canonical(move.status)
             sealed = schema.seal(study.uid, study.name, study.created, canonical(study.setup), seq, text)
-            rows.append((text, sealed, *schema.event_row(study.id, move.event)))
+            rows.append((text, sealed, *schema.urgency(move.status), *schema.event_row(study.id, move.event)))
         more = [move for move in moves if move.snapshot is not None or move.event.seq % EVERY == 0]
         with db.transaction() if more else nullcontext():
             stored = db.move(rows)
@@ -68,65 +72,80 @@ class SharedStore(Store):
         )
         return schema.read_event(rows[0], self.where) if rows else None
 
+    def closing(self, study: Saved, seq: int, round: int) -> Event | None:
+        """The first event from `seq` on that is the value of a round handed out before, or that may have closed it."""
+        rows = self._ready().execute(
+            f"SELECT {EVENT_COLUMNS} FROM trimtab_events WHERE study = ? AND seq >= ? AND (kind IN ('undo', 'reset',"
+            " 'set', 'setup', 'import') OR (round = ? AND kind IN ('tell', 'applied', 'skip'))) ORDER BY seq LIMIT 1",
+            *(study.id, seq, round),
+        )
+        return schema.read_event(rows[0], self.where) if rows else None
+
     def glance(self, name: str) -> tuple[Any, ...] | None:
         """Of a study, what changes: id, seq, proposal, decision, holder, paused, archived; None if there is none."""
         rows = self._ready().execute(f"SELECT {', '.join(GLANCE)} FROM trimtab_studies WHERE name = ?", name)
         return tuple(rows[0]) if rows else None
 
-    def find_many(self, names: Sequence[str]) -> dict[int, Saved]:
-        """Studies by id, of those names that there are."""
-        marks, found = ", ".join("?" * len(names)), {}
-        for row in self._ready().execute(
-            f"SELECT {STUDY_COLUMNS} FROM trimtab_studies WHERE name IN ({marks})", *names
-        ):
-            with suppress(Damaged):  # said when it is looked at alone
-                found[row[0]] = schema.read_study(row, self.where)
-        return found
-
-    def last_snapshots(self, studies: Mapping[int, Saved]) -> dict[int, Snapshot]:
-        """The newest state of each study, by id."""
+    def with_states(self, names: Sequence[str]) -> list[tuple[Saved, Snapshot] | Damaged]:
+        """Studies of those names that there are, each with its newest state."""
         rows = self._ready().execute(
-            "SELECT s.study, s.seq, s.state, s.diagnostics, s.checksum FROM trimtab_snapshots s JOIN"
-            f" (SELECT study, MAX(seq) AS last FROM trimtab_snapshots WHERE study IN ({_marks(studies)})"
-            " GROUP BY study) t ON s.study = t.study AND s.seq = t.last",
-            *studies,
+            f"SELECT {_of('s', STUDY_COLUMNS)}, {_of('t', SNAPSHOT_COLUMNS)} FROM trimtab_studies s"
+            " LEFT JOIN trimtab_snapshots t ON t.study = s.id"
+            " AND t.seq = (SELECT MAX(u.seq) FROM trimtab_snapshots u WHERE u.study = s.id)"
+            f" WHERE s.name IN ({_marks(names)})",
+            *names,
         )
-        found = {}
-        for study, *row in rows:
-            with suppress(Damaged):
-                found[study] = schema.read_snapshot(row, self.where)
-            if study in found and found[study].seq > studies[study].seq:
-                del found[study]  # told meanwhile
-        return found
+        return [self._with_state(row) for row in rows]
 
-    def events_since(self, snapshots: Mapping[int, Snapshot]) -> dict[int, list[Event]]:
-        """What happened in each study after its snapshot, by id."""
-        found: dict[int, list[Event]] = {study: [] for study in snapshots}
-        columns = ", ".join(f"e.{column}" for column in EVENT_COLUMNS.split(", "))
+    def _with_state(self, row: Sequence[Any]) -> tuple[Saved, Snapshot] | Damaged:
+        try:
+            saved = schema.read_study(row[:WIDTH], self.where)
+            if row[WIDTH] is None:
+                raise Damaged(f"study {saved.name!r} has no state left: restore the store from a copy")
+            return saved, schema.read_snapshot(row[WIDTH:], self.where)
+        except Damaged as error:
+            return error
+
+    def events_between(self, spans: Mapping[int, tuple[int, int]]) -> dict[int, list[Event]]:
+        """What happened in studies, by id, after one event and until another."""
+        found: dict[int, list[Event]] = {study: [] for study in spans}
+        wanted = ", ".join(f"({study:d}, {after:d}, {until:d})" for study, (after, until) in spans.items())
         rows = self._ready().execute(
-            f"SELECT e.study, {columns} FROM trimtab_events e JOIN (SELECT study, MAX(seq) AS last FROM"
-            f" trimtab_snapshots WHERE study IN ({_marks(found)}) GROUP BY study) t"
-            " ON e.study = t.study AND e.seq > t.last ORDER BY e.study, e.seq",
-            *found,
+            f"WITH wanted (id, after, until) AS (VALUES {wanted})"
+            f" SELECT e.study, {_of('e', EVENT_COLUMNS)} FROM wanted JOIN trimtab_events e"
+            " ON e.study = wanted.id AND e.seq > wanted.after AND e.seq <= wanted.until ORDER BY e.study, e.seq"
         )
         for study, *row in rows:
             with suppress(Damaged):  # then one is missing, which is seen
                 found[study].append(schema.read_event(row, self.where))
         return found
 
-    def page(
-        self, after: str, limit: int, *, search: str | None = None, archived: bool = False, only: str | None = None
-    ) -> list[Saved]:
+    def page(self, after: str, limit: int, wanted: Wanted = Wanted()) -> list[Saved]:  # noqa: B008
         """Studies by name, from the first after a name on."""
-        where, values = "name > ? AND archived IS NOT NULL" if archived else "name > ? AND archived IS NULL", [after]
-        if search:
-            where, values = f"{where} AND LOWER(name) LIKE ? ESCAPE '!'", [*values, f"%{_literally(search.lower())}%"]
-        if only is not None:
-            where, values = f"{where} AND name = ?", [*values, only]
+        where, values = wanted.condition()
         rows = self._ready().execute(
-            f"SELECT {STUDY_COLUMNS} FROM trimtab_studies WHERE {where} ORDER BY name LIMIT ?", *values, limit
+            f"SELECT {STUDY_COLUMNS} FROM trimtab_studies WHERE name > ? AND {where} ORDER BY name LIMIT ?",
+            *(after, *values, limit),
         )
         return [schema.read_study(row, self.where) for row in rows]
+
+    def urgent(self, wanted: Wanted, first: int, most: int) -> tuple[list[str], int]:
+        """The names of some studies, those that need somebody first, and how many there are of them all."""
+        (where, values), needs = wanted.condition(), conditions(time.time())
+        urgency = " ".join(f"WHEN {need} THEN {n}" for n, need in enumerate(needs.values()))
+        rows = self._ready().execute(
+            f"SELECT name, COUNT(*) OVER () FROM trimtab_studies WHERE {where}"
+            f" ORDER BY CASE {urgency} ELSE {len(needs)} END, name LIMIT {most:d} OFFSET {first:d}",
+            *values,
+        )
+        return [name for name, _ in rows], rows[0][1] if rows else 0
+
+    def needs(self, wanted: Wanted) -> dict[str, int]:
+        """How many studies need what."""
+        (where, values), needs = wanted.condition(), conditions(time.time())
+        sums = ", ".join(f"COALESCE(SUM(CASE WHEN {need} THEN 1 ELSE 0 END), 0)" for need in needs.values())
+        (row,) = self._ready().execute(f"SELECT {sums} FROM trimtab_studies WHERE {where}", *values)
+        return dict(zip(needs, map(int, row), strict=True))
 
     def numbers(self, names: Sequence[str], most: int) -> list[Any]:
         """id, name and seq of studies, or of the first ones that are not archived."""
@@ -176,10 +195,9 @@ class SharedStore(Store):
             db.execute("DELETE FROM trimtab_studies WHERE id = ?", study.id)
 
 
+def _of(table: str, columns: str) -> str:
+    return ", ".join(f"{table}.{column}" for column in columns.split(", "))
+
+
 def _marks(values: Collection[object]) -> str:
     return ", ".join("?" * len(values)) or "NULL"
-
-
-def _literally(text: str) -> str:
-    """For LIKE, without its signs for anything."""
-    return text.replace("!", "!!").replace("%", "!%").replace("_", "!_")

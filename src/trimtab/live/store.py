@@ -180,9 +180,9 @@ class Store:
         db = self._ready()
         with db.transaction():
             db.execute(
-                "INSERT INTO trimtab_studies (uid, name, created, setup, seq, status, checksum)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?)",
-                *(*about, seq, text, schema.seal(*about, seq, text)),
+                "INSERT INTO trimtab_studies (uid, name, created, setup, seq, status, checksum, failures, advised,"
+                " told) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                *(*about, seq, text, schema.seal(*about, seq, text), *schema.urgency(status)),
             )
             ((id,),) = db.execute("SELECT id FROM trimtab_studies WHERE name = ?", name)
             for event in events:
@@ -209,8 +209,9 @@ class Store:
         sealed = schema.seal(study.uid, study.name, study.created, self._described, event.seq, text)
         with db.transaction():
             changed = db.change(
-                "UPDATE trimtab_studies SET seq = ?, status = ?, checksum = ? WHERE id = ? AND seq = ?",
-                *(event.seq, text, sealed, study.id, event.seq - 1),
+                "UPDATE trimtab_studies SET seq = ?, status = ?, checksum = ?, failures = ?, advised = ?, told = ?"
+                " WHERE id = ? AND seq = ?",
+                *(event.seq, text, sealed, *schema.urgency(status), study.id, event.seq - 1),
             )
             if changed == 1:
                 self._insert_event(study.id, event)
@@ -256,11 +257,22 @@ class Store:
         )
         return schema.read_snapshot(rows[0], self.where) if rows else None
 
-    def before_round(self, study: Saved, round: int) -> Event | None:
-        """The newest event after which `round` was the next one, if it is still kept."""
+    def before_round(self, study: Saved, round: int, *, late: bool = False) -> Event | None:
+        """The newest event after which `round` was the next one, if it is still kept; late: that is when it was asked.
+
+        Where values may come late, that of the round before says nothing of it.
+        """
+        if late:
+            asked = (
+                "SELECT {} FROM trimtab_events WHERE study = ? AND kind = 'ask' AND round = ? ORDER BY seq DESC LIMIT 1"
+            )
+            rows = self._ready().execute(asked.format(EVENT_COLUMNS), study.id, round - 1)
+            if rows:
+                return schema.read_event(rows[0], self.where)
         rows = self._ready().execute(
             f"SELECT {EVENT_COLUMNS} FROM trimtab_events WHERE study = ? AND ((kind IN ('tell', 'applied', 'skip')"
-            " AND round = ?) OR (kind NOT IN ('tell', 'applied', 'skip', 'baseline', 'hold', 'leave') AND round = ?))"
+            " AND round = ?) OR (kind NOT IN ('ask', 'tell', 'applied', 'skip', 'baseline', 'hold', 'leave')"
+            " AND round = ?))"
             " ORDER BY seq DESC LIMIT 1",
             *(study.id, round - 1, round),
         )

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from trimtab.live import approval, beginning, engine, exchange
 from trimtab.live import limits as limiting
+from trimtab.live.advice import advised
 from trimtab.live.baseline import Wanted, read_baseline, said_of
 from trimtab.live.correctable import Correctable
 from trimtab.live.corrections import moved
@@ -24,7 +25,7 @@ from trimtab.live.history import Position, follow
 from trimtab.live.knobs import Knob, Knobs, encode, read_knobs, rounding
 from trimtab.live.limits import Limits
 from trimtab.live.pausing import pause_of
-from trimtab.live.schema import ROUTINE, STILL, Event, Move, Saved, Setting
+from trimtab.live.schema import ROUNDS, ROUTINE, STILL, Event, Move, Saved, Setting
 from trimtab.live.store import EVERY, Store
 from trimtab.live.terms import check
 from trimtab.live.text import clean
@@ -202,20 +203,18 @@ class Study(Correctable):
         limits: the numbers beside it that the study has limits on, by name; without one of them there is no value.
         """
         with self._lock:
-            asked = self.ask()
-            self._check_open(trial)
+            asked = self._asked_for(trial)
             if type(value) is float:
                 value += 0.0  # not every database knows −0
             beside = [] if value is None else self._position.limits.read(limits)
-            state = engine.tell(
-                self.setup, self.state, value, self._position.limits.excesses(beside) if beside else None
-            )
+            excesses = self._position.limits.excesses(beside) if beside else None
+            state = engine.tell(self.setup, self.state, value, excesses, asked.round)
             number = None if value is None or any(map(math.isnan, (value, *beside))) else float(value)
             told = beside if beside and number is not None else None
             kind = "skip" if number is None else "tell"
             if asked.kind == "baseline":
                 kind, state = "baseline", self.state
-            after = self._position.after(self.knobs, kind, number, state, told)
+            after = self._position.after(self.knobs, kind, number, state, told, asked.round)
             self._record(kind, after, asked.round, number, list(asked.knobs.values()), note, told)
 
     def skip(self, trial: Trial | int, note: str | None = None) -> None:
@@ -241,7 +240,7 @@ class Study(Correctable):
             if round is None:
                 self._take_back()
                 return
-            event = self._store.before_round(self._saved, round)
+            event = self._store.before_round(self._saved, round, late=self.setup.max_pending > 1)
             try:
                 if event is None:
                     raise LookupError
@@ -257,6 +256,7 @@ class Study(Correctable):
                 there = there.planned(*self.baseline[:2])
             there = there._replace(
                 setup=self.setup,
+                state=there.state._replace(open=()),
                 terms=self._position.terms,
                 diagnostics=replace(there.diagnostics, failures=0),
                 limits=there.limits.corrected(Limits(self.limits.all)),
@@ -328,7 +328,8 @@ class Study(Correctable):
         """Put what `export` wrote into another store; gives the study's name there."""
         return exchange.adopt(where, text, name)
 
-    def _check_open(self, trial: Trial | int) -> None:
+    def _asked_for(self, trial: Trial | int) -> Trial:
+        """The open trial, if this is the one."""
         given: object = getattr(trial, "id", trial)
         if isinstance(given, bool) or not hasattr(given, "__index__"):
             raise TypeError(f"trial={trial!r} is neither a Trial nor its id: tell(trial, value)")
@@ -336,6 +337,7 @@ class Study(Correctable):
         if id != now:
             why = "it was told, skipped or undone before" if 0 <= id < now else "it was never asked"
             raise ValueError(f"trial {id} is not open: {why}; the open one is {now}")
+        return self.ask()
 
     def _position_after(self, seq: int) -> tuple[int, Position]:
         """Where the last snapshot before an event is, and the tuner after the event: what was told since, again."""
@@ -365,8 +367,10 @@ class Study(Correctable):
         asked = None if query is None else encode(knobs, query)
         event = Event(seq, round, kind, value, asked, centre, now, None if note is None else clean(note), limits)
         turn = self._turn if kind in STILL or self._leaves_alone(kind, after) else seq
-        status = after.status(knobs, turn, now if kind in ROUTINE else self._saved.status["time"])
-        snapshot = None if kind in ROUTINE and seq % EVERY else after.snapshot(seq)
+        status = after.status(knobs, turn, now if kind in ROUNDS else self._saved.status["time"])
+        if said := advised(after):
+            status["advice"] = said
+        snapshot = after.snapshot(seq) if self._is_kept(kind, seq) else None
         self._write(Move(self._saved, event, status, snapshot, after.terms["keep"], request))
         self._position, self.seq, self._turn = after, seq, turn
         self._saved = self._saved._replace(seq=seq, status=status)
@@ -379,6 +383,10 @@ class Study(Correctable):
                 call(self, seen)
             except Exception:
                 LOG.exception("a callback failed after round %d; the study goes on", round)
+
+    def _is_kept(self, kind: str, seq: int) -> bool:
+        """Whether the state after an event is stored beside it."""
+        return kind not in ROUTINE or seq % EVERY == 0
 
     def _write(self, move: Move) -> None:
         """To the disk."""

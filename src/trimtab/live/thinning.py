@@ -39,7 +39,9 @@ def every(count: int, most: int) -> int:
 
 def latest(store: SharedStore, study: Saved, most: int, *, rounds: bool) -> list[Event]:
     """The last events, the newest first: rounds with a value, or all the others."""
-    kinds = "kind IN ('tell', 'applied', 'baseline')" if rounds else "kind NOT IN ('tell', 'applied', 'baseline')"
+    kinds = (
+        "kind IN ('tell', 'applied', 'baseline')" if rounds else "kind NOT IN ('ask', 'tell', 'applied', 'baseline')"
+    )
     rows = store.execute(
         f"SELECT {EVENT_COLUMNS} FROM trimtab_events WHERE study = ? AND {kinds} ORDER BY seq DESC LIMIT {most:d}",
         study.id,

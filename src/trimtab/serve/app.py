@@ -15,6 +15,7 @@ from trimtab import __version__
 from trimtab.live.pool import Pool
 from trimtab.serve import actions, events, health, pages, problems, studies, trials
 from trimtab.serve.access import Door
+from trimtab.serve.batch import Gathering
 from trimtab.serve.fleet import Fleet
 from trimtab.serve.limits import Bounded, Limits
 from trimtab.serve.observing import Figures, Observed
@@ -37,7 +38,7 @@ def create(settings: Settings | None = None) -> FastAPI:
         pool = await asyncio.to_thread(Pool, settings.store, settings.connections, patient=True)
         anyio.to_thread.current_default_thread_limiter().total_tokens = 4 * settings.connections
         app.state.fleet, app.state.door, app.state.watch = Fleet(pool, settings.cache), Door(pool), Watch(pool)
-        app.state.overview = Overview(pool)
+        app.state.overview, app.state.gathering = Overview(pool), Gathering(app.state.fleet)
         try:
             yield
         finally:
@@ -45,7 +46,7 @@ def create(settings: Settings | None = None) -> FastAPI:
 
     app = FastAPI(title="trimtab", version=__version__, description=ABOUT, lifespan=life, docs_url=None, redoc_url=None)
     app.state.settings, app.state.limits, app.state.figures = settings, limits, figures
-    for routes in (studies, trials, actions, events, health, pages):
+    for routes in (trials, studies, actions, events, health, pages):  # most requests are for the first
         app.include_router(routes.router)
     app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
     problems.install(app)

@@ -13,6 +13,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
 
+from trimtab.live.attention import ATTENTION
 from trimtab.live.figures import figure
 from trimtab.live.row import RowStudy
 from trimtab.live.thinning import thinned
@@ -20,7 +21,6 @@ from trimtab.serve.closeup import closeup
 from trimtab.serve.fleet import Fleet
 from trimtab.serve.overview import PAGE, Overview
 from trimtab.serve.problems import Problem
-from trimtab.serve.showing import ATTENTION
 from trimtab.serve.views import page, visitor
 from trimtab.serve.wiring import Reads, StudyName, fleet
 from trimtab.types import Document

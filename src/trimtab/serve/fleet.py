@@ -10,13 +10,15 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TypeVar
 
+from trimtab.live.errors import Damaged
 from trimtab.live.pool import Pool
-from trimtab.live.row import Known, RowStudy, load, load_many
+from trimtab.live.row import Known, RowStudy, caught_up, load
 from trimtab.live.shared import GLANCE, SharedStore
 from trimtab.serve.problems import Problem
 
 T = TypeVar("T")
 TRIES = 30  # before somebody is told that a study is too busy
+AWAKE = 500  # studies that are remembered with all that makes their next round quick
 STORED = GLANCE[2:]  # what may change in a row without an event
 
 
@@ -25,7 +27,8 @@ class Fleet:
 
     def __init__(self, pool: Pool, most: int) -> None:
         self.pool, self._most = pool, most
-        self._cache: OrderedDict[str, Known] = OrderedDict()
+        self._awake: OrderedDict[str, Known] = OrderedDict()
+        self._resting: OrderedDict[str, Known] = OrderedDict()
         self._lock = threading.Lock()
         self.conflicts = 0
         """How often somebody else was faster."""
@@ -35,15 +38,14 @@ class Fleet:
         with self.pool.store() as store:
             return act(RowStudy(store, self.known(store, name)))
 
-    def change(self, name: str, act: Callable[[RowStudy], T], *, expected: int | None = None, hasty: bool = False) -> T:
+    def change(self, name: str, act: Callable[[RowStudy], T], *, expected: int | None = None) -> T:
         """Do something with a study that may set its `move`, and store that; again, if somebody else was faster.
 
-        expected: the sequence number that the caller saw. hasty: begin with what is remembered, which mostly holds.
+        expected: the sequence number that the caller saw.
         """
         for attempt in range(TRIES):
-            remembered = self._remembered(name) if hasty and attempt == 0 else None
             with self.pool.store() as store:
-                study = RowStudy(store, remembered or self.known(store, name))
+                study = RowStudy(store, self.known(store, name))
                 if expected is not None and expected != study.seq:
                     raise Problem(
                         412,
@@ -51,12 +53,7 @@ class Fleet:
                         f"study {name!r} is at {study.seq}, not {expected}: look again first",
                         seq=study.seq,
                     )
-                try:
-                    found = act(study)
-                except Problem:
-                    if remembered is not None:
-                        continue
-                    raise
+                found = act(study)
                 if study.move is None or store.commit_if([study.move]):
                     self.remember(study)
                     return found
@@ -71,20 +68,27 @@ class Fleet:
         glance = None if remembered is None else store.glance(name)
         if remembered is not None and glance is not None and glance[:2] == (remembered.saved.id, remembered.saved.seq):
             return remembered._replace(saved=remembered.saved._replace(**dict(zip(STORED, glance[2:], strict=True))))
-        saved = store.find(name)
-        if saved is None:
-            raise Problem(404, "no-study", f"there is no study {name!r}")
-        found = load(store, saved, remembered)
+        saved = None if remembered is None else store.find(name)
+        found = None if remembered is None or saved is None else caught_up(store, saved, remembered)
+        if found is None:
+            found = self._load(store, name)
         self._keep(name, found)
         return found
+
+    def _load(self, store: SharedStore, name: str) -> Known:
+        for found in load(store, [name]):
+            if isinstance(found, Damaged):
+                raise found
+            return found
+        raise Problem(404, "no-study", f"there is no study {name!r}")
 
     def known_many(self, store: SharedStore, names: Sequence[str], *, hasty: bool) -> dict[str, Known]:
         """Those of many that there are; hasty: as they are remembered."""
         found = {name: known for name in names if hasty and (known := self._remembered(name)) is not None}
         cold = [name for name in dict.fromkeys(names) if self._remembered(name) is None]
-        for name, known in load_many(store, cold).items() if cold else ():
-            self._keep(name, known)
-            found[name] = known
+        for fresh in load(store, cold) if cold else ():
+            if isinstance(fresh, Known):  # that another one is damaged is said when it is looked at alone
+                found[fresh.saved.name] = fresh
         for name in names:
             if name not in found:
                 with suppress(Problem):
@@ -106,16 +110,21 @@ class Fleet:
     def forget(self, name: str) -> None:
         """It is gone."""
         with self._lock:
-            self._cache.pop(name, None)
+            self._awake.pop(name, None)
+            self._resting.pop(name, None)
 
     def _remembered(self, name: str) -> Known | None:
-        return self._cache.get(name)
+        return self._awake.get(name) or self._resting.get(name)
 
     def _keep(self, name: str, known: Known) -> None:
         with self._lock:
-            before = self._cache.get(name)
+            before = self._remembered(name)
             if before is None or before.saved.uid != known.saved.uid or before.saved.seq <= known.saved.seq:
-                self._cache[name] = known
-                self._cache.move_to_end(name)
-            if len(self._cache) > self._most:
-                self._cache.popitem(last=False)
+                self._resting.pop(name, None)
+                self._awake[name] = known
+                self._awake.move_to_end(name)
+            if len(self._awake) > AWAKE:
+                longest, tired = self._awake.popitem(last=False)
+                self._resting[longest] = tired.at_rest
+            if len(self._awake) + len(self._resting) > self._most:
+                (self._resting or self._awake).popitem(last=False)

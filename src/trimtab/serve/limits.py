@@ -86,26 +86,29 @@ class Bounded:
             await problem.response()(scope, receive, send)
 
     def _check(self, scope: Scope) -> None:
-        headers = {
-            name: value for name, value in scope["headers"] if name in (b"content-length", b"authorization", b"cookie")
-        }
+        headers = dict(scope["headers"])
         length = headers.get(b"content-length", b"0")
         if not length.isdigit() or int(length) > self._settings.largest_body:
             raise Problem(
                 413, "too-large", f"a body may have {self._settings.largest_body} bytes", {"Connection": "close"}
             )
+        if not self._settings.rate:
+            return
         key = headers.get(b"authorization") or headers.get(b"cookie") or str((scope.get("client") or [""])[0]).encode()
         self._limits.check_rate(hashlib.sha256(key).hexdigest())
 
     def _bounded(self, receive: Receive) -> Receive:
-        size, whole, end = 0, False, time.monotonic() + self._settings.body_seconds
+        size, whole, left = 0, False, self._settings.body_seconds
 
         async def received() -> Message:
-            nonlocal size, whole
+            nonlocal size, whole, left
             if whole:
                 return await receive()  # whether they are still there
+            began = time.monotonic()
             try:
-                message = await asyncio.wait_for(receive(), max(end - time.monotonic(), 0.0))
+                async with asyncio.timeout(max(left, 0.0)):
+                    message = await receive()
+                left -= time.monotonic() - began
             except TimeoutError:
                 raise HTTPException(408, "the body took too long", {"Connection": "close"}) from None
             size += len(message.get("body", b""))

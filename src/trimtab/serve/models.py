@@ -82,6 +82,8 @@ class StudyIn(Given):
     limits: Annotated[dict[str, LimitIn], Field(max_length=100)] | None = None
     """Numbers told beside the value that are to stay within, in the long run; the method is then "primal-dual"."""
     dual_step: Number | None = None
+    max_pending: Annotated[int, Field(ge=1, le=1000)] | None = None
+    """How many trials may be open at once, for values that come late or out of order (default: 1)."""
 
 
 class CorrectionIn(Given):
@@ -148,13 +150,26 @@ class FindingOut(BaseModel):
     advice: str | None
 
 
+class TrialOut(BaseModel):
+    """What to set: a probe, the reference ("baseline"), or, because too many rounds failed, nothing new ("rest")."""
+
+    id: int
+    round: int
+    knobs: Setting
+    kind: Literal["probe", "baseline", "rest"]
+
+
 class StudyWhole(StudyOut):
     """A study, with what it was made of."""
 
     knobs: list[dict[str, Any]]
     start: Setting
     open: int
-    """The number of the open trial."""
+    """The number of the open trial, where one may be open at once."""
+    max_pending: int
+    """How many may be."""
+    pending: list[TrialOut]
+    """Where several may be: those that were asked for and not told yet."""
     fields: dict[str, Any]
     """What may be corrected, by the dotted names of a study.toml, as it is now."""
     limits: list[dict[str, Any]]
@@ -167,15 +182,6 @@ class StudyList(BaseModel):
 
     studies: list[StudyOut]
     next: str | None
-
-
-class TrialOut(BaseModel):
-    """What to set: a probe, the reference ("baseline"), or, because too many rounds failed, nothing new ("rest")."""
-
-    id: int
-    round: int
-    knobs: Setting
-    kind: Literal["probe", "baseline", "rest"]
 
 
 class BlockedOut(BaseModel):

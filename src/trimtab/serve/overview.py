@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from trimtab.live import schema
+from trimtab.live.attention import Wanted
 from trimtab.live.figures import sparkline
 from trimtab.live.pool import Pool
 from trimtab.live.schema import STUDY_COLUMNS, Saved
 from trimtab.live.shared import SharedStore
 from trimtab.live.thinning import last_values
-from trimtab.serve.showing import ATTENTION, at_a_glance, attention
+from trimtab.serve.showing import at_a_glance
 from trimtab.types import Document
 
 PAGE = 50  # studies of a page
 SPARK = 40  # values of a sparkline
-COLUMNS = "name, created, seq, status, proposal, decision, holder, paused"
-FRESH, SHARE = 1.0, 0.1  # the order is held for a second, or so long that making it takes a tenth of the time
+FRESH, SHARE = 1.0, 0.1  # counts are held for a second, or so long that counting takes a tenth of the time
 
 
 class Found(NamedTuple):
@@ -34,19 +32,21 @@ class Found(NamedTuple):
 
 
 class Overview:
-    """Knows the order of all studies, for a moment: rows are always read anew."""
+    """Knows how many studies need what, for a moment; rows are always read anew."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool, self._lock = pool, threading.Lock()
-        self._until, self._order = 0.0, list[tuple[int, str, list[str]]]()
+        self._counts: dict[str | None, tuple[float, dict[str, int]]] = {}
 
-    def page(self, only: str | None, search: str, wanted: str, number: int) -> Found:
+    def page(self, only: str | None, search: str, needs: str, number: int) -> Found:
         """Studies whose name has the search in it, and that need what is wanted, if that is something."""
-        order, low = self._ordered(), search.lower()
-        mine = [(name, needs) for _, name, needs in order if only in (None, name)]
-        fit = [name for name, needs in mine if low in name.lower() and (not wanted or wanted in needs)]
-        counts = {word: sum(word in needs for _, needs in mine) for word in ATTENTION}
-        return Found(self.rows(fit[PAGE * number : PAGE * (number + 1)]), len(fit), counts)
+        with self._pool.store() as store:
+            wanted = Wanted(search, [needs] if needs else [], only)
+            names, total = store.urgent(wanted, PAGE * number, PAGE)
+            if not names and number:
+                total = store.urgent(wanted, 0, 1)[1]
+            counts = self._needs(store, only)
+        return Found(self.rows(names), total, counts)
 
     def rows(self, names: list[str]) -> list[Document]:
         """What the list says of some studies, in this order; those that are gone are left out."""
@@ -58,22 +58,15 @@ class Overview:
             found = {saved.name: _row(store, saved) for saved in (schema.read_study(row, store.where) for row in rows)}
         return [found[name] for name in names if name in found]
 
-    def _ordered(self) -> list[tuple[int, str, list[str]]]:
+    def _needs(self, store: SharedStore, only: str | None) -> dict[str, int]:
         with self._lock:
             began = time.monotonic()
-            if self._until < began:
-                with self._pool.store() as store:
-                    rows = store.execute(f"SELECT {COLUMNS} FROM trimtab_studies WHERE archived IS NULL")
-                self._order = sorted(map(_placed, rows))
+            until, counts = self._counts.get(only, (0.0, {}))
+            if until < began:
+                counts = store.needs(Wanted(only=only))
                 now = time.monotonic()
-                self._until = now + max(FRESH, (now - began) / SHARE)
-            return self._order
-
-
-def _placed(row: Sequence[Any]) -> tuple[int, str, list[str]]:
-    name, created, seq, status, proposal, decision, holder, paused = row
-    needs = attention(Saved(0, "", name, created, {}, seq, json.loads(status), proposal, decision, holder, paused))
-    return ATTENTION.index(needs[0]) if needs else len(ATTENTION), name, needs
+                self._counts = {only: (now + max(FRESH, (now - began) / SHARE), counts)}
+            return counts
 
 
 def _row(store: SharedStore, saved: Saved) -> Document:

@@ -60,8 +60,12 @@ def plan(study: RowStudy, guard: Guard) -> Trial:
     return trial._replace(kind="rest", knobs=study.start if guard.on_failures == "start" else study.centre)
 
 
-def ask(study: RowStudy, now: datetime.time) -> Trial | Blocked | None:
-    """The open trial; or what blocks it; or None, where something else had to be stored first."""
+def ask(study: RowStudy, now: datetime.time, *, another: bool = False) -> Trial | Blocked | None:
+    """The open trial; or what blocks it; or None, where something else had to be stored first.
+
+    Where several may be open, the oldest of them, or another one beside them; only one that may be told late is handed
+    out, which is an event. Rounds of other kinds than probes are measured alone.
+    """
     saved, guard = study.saved, guard_of(study)
     if saved.archived is not None:
         raise Problem(410, "archived", f"study {study.name!r} is archived: it is only there to be looked at")
@@ -71,28 +75,36 @@ def ask(study: RowStudy, now: datetime.time) -> Trial | Blocked | None:
         return Blocked("pause", f"held by {pause_of(saved.paused)}")
     if guard.quiet(now):
         return Blocked("quiet hours", f"quiet hours: {', '.join(guard.quiet_hours)}")
+    pending, most = study.pending, study.setup.max_pending
+    if pending and not another:
+        return pending[0]
     trial = plan(study, guard)
+    if pending and (len(pending) >= most or trial.kind != "probe"):
+        why = f"max_pending={most}" if trial.kind == "probe" else f"the next is a {trial.kind} round, measured alone"
+        raise Problem(409, "pending", f"{len(pending)} are open, and {why}: tell one", pending=study.open_ids)
     if trial.kind == "rest" and guard.on_failures == "start" and study.diagnostics.told:
         study.reset(failures=study.diagnostics.failures)
         return None
-    if not guard.approval:
-        return trial
-    word = study.proposed(trial)
-    if word is None:
+    word = study.proposed(trial) if guard.approval else None
+    if guard.approval and word is None:
         return Blocked("approval", f"proposed: waiting for approval of round {trial.round}", trial.knobs)
-    if word.approved:
-        return trial
+    if word is None or word.approved:
+        late = most > 1 and trial.kind == "probe"
+        return study.hand_out(word and _said("approved", word)) if late else trial
     _record(study, trial, Result(None, _said("rejected", word)))
     return None
 
 
 def tell(study: RowStudy, id: int, result: Result) -> Told:
     """Take a value, once: the same again changes nothing, and another for the same trial is refused."""
-    if id != study.open_id:
+    guard, late = guard_of(study), study.setup.max_pending > 1
+    handed_out = next((trial for trial in study.pending if trial.id == id), None) if late else None
+    if handed_out is None and id != study.open_id:
         return _told_before(study, id, result)
-    guard = guard_of(study)
-    trial = plan(study, guard)
-    if guard.approval:
+    trial = handed_out or plan(study, guard)
+    if handed_out is None and late and (trial.kind == "probe" or study.pending):
+        raise _never(study, id)
+    if guard.approval and handed_out is None:
         word = study.word_on(trial)
         if word is None or not word.approved:
             raise Problem(409, "not-approved", f"trial {id} was not approved: ask, and wait for it")
@@ -115,6 +127,8 @@ def following(study: RowStudy, now: datetime.time) -> Trial | None:
     saved, guard = study.saved, guard_of(study)
     if saved.paused is not None or saved.archived is not None or guard.approval or guard.quiet(now):
         return None
+    if study.setup.max_pending > 1:
+        return None  # it would have to be handed out
     trial = plan(study, guard)
     return None if trial.kind == "rest" and guard.on_failures == "start" else trial
 
@@ -154,17 +168,26 @@ def _applied(study: RowStudy, trial: Trial, result: Result) -> Setting:
 
 
 def _told_before(study: RowStudy, id: int, result: Result) -> Told:
-    now = study.open_id
-    if id > now or id < 1:
-        raise Problem(404, "no-trial", f"trial {id} was never asked: the open one is {now}", open=now)
-    event = study.fate(id)
+    event = study.fate(id) if 1 <= id <= study.open_id else None
+    if id < 1 or id > study.open_id or (event is None and id == study.open_id):
+        raise _never(study, id)
     if event is None:
-        raise Problem(410, "gone", f"trial {id} is too old to be known: the open one is {now}", open=now)
+        raise _refused(study, 410, "gone", f"trial {id} is too old to be known")
     if event.query is None:
-        raise Problem(410, "undone", f"trial {id} is from before the {event.kind}: the open one is {now}", open=now)
+        raise _refused(study, 410, "undone", f"trial {id} is from before the {event.kind}")
     if not _same(study, event, result):
-        raise Problem(409, "told", f"trial {id} was told {event.value!r} before: the first word counts", open=now)
+        raise _refused(study, 409, "told", f"trial {id} was told {event.value!r} before: the first word counts")
     return Told(event, True)
+
+
+def _never(study: RowStudy, id: int) -> Problem:
+    return _refused(study, 404, "no-trial", f"trial {id} was never asked")
+
+
+def _refused(study: RowStudy, status: int, kind: str, why: str) -> Problem:
+    """With what could be told instead."""
+    now = ", ".join(map(str, study.open_ids)) or "none"
+    return Problem(status, kind, f"{why}; open: {now}", open=study.open_id)
 
 
 def _same(study: RowStudy, event: Event, result: Result) -> bool:

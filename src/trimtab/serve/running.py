@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import logging
 import os
 import sys
 import tempfile
+from functools import partial
 
 import uvicorn
 
 from trimtab.live import tokens
 from trimtab.live.logs import JsonLines
 from trimtab.live.pool import Pool
+from trimtab.serve.protocol import Prompt
 from trimtab.serve.settings import Settings, is_loopback
+from trimtab.types import Document
 
 SECONDS = 5  # for which a connection may say nothing between two requests
 BACKLOG = 2048
+SELDOM = (
+    20_000,
+    20,
+    20,
+)  # when to look for garbage in circles, as gc.set_threshold has it: a third of the work otherwise
 
 
 def check_address(settings: Settings) -> None:
@@ -49,13 +58,21 @@ def run(settings: Settings) -> None:
             port=settings.port,
             workers=settings.workers,
             backlog=BACKLOG,
-            timeout_keep_alive=SECONDS,
             timeout_graceful_shutdown=10,
-            h11_max_incomplete_event_size=65536,
-            access_log=False,
-            log_config=None,
-            server_header=False,
+            **connecting(settings),
         )
+
+
+def connecting(settings: Settings) -> Document:
+    """How Uvicorn treats connections."""
+    return {
+        "http": partial(Prompt, header_seconds=settings.header_seconds),
+        "ws": "none",
+        "timeout_keep_alive": SECONDS,
+        "access_log": False,
+        "log_config": None,
+        "server_header": False,
+    }
 
 
 def worker() -> object:
@@ -63,7 +80,10 @@ def worker() -> object:
     from trimtab.serve.app import create
 
     log_lines()
-    return create()
+    app = create()
+    gc.freeze()
+    gc.set_threshold(*SELDOM)
+    return app
 
 
 def log_lines() -> None:

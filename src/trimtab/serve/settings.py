@@ -6,6 +6,7 @@ import ipaddress
 import json
 import os
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 
 PLACE = "TRIMTAB_SERVE"  # the environment variable by which workers get them
 
@@ -24,6 +25,8 @@ class Settings:
     """Studies that a worker remembers."""
     largest_body: int = 2**20
     """Bytes."""
+    header_seconds: float = 10.0
+    """In which the headers of a request have to be there."""
     body_seconds: float = 15.0
     """In which a body has to be there."""
     most_requests: int = 256
@@ -46,6 +49,7 @@ class Settings:
         return cls(**json.loads(os.environ.get(PLACE, "{}")))
 
 
+@lru_cache(1000)
 def is_loopback(host: str) -> bool:
     """Whether an address, or a name, is this machine and nothing else.
 

@@ -1,19 +1,15 @@
-"""A study as JSON: at a glance from its row, or whole; and what of it needs a person's attention."""
+"""A study as JSON: at a glance from its row, or whole."""
 
 from __future__ import annotations
 
 import json
 import math
-import time
 
 from trimtab.live.approval import waiting
+from trimtab.live.attention import attention
 from trimtab.live.row import RowStudy
 from trimtab.live.schema import Event, Saved
 from trimtab.types import Document
-
-ATTENTION = ("waiting", "failing", "paused", "stale")
-STALE = 86_400.0  # seconds without a round
-FAILING = 2  # failed rounds in a row
 
 
 def at_a_glance(saved: Saved) -> Document:
@@ -36,19 +32,6 @@ def at_a_glance(saved: Saved) -> Document:
     }
 
 
-def attention(saved: Saved) -> list[str]:
-    """Which of ATTENTION apply, the most urgent first."""
-    status = saved.status
-    age = time.time() - (status["time"] or saved.created)
-    found = {
-        "waiting": waiting(saved) is not None,
-        "failing": status["failures"] >= FAILING,
-        "paused": saved.paused is not None,
-        "stale": age > STALE,
-    }
-    return [word for word in ATTENTION if found[word]]
-
-
 def whole(study: RowStudy) -> Document:
     """All that is known of a study but its history."""
     findings = {key: {"value": finite(f.value), "advice": f.advice} for key, f in study.findings().items()}
@@ -57,6 +40,8 @@ def whole(study: RowStudy) -> Document:
         "knobs": study.knobs.to_list(),
         "start": study.start,
         "open": study.open_id,
+        "max_pending": study.setup.max_pending,
+        "pending": [trial._asdict() for trial in study.pending],
         "fields": study.fields(),
         "limits": study.limits.describe(),
         "diagnostics": findings,

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from trimtab.live import beginning
+from trimtab.live.attention import ATTENTION, Wanted
 from trimtab.live.checksums import canonical
 from trimtab.live.config import Config
 from trimtab.live.errors import Taken
@@ -21,7 +22,7 @@ from trimtab.serve.fleet import Fleet
 from trimtab.serve.models import CorrectionIn, CorrectionOut, StudyIn, StudyList, StudyOut, StudyWhole
 from trimtab.serve.problems import Problem
 from trimtab.serve.rounds import words
-from trimtab.serve.showing import ATTENTION, at_a_glance, whole
+from trimtab.serve.showing import at_a_glance, whole
 from trimtab.serve.wiring import (
     ANSWERS,
     NAME,
@@ -96,7 +97,8 @@ async def listed(
     wanted = set() if attention is None else set(filter(None, attention.split(",")))
     if not wanted <= set(ATTENTION):
         raise Problem(422, "invalid", f"attention={attention} is unknown: choose from {', '.join(ATTENTION)}")
-    found = await run_in_threadpool(_page, fleet(request), caller.study, wanted, search, archived, limit, after or "")
+    these = Wanted(search or "", wanted, caller.study, archived)
+    found = await run_in_threadpool(_page, fleet(request), these, limit + 1, after or "")
     more = len(found) > limit
     page = found[:limit]
     return {"studies": page, "next": page[-1]["name"] if more else None}
@@ -126,12 +128,13 @@ def _make(studies: Fleet, name: str, body: StudyIn) -> tuple[bool, Document]:
 def _create(store: SharedStore, name: str, asked: Document) -> bool:
     """The study of a body; what is wrong with it is said as for a study.toml."""
     knobs, guard = Knobs.of(asked["knobs"]), Guard(**asked["guard"])
-    config = Config(name=name, command=["over HTTP"], **{**asked, "knobs": knobs, "guard": guard})
+    given = {field: value for field, value in asked.items() if field != "max_pending"}
+    config = Config(name=name, command=["over HTTP"], **{**given, "knobs": knobs, "guard": guard})
     method, limits = config.build_method(), Limits.of(config.limits)
     try:
         beginning.create(
             *(store, name, knobs, method, config.goal == "maximise", config.seed),
-            *(config.settings, config.baseline, limits, {"asked": asked}),
+            *(config.settings, config.baseline, limits, {"asked": asked}, asked.get("max_pending", 1)),
         )
     except Taken:
         return False  # somebody else made one of that name just now
@@ -145,23 +148,9 @@ def _compared(study: RowStudy, asked: Document) -> Document:
     return whole(study)
 
 
-def _page(
-    studies: Fleet, only: str | None, wanted: set[str], search: str | None, archived: bool, limit: int, after: str
-) -> list[Document]:
-    found: list[Document] = []
+def _page(studies: Fleet, wanted: Wanted, limit: int, after: str) -> list[Document]:
     with studies.pool.store() as store:
-        while len(found) <= limit:
-            rows = store.page(after, limit + 1, search=search, archived=archived, only=only)
-            if not rows:
-                break
-            after = rows[-1].name
-            for saved in rows:
-                document = at_a_glance(saved)
-                if not wanted or wanted & set(document["attention"]):
-                    found.append(document)
-            if len(rows) <= limit:
-                break
-    return found
+        return [at_a_glance(saved) for saved in store.page(after, limit, wanted)]
 
 
 def _archive(studies: Fleet, name: str, who: str, why: str, forever: bool) -> Document | None:

@@ -4,24 +4,86 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import re
 import time
+from collections.abc import Callable, Coroutine
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, Response
+from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 
 from trimtab.live.row import RowStudy
 from trimtab.live.study import Trial
 from trimtab.serve import rounds
-from trimtab.serve.batch import answered, outside, tell_many
+from trimtab.serve.access import scope
+from trimtab.serve.batch import Answer, Gathering, Given, tell_many
 from trimtab.serve.models import BlockedOut, ResultIn, ResultOut, TellsIn, TellsOut, TrialOut
+from trimtab.serve.problems import Problem
 from trimtab.serve.rounds import Blocked, Result
-from trimtab.serve.wiring import ANSWERS, StudyName, Tells, etag, fleet
+from trimtab.serve.wiring import ANSWERS, NAME, StudyName, Tells, etag, fleet
 from trimtab.types import Document, Json
 
 router = APIRouter(prefix="/v1", tags=["trials"], responses=ANSWERS)
 POLL = 0.25  # seconds between two looks at what blocks a trial
+
+
+class Quick(APIRoute):
+    """The route that most requests are for: what is as described is taken at once, anything else goes the usual way."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Json, Json, Response]]:
+        """As FastAPI makes it, with a way around it: finding out what a function wants costs as much as a tell."""
+        usual = super().get_route_handler()
+
+        async def handle(request: Request) -> Response:
+            given = _given(request, await request.body())
+            if given is None:
+                return await usual(request)
+            await allowed(request)
+            return await _told(request, given)
+
+        return handle
+
+
+allowed = scope("tell")
+quick = APIRouter(route_class=Quick)
+
+
+def _given(request: Request, body: bytes) -> Given | None:
+    """A result that needs no second look."""
+    name, id, query = request.path_params["name"], request.path_params["id"], request.scope["query_string"]
+    plain = request.headers.get("content-type") == "application/json" and query in (b"", b"next=true")
+    if not (plain and re.fullmatch(NAME, name) and id.isascii() and id.isdigit() and len(id) < 19):
+        return None
+    try:
+        return Given(name, int(id), _result(ResultIn.model_validate_json(body)), query != b"")
+    except ValueError:
+        return None
+
+
+async def _told(request: Request, given: Given) -> Response:
+    gathering: Gathering = request.app.state.gathering
+    answer = await gathering.tell(given)
+    if isinstance(answer, Problem):
+        raise answer
+    return JSONResponse(answer, headers={"ETag": etag(answer["seq"])})
+
+
+@quick.put("/studies/{name}/trials/{id}/result", response_model=ResultOut)
+async def tell(
+    name: StudyName,
+    id: Annotated[int, Path(ge=0, lt=2**62)],
+    body: ResultIn,
+    request: Request,
+    _: Tells,
+    next: Annotated[bool, Query(description="Answer with the trial that follows, too.")] = False,
+) -> Json:
+    """The value of a trial, or null. Idempotent: the same again is 200, another is 409, one from before an undo 410."""
+    return await _told(request, Given(name, id, _result(body), next))
+
+
+router.include_router(quick)
 
 
 @router.post("/studies/{name}/trials:ask", response_model=TrialOut, responses={202: {"model": BlockedOut}})
@@ -30,12 +92,20 @@ async def ask(
     request: Request,
     _: Tells,
     wait: Annotated[float, Query(ge=0, le=60, description="Seconds to wait where something blocks.")] = 0.0,
+    another: Annotated[bool, Query(description="One beside those that are open, where max_pending allows it.")] = False,
 ) -> Json:
-    """The open trial, the same one until it is told. 202 where approval, a hold or quiet hours block it that long."""
+    """The open trial, the same one until it is told. 202 where approval, a hold or quiet hours block it that long.
+
+    In a study with max_pending > 1, the oldest open one; with `another`, a new one, or 409 where no more may be open.
+    """
+
+    def act(study: RowStudy) -> Trial | Blocked | None:
+        return rounds.ask(study, datetime.datetime.now().time(), another=another)
+
     end = time.monotonic() + wait
     with request.app.state.limits.waiting():
         while True:
-            found = await run_in_threadpool(fleet(request).change, name, _ask)
+            found = await run_in_threadpool(fleet(request).change, name, act)
             if isinstance(found, Trial):
                 return JSONResponse(found._asdict())
             if found is None:
@@ -46,34 +116,26 @@ async def ask(
             await asyncio.sleep(min(POLL, max(end - time.monotonic(), 0.0)))
 
 
-@router.put("/studies/{name}/trials/{id}/result", response_model=ResultOut)
-async def tell(
-    name: StudyName,
-    id: Annotated[int, Path(ge=0, lt=2**62)],
-    body: ResultIn,
-    request: Request,
-    _: Tells,
-    next: Annotated[bool, Query(description="Answer with the trial that follows, too.")] = False,
-) -> Json:
-    """The value of a trial, or null. Idempotent: the same again is 200, another is 409, one from before an undo 410."""
-    result = Result(rounds.number(body.value), body.note, body.applied, body.values)
-
-    def act(study: RowStudy) -> Document:
-        return answered(rounds.tell(study, id, result), study, next=next)
-
-    answer = await run_in_threadpool(lambda: fleet(request).change(name, act, hasty=True))
-    if "refused" in answer:
-        raise outside(answer["refused"])
-    return JSONResponse(answer, headers={"ETag": etag(answer["seq"])})
-
-
 @router.post("/tells", response_model=TellsOut)
 async def tells(body: TellsIn, request: Request, caller: Tells) -> Json:
     """Results of many studies in one transaction; each is answered as it would be alone."""
-    return JSONResponse(
-        {"results": await run_in_threadpool(tell_many, fleet(request), caller, body.results, body.next)}
-    )
+    answers: dict[int, Answer] = {
+        n: Problem(403, "forbidden", f"this token is not for study {one.study!r}")
+        for n, one in enumerate(body.results)
+        if not caller.may("tell", one.study)
+    }
+    theirs = {n: one for n, one in enumerate(body.results) if n not in answers}
+    given = [Given(one.study, one.trial, _result(one), body.next) for one in theirs.values()]
+    answers |= zip(theirs, await run_in_threadpool(tell_many, fleet(request), given), strict=True)
+    return JSONResponse({"results": [_said(answers[n]) for n in range(len(answers))]})
 
 
-def _ask(study: RowStudy) -> Trial | Blocked | None:
-    return rounds.ask(study, datetime.datetime.now().time())
+def _result(body: ResultIn) -> Result:
+    return Result(rounds.number(body.value), body.note, body.applied, body.values)
+
+
+def _said(answer: Answer) -> Document:
+    """What became of one of many."""
+    if isinstance(answer, Problem):
+        return {"status": answer.status, "problem": answer.document()}
+    return {"status": 200, "result": answer}
