@@ -10,5 +10,5 @@ collect_ignore = [f"src/trimtab/adapters/{host}.py" for host in HOSTS if find_sp
 
 
 def pytest_xdist_auto_num_workers():
-    """Of `-n auto`: two more than there are cores, because many tests wait for processes that they have started."""
-    return 2 + (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+    """Of `-n auto`: one more than there are cores, because many tests wait for processes that they have started."""
+    return 1 + (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)

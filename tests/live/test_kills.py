@@ -59,22 +59,22 @@ def undisturbed(folder, rounds):
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_a_hundred_kills_leave_no_trace(tmp_path, seed):
+def test_fifty_kills_leave_no_trace(tmp_path, seed):
     (tmp_path / "study.toml").write_text(STUDY)
     done = subprocess.run(
-        [sys.executable, KILLING, tmp_path, "100", str(seed)], capture_output=True, text=True, timeout=300
+        [sys.executable, KILLING, tmp_path, "50", str(seed)], capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stderr
     assert not (tmp_path / "errors.txt").exists(), (tmp_path / "errors.txt").read_text()
     found = json.loads(done.stdout)
-    assert sum(found["kills"].values()) == 100
-    assert min(found["kills"].values()) > 15  # in each of: asking, the command, the commit
+    assert sum(found["kills"].values()) == 50
+    assert min(found["kills"].values()) > 8  # in each of: asking, the command, the commit
     killed = history(tmp_path)
     assert killed == undisturbed(tmp_path, found["rounds"])
     stored = {(event.kind, event.round): event.value for event in killed}
     assert sum(event.kind == "baseline" for event in killed) - round_count(killed) // 6 in (0, 1)
     acknowledged = [json.loads(line) for line in (tmp_path / "acks.txt").read_text().splitlines()]
-    assert len(acknowledged) > 50
+    assert len(acknowledged) > 25
     assert {kind for kind, _, _ in acknowledged} == {"tell", "baseline"}
     assert all(stored[kind, round] == value for kind, round, value in acknowledged)
     assert saving(tmp_path, "trimtab.db") == saving(tmp_path, "other.db")
