@@ -22,7 +22,7 @@ import numpy as np
 
 import trimtab as tt
 from trimtab import lab
-from trimtab.estimators import plane
+from trimtab.estimators import doubts, plane
 from trimtab.lab.cells import DRIFT
 from trimtab.lab.record import quantiles
 from trimtab.problems import make
@@ -30,6 +30,7 @@ from trimtab.steps import adaptive
 
 RADII = (1.0, 4.0, 0.25)
 NEVER = 10**9
+HOMES = plane, doubts, adaptive
 
 
 def whole(radius: float) -> tt.Method:
@@ -46,16 +47,17 @@ def with_directions(law: object) -> Callable[[float], tt.Method]:
 
 @contextmanager
 def changed(**constants: float) -> Iterator[None]:
-    """The constants of the two files, as long as this lasts."""
-    homes = {name: plane if hasattr(plane, name) else adaptive for name in constants}
-    before = {name: getattr(home, name) for name, home in homes.items()}
-    for name, home in homes.items():
+    """The constants, in every file of the method that has them, as long as this lasts."""
+    before = [(home, name, getattr(home, name)) for home in HOMES for name in constants if hasattr(home, name)]
+    if missing := set(constants) - {name for _, name, _ in before}:
+        raise LookupError(f"no file of the method has {', '.join(sorted(missing))}")
+    for home, name, _ in before:
         setattr(home, name, constants[name])
     try:
         yield
     finally:
-        for name, home in homes.items():
-            setattr(home, name, before[name])
+        for home, name, value in before:
+            setattr(home, name, value)
 
 
 PARTS: dict[str, tuple[Callable[[float], tt.Method], dict[str, float]]] = {
