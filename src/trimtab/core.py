@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -79,14 +78,11 @@ def estimate(setup: Setup, state: State, values: tuple[Value, ...], id: int | No
 
 
 def kernel(setup: Setup) -> Kernel:
-    """The setup's kernel, built once."""
-    found = _kernels.get(setup)
+    """The setup's kernel: built once, kept beside what else is worked out from it, and gone with it."""
+    found: Kernel | None = vars(setup).get("kernel")
     if found is None:
-        found = _kernels[setup] = build(setup)
+        found = vars(setup)["kernel"] = build(setup)
     return found
-
-
-_kernels: WeakKeyDictionary[Setup, Kernel] = WeakKeyDictionary()
 
 
 def _forgotten(memory: object, fresh: Any) -> Any:

@@ -1,7 +1,9 @@
 """The pure core, and what is seldom asked of its parts: by hand, and against what it says it is."""
 
+import gc
 import json
 import math
+import weakref
 
 import numpy as np
 import pytest
@@ -161,3 +163,12 @@ def test_a_file_that_was_changed_with_care_is_found_out():
         storage.from_json(json.dumps(storage.sealed(document)))
     with pytest.raises(ValueError, match="its checksum does not fit: the file was changed, or cut"):
         storage._beside({"array": "centre", "digest": "of another"}, {"centre": np.ones(2)})
+
+
+def test_what_was_built_for_a_setup_goes_with_it():
+    setup = tt.Setup(RESIDUAL, (2,), seed=1)
+    tt.tell(setup, tt.init(setup, [0.0, 0.0]), 1.0)
+    gone = weakref.ref(setup)
+    del setup
+    gc.collect()
+    assert gone() is None

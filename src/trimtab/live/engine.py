@@ -11,7 +11,6 @@ import numpy as np
 from trimtab import core, storage
 from trimtab.estimators import probing
 from trimtab.estimators.plane import Fit
-from trimtab.kernel import Kernel, build
 from trimtab.live.diagnostics import Diagnostics, Edge
 from trimtab.live.knobs import Knob, Knobs, Setting
 from trimtab.randomness import Keyed
@@ -22,8 +21,6 @@ from trimtab.setup import Setup
 from trimtab.state import State, frozen
 from trimtab.tuner import Tuner
 from trimtab.types import Array, Document
-
-KERNEL = "live kernel"  # where a setup has it
 
 
 def begin(
@@ -60,12 +57,12 @@ def unpack(text: str, *, verified: bool = True) -> tuple[Setup, State, Document 
 
 def ask(setup: Setup, state: State, trial: int | None = None) -> Array:
     """The next query, or that of a trial that is open, in the coordinates of the knobs."""
-    return _kernel(setup).ask(state, state.round if trial is None else trial).x
+    return core.kernel(setup).ask(state, state.round if trial is None else trial).x
 
 
 def hand_out(setup: Setup, state: State) -> State:
     """The state in which the next trial is open, and the one after it the next."""
-    look = _kernel(setup).ask(state, state.round).look
+    look = core.kernel(setup).ask(state, state.round).look
     assert look is not None
     return state._replace(round=state.round + 1, open=(*state.open, (state.round, look)))
 
@@ -78,7 +75,7 @@ def tell(
     trial = state.round if trial is None else trial
     if setup.max_pending > 1 and trial == state.round:
         state = hand_out(setup, state)
-    return frozen(_kernel(setup).tell(state, trial, told))
+    return frozen(core.kernel(setup).tell(state, trial, told))
 
 
 def tell_at(
@@ -97,7 +94,7 @@ def tell_at(
     within half to twice its length, and the rest, by which it looked from elsewhere, c′: c′ + w′δu is what was set.
     """
     number = state.round if trial is None else trial
-    asked = _kernel(setup).ask(state, number)
+    asked = core.kernel(setup).ask(state, number)
     look, query = asked.look, setup.inward(asked.x)
     assert look is not None
     off = setup.inward(knobs.coordinates(applied)) - setup.inward(
@@ -133,14 +130,6 @@ def carried(setup: Setup, state: State, factors: Array) -> State:
     return frozen(state._replace(centre=centre, last=last, pace=pace, open=()))
 
 
-def _kernel(setup: Setup) -> Kernel:
-    """What the core asks and tells by; gone with the setup, of which a service reads one per request."""
-    found: Kernel | None = vars(setup).get(KERNEL)
-    if found is None:
-        found = vars(setup)[KERNEL] = build(setup)
-    return found
-
-
 def at_rest(setup: Setup) -> Setup:
     """The same without its kernel and what that has drawn ahead, which is most of its size."""
     return storage.reseeded(setup, setup.seed)
@@ -165,7 +154,7 @@ def longest_move(setup: Setup) -> float:
 
 def probing_cost(setup: Setup, state: State, trial: int) -> float | None:
     """By how much the query of a trial is above the centre, as far as the estimator knows."""
-    x, look = _kernel(setup).ask(state, trial)[1:3]
+    x, look = core.kernel(setup).ask(state, trial)[1:3]
     if look is None:
         return None
     width = float(look.width)
