@@ -155,6 +155,11 @@ class Step(Protocol):
         ...
 
     @property
+    def finds_width(self) -> bool:
+        """Whether it finds δ_t by itself, between its fields `narrowest` and `widest`."""
+        ...
+
+    @property
     def narrowest(self) -> float:
         """The least δ_t/δ."""
         ...

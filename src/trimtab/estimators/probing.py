@@ -1,11 +1,16 @@
-"""What an estimator's memory says of the price of probing."""
+"""What an estimator's memory says of the cost about the centre: the price of probing, the slope, the curvature."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from trimtab.estimators.plane import Fit
-from trimtab.types import Array, Memory
+from trimtab.types import Array, Memory, Value
+
+
+def downhill(memory: Memory) -> tuple[Array, Value] | None:
+    """−g, and how much of it the curvature takes back per unit of length; None for estimators without a plane."""
+    return (-memory.fade * memory.slope, memory.bent) if isinstance(memory, Fit) else None
 
 
 def probing_cost(memory: Memory, cut: Array, square: float) -> float | None:

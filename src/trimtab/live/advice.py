@@ -14,7 +14,6 @@ import numpy as np
 from trimtab.live import engine
 from trimtab.live.history import Position
 from trimtab.live.knobs import Knob, Knobs
-from trimtab.steps import Adaptive
 
 ENOUGH = 50  # rounds before there is any advice
 MOST, HALF = 0.8, 0.5  # shares of the last hundred rounds or so
@@ -54,7 +53,7 @@ def advised(position: Position) -> list[str]:
 def _sentences(name: str, position: Position, figures: dict[str, float]) -> dict[str, str | None]:
     running, method, terms = position.diagnostics, position.setup.method, position.terms
     better = -running.trend if not position.setup.maximise else running.trend
-    adaptive, radius = isinstance(method.step, Adaptive), method.radius
+    adaptive, radius = method.step.finds_width, method.radius
     largest = terms["guard.largest_move"]
     said: dict[str, str | None] = {}
     if figures["contrast"] == 0:

@@ -23,7 +23,6 @@ from trimtab.live.terms import DEFAULTS, Terms
 from trimtab.recipes import Method
 from trimtab.recipes.method import name_of
 from trimtab.setup import Setup
-from trimtab.steps import Adaptive
 from trimtab.types import Document, Fields
 from trimtab.validation import real
 
@@ -47,7 +46,7 @@ PARTS: dict[str, tuple[Callable[[Position], object], Callable[[Position, object]
 def fields_of(knobs: Knobs, method: Method, settings: Fields) -> Document:
     """Every field that may be corrected, by its dotted name."""
     found: Document = {"radius": method.radius, "max_move": method.max_move}
-    if isinstance(method.step, Adaptive):
+    if method.step.finds_width:
         found |= {name: getattr(method.step, name) for name in WIDTHS}
     for knob in knobs.all:
         names = OF_KNOBS if knob.type in ("float", "integer") else ("radius",)
@@ -167,9 +166,14 @@ def _method(method: Method, new: Fields) -> Method:
     if "radius" in new:
         method = replace(method, radius=real("radius", new["radius"], 0, 0.5, above=True, why=" of each range"))
     widths = {name: new[name] for name in WIDTHS if name in new}
-    if widths and isinstance(method.step, Adaptive):
-        method = replace(method, step=replace(method.step, **widths))
+    if widths and method.step.finds_width:
+        method = _with_widths(method, widths)
     return replace(method, max_move=new["max_move"]) if "max_move" in new else method
+
+
+def _with_widths(method: Method, widths: Fields) -> Method:
+    step: Any = method.step  # a dataclass, where it has these fields
+    return replace(method, step=replace(step, **widths))
 
 
 def _knobs(study: str, terms: Terms, new: Fields, radius: float) -> Knobs:
@@ -244,11 +248,11 @@ def unlike(knobs: Knobs, setup: Setup, wanted: Knobs | None, method: Method | No
     now = setup.method
     if name_of(method) != name_of(now):
         return f"its method is {name_of(now)}, and now {name_of(method)} is asked for"
-    if type(method.step) is type(now.step) and not isinstance(now.step, Adaptive) and method.step != now.step:
+    if type(method.step) is type(now.step) and not now.step.finds_width and method.step != now.step:
         return f"its step is {now.step.constant}, and now {method.step.constant} is asked for"
     alike = replace(method, radius=now.radius, max_move=now.max_move)
-    if isinstance(method.step, Adaptive):
-        alike = replace(alike, step=replace(method.step, **{name: getattr(now.step, name) for name in WIDTHS}))
+    if method.step.finds_width:
+        alike = _with_widths(alike, {name: getattr(now.step, name) for name in WIDTHS})
     return None if alike == now else f"its method, {name_of(now)}, has other options than those asked for"
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
 from trimtab import core, storage
 from trimtab.estimators import probing
-from trimtab.estimators.plane import Fit
 from trimtab.live.diagnostics import Diagnostics, Edge
 from trimtab.live.knobs import Knob, Knobs, Setting
 from trimtab.randomness import Keyed
@@ -198,14 +197,14 @@ def edge(knobs: Knobs, setup: Setup, state: State) -> Edge:
     is known where no curvature is.
     """
     method = setup.method
-    fit, width = cast(Any, state.slope), cast(float, state.last.width)
-    plain = not isinstance(fit, Fit)
-    probe = method.radius * (min(setup.directions.reach(setup.dim)[0], 2.0) if plain else abs(width))
+    known, width = probing.downhill(state.slope), cast(float, state.last.width)
+    probe = method.radius * (min(setup.directions.reach(setup.dim)[0], 2.0) if known is None else abs(width))
     low, high, first, last = knobs.ends
-    near = 1e-9 + (probe if plain else 0.5 * probe)
+    near = 1e-9 + (probe if known is None else 0.5 * probe)
     sides = (state.centre >= high - near).astype(float) - (state.centre <= low + near)
     apart = np.where(sides > 0, last, first)
-    if plain:
+    if known is None:
         return Edge(sides, sides * (apart <= probe))
-    outwards = -fit.fade * fit.slope * sides - fit.bent * np.maximum(apart, probe)
-    return Edge(sides, sides * np.where((apart > probe) & (fit.bent == 0), 0.0, outwards))
+    downhill, bent = known
+    outwards = downhill * sides - bent * np.maximum(apart, probe)
+    return Edge(sides, sides * np.where((apart > probe) & (bent == 0), 0.0, outwards))

@@ -13,7 +13,6 @@ from trimtab.live.knobs import Knob, Knobs
 from trimtab.live.study import Study
 from trimtab.live.terms import DEFAULTS, TABLES
 from trimtab.recipes.method import name_of
-from trimtab.steps import Adaptive
 from trimtab.types import Document
 
 HEAD = """\
@@ -53,7 +52,7 @@ def _text(study: Study, file: Config | None, where: str, path: Path) -> str:
             lines.append(f"# The command was run in {file.folder}, and now is in the folder of this file.")
     given |= {name: terms[name] for name in DEFAULTS if "." not in name}
     given |= {"method": name_of(method), "radius": method.radius}
-    if isinstance(method.step, Adaptive):
+    if method.step.finds_width:
         given |= {name: getattr(method.step, name) for name in WIDTHS}
     elif method.step.constant is not None:
         given["step"] = method.step.constant

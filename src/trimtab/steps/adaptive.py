@@ -66,6 +66,7 @@ class Adaptive:
     widest: float = 4.0
     scale_free: ClassVar[bool] = True
     needs_sense: ClassVar[bool] = True
+    finds_width: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         real("narrowest", self.narrowest, 0, 1, above=True, why=", in times of the radius")

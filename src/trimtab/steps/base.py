@@ -18,6 +18,7 @@ class FixedWidth(ABC):
 
     scale_free: ClassVar[bool] = False
     needs_sense: ClassVar[bool] = False
+    finds_width: ClassVar[bool] = False
     narrowest: ClassVar[float] = 1.0
     widest: ClassVar[float] = 1.0
 
