@@ -71,7 +71,8 @@ def _embedded(file: Path) -> str:
 
 def _spread(values: Spread) -> str:
     """The median, and its interval, which is not broken."""
-    return f"{written(values['median'])} <span>({written(values['low'])}–{written(values['high'])})</span>"
+    between = f"({written(values['low'])}–{written(values['high'])})"
+    return f'<span>{written(values["median"])} <span class="range">{between}</span></span>'
 
 
 def _brief(found: MethodResult | Setting) -> str:
