@@ -12,3 +12,8 @@ collect_ignore = [f"src/trimtab/adapters/{host}.py" for host in HOSTS if find_sp
 def pytest_xdist_auto_num_workers():
     """Of `-n auto`: one more than there are cores, because many tests wait for processes that they have started."""
     return 1 + (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+
+
+def pytest_collection_modifyitems(items):
+    """What takes longest begins first: the paper, end to end."""
+    items.sort(key=lambda item: "paper" not in item.path.parts)
