@@ -121,7 +121,13 @@ def test_resources_are_conserved_without_demand():
     rng = np.random.default_rng(0)
     scores = kernels.per_edge(points(problem, 1, 1, scale=1.0).reshape(1, 1, 64, 9), problem._basis)[0, 0]
     stocks, following, shares = rng.standard_normal(16), np.empty(16), np.empty(64)
-    kernels._allocate(scores, np.zeros(16), problem._firsts, problem._heads, stocks, following, shares)
+    allocate = kernels._allocate  # only compiled code can call it
+
+    @numba.njit
+    def call(*arguments):
+        allocate(*arguments)
+
+    call(scores, np.zeros(16), problem._firsts, problem._heads, stocks, following, shares)
     assert following.sum() == pytest.approx(stocks.sum(), rel=1e-13)
     np.testing.assert_allclose(np.add.reduceat(shares, problem._firsts[:-1]), 1.0, rtol=1e-14)
     assert not np.allclose(following, stocks)
