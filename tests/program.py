@@ -175,8 +175,9 @@ def _serve(channel):
                 child = os.fork()
             if child == 0:
                 signal.set_wakeup_fd(-1)
-                for sign, default in ((signal.SIGCHLD, signal.SIG_DFL), (signal.SIGINT, signal.default_int_handler)):
-                    signal.signal(sign, default)
+                signal.signal(signal.SIGINT, signal.default_int_handler)
+                for sign in (signal.SIGCHLD, signal.SIGHUP, signal.SIGQUIT):  # those who test may be run by nohup
+                    signal.signal(sign, signal.SIG_DFL)
                 os.dup2(out, 1)
                 os.dup2(err, 2)
                 for thing in (wait, channel, *woken, *children.values()):
