@@ -92,6 +92,7 @@ class Adaptive:
         first, patience = PACE * length / frame.dim**POWER, 1.0 + frame.dim / PATIENCE
         narrowest, widest, direction = self.narrowest, self.widest, frame.direction
         longest, follow, some, norm, axpy = LONGEST * length, RATIO * root / length, xp.any, xp.norm, xp.axpy
+        merge = xp.merge
 
         def rate(state: State, look: Look, contrast: Value, sense: Sense | None) -> tuple[Value, Memory]:
             if sense is None:  # nothing was learnt
@@ -100,12 +101,12 @@ class Adaptive:
             surprise, steepness, size, signal_share, certainty, bent, distance, jumped = sense
             # Whiteness: at the right pace, what is learnt does not lean on where we have been going.
             moves = moves + 1.0
-            if not state.round % TURN:
-                course = state.centre - trail
+            if some(turn := moves % TURN == 0):
+                course = merge(turn, state.centre - trail, course)
                 square = dot(course, course)
                 reach = sqrt(where(square > 0, square, length * length))
-                if not state.round % STRIDE:
-                    trail = axpy(drawn_on, course, trail)
+                if some(drawn := moves % STRIDE == 0):
+                    trail = merge(drawn, axpy(drawn_on, course, trail), trail)
             lean = unit * dot(direction(look.trial), course) / reach
             if some(seldom := (look.width < 0) | (moves <= STEADY)):
                 lean = where(seldom, where(moves <= STEADY, 0.0, -lean), lean)
