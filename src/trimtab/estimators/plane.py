@@ -119,12 +119,12 @@ class Plane(OneQuery):
         return Estimation(self._look(frame), self._learn(frame))
 
     def _look(self, frame: Frame) -> Callable[[State, int, Value], Look]:
-        xp, echoes, zero, narrowest = frame.xp, self.echoes, frame.zero, frame.narrowest
+        xp, echoes, every, zero, narrowest = frame.xp, self.echoes, self.every, frame.zero, frame.narrowest
         any_, merge, where = xp.any, xp.merge, xp.where
 
         def look(state: State, id: int, width: Value) -> Look:
             fit, next_look = state.slope, make(Look, (id, state.centre, width))
-            echo, special = echoes(id), any_(fit[0] < 0)
+            echo, special = not (id + 1) % every if id >= every else echoes(id), any_(fit[0] < 0)
             if not (echo or special):
                 return next_look
             (phase, _, doubt, *_), last = fit.doubts, state.last
@@ -147,6 +147,7 @@ class Plane(OneQuery):
         all_, any_, sqrt, maximum, minimum, dot = xp.all, xp.any, xp.sqrt, xp.maximum, xp.minimum, xp.dot
         kept, learning, level_rate, limit = 1.0 - 1.0 / self.window, self.learning, self.level, self.clip**2
         kept2, twice, where, fading = kept * kept, 2.0 * kept, xp.where, xp.fading
+        wild2, loud2, least = WILD * WILD, LOUD * LOUD, LEAST
         level_rates = np.array(level_rate)  # an array is faster to multiply by than a float
         special, repeated = special_rounds(frame, self.clip), repetitions(xp)
 
@@ -164,7 +165,7 @@ class Plane(OneQuery):
             error = value - level - known
             error2, idle, jumped = error * error, False, False
             if routine := all_(error2 <= calm * length2):
-                most, at_most = WILD * WILD * square, LOUD * LOUD * power
+                most, at_most = wild2 * square, loud2 * power
             else:
                 idle, jumped, error, most, at_most, doubts, fit = special(state, look, query, value, error, length2)
                 if not any_(idle == 0):
@@ -175,7 +176,7 @@ class Plane(OneQuery):
             newest, steep2 = 1.0 / learnt, minimum(error2 / length2, most)
             square = square + (steep2 - square) * newest + TINY
             steepness = sqrt(square)
-            if any_(down := (error < 0) & (bent != 0)):
+            if any_(bent) and any_(down := (error < 0) & (bent != 0)):
                 drop_square = drop_square + down / (drops + 1.0) * (steep2 - drop_square)
                 drops = minimum(drops + down, SLOW - 1.0)
             # The plane.
@@ -191,7 +192,7 @@ class Plane(OneQuery):
                 power, loud, certainty, bent, doubts = repeated(state, look, value, probe2, powered, doubts)
             else:
                 power = powered
-            signal = maximum(power - loud, LEAST * power) / power
+            signal = maximum(power - loud, least * power) / power
             distance = NOWHERE
             if any_(bent):
                 downhill = far * where(drops > 2, minimum(steepness, sqrt(drop_square)), steepness)

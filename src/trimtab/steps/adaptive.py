@@ -92,7 +92,7 @@ class Adaptive:
         first, patience = PACE * length / frame.dim**POWER, 1.0 + frame.dim / PATIENCE
         narrowest, widest, direction = self.narrowest, self.widest, frame.direction
         longest, follow, some, norm, axpy = LONGEST * length, RATIO * root / length, xp.any, xp.norm, xp.axpy
-        merge = xp.merge
+        merge, newest, within = xp.merge, 1.0 / FOLLOW, REACH / length
 
         def rate(state: State, look: Look, contrast: Value, sense: Sense | None) -> tuple[Value, Memory]:
             if sense is None:  # nothing was learnt
@@ -124,13 +124,13 @@ class Adaptive:
             root_size = sqrt(size)
             step = minimum(unit_step * pace * root_share / delay, longest * quick / root_size)
             # The width: no wider than noise asks for, than is within reach, or than a little more than before.
-            top = minimum(TOP * sqrt(quick / root_share), REACH / length * distance)
+            top = minimum(TOP * sqrt(quick / root_share), within * distance)
             return step, (moves, pace, trail, course, reach, move, base, root_share, top, step * root_size)
 
         def settle(pace: Memory, change: Array | None) -> Memory:
             moves, quickness, trail, course, reach, move, base, root_share, top, planned = pace
             moved = planned if change is None else norm(change)
-            move = move + (moved - move) * maximum(1.0 / (moves + 2.0), 1.0 / FOLLOW)
+            move = move + (moved - move) * maximum(1.0 / (moves + 2.0), newest)
             wide = clip(minimum(follow * move / root_share, top), FALL * base, RISE * base)
             wide = clip(wide, narrowest, widest)
             return make(Pace, (moves, quickness, trail, course, reach, move, wide, root_share, top))
