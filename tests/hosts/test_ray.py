@@ -75,8 +75,14 @@ def head():
 
 def test_a_cluster_at_an_address_is_used_and_left(head, tmp_path):
     for n, address in enumerate(head):
-        folder = tmp_path / str(n)
-        folder.mkdir()
-        sweep = clusters.Sweep("ray", folder, address)
-        assert sweep.end() == clusters.SQUARES
+        for attempt in range(5):
+            folder = tmp_path / f"{n}-{attempt}"
+            folder.mkdir()
+            sweep = clusters.Sweep("ray", folder, address)
+            try:
+                assert sweep.end() == clusters.SQUARES
+                break
+            except AssertionError as error:  # Ray gives its own server half a minute, whatever the machine does
+                if attempt == 4 or "Starting Ray client server failed" not in str(error):
+                    raise
         assert sweep.process.pid not in {process for _, process in sweep.begun()}
