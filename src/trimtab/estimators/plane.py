@@ -50,7 +50,7 @@ class Fit(NamedTuple):
     """s²: the running mean square of surprises per unit of length."""
     drops: Value
     drop_square: Value
-    """The same of surprises downwards alone, which cliffs do not inflate, and how many there were."""
+    """The same of surprises downwards alone, where a curvature is known, and how many: cliffs do not inflate it."""
     power: Value
     """The mean square of surprises, those of echoes apart."""
     loud: Value
@@ -119,12 +119,12 @@ class Plane(OneQuery):
         return Estimation(self._look(frame), self._learn(frame))
 
     def _look(self, frame: Frame) -> Callable[[State, int, Value], Look]:
-        xp, echoes, every, zero, narrowest = frame.xp, self.echoes, self.every, frame.zero, frame.narrowest
+        xp, echoes, zero, narrowest = frame.xp, self.echoes, frame.zero, frame.narrowest
         any_, merge, where = xp.any, xp.merge, xp.where
 
         def look(state: State, id: int, width: Value) -> Look:
             fit, next_look = state.slope, make(Look, (id, state.centre, width))
-            echo, special = not (id + 1) % every if id >= every else echoes(id), any_(fit[0] < 0)
+            echo, special = echoes(id), any_(fit[0] < 0)
             if not (echo or special):
                 return next_look
             (phase, _, doubt, *_), last = fit.doubts, state.last

@@ -56,12 +56,12 @@ def unpack(text: str, *, verified: bool = True) -> tuple[Setup, State, Document 
 
 def ask(setup: Setup, state: State, trial: int | None = None) -> Array:
     """The next query, or that of a trial that is open, in the coordinates of the knobs."""
-    return core.kernel(setup).ask(state, state.round if trial is None else trial).x
+    return core.ask(setup, state, trial).x
 
 
 def hand_out(setup: Setup, state: State) -> State:
     """The state in which the next trial is open, and the one after it the next."""
-    look = core.kernel(setup).ask(state, state.round).look
+    look = core.ask(setup, state).look
     assert look is not None
     return state._replace(round=state.round + 1, open=(*state.open, (state.round, look)))
 
@@ -74,7 +74,7 @@ def tell(
     trial = state.round if trial is None else trial
     if setup.max_pending > 1 and trial == state.round:
         state = hand_out(setup, state)
-    return frozen(core.kernel(setup).tell(state, trial, told))
+    return core.tell(setup, state, told, trial)
 
 
 def tell_at(
@@ -93,7 +93,7 @@ def tell_at(
     within half to twice its length, and the rest, by which it looked from elsewhere, c′: c′ + w′δu is what was set.
     """
     number = state.round if trial is None else trial
-    asked = core.kernel(setup).ask(state, number)
+    asked = core.ask(setup, state, number)
     look, query = asked.look, setup.inward(asked.x)
     assert look is not None
     off = setup.inward(knobs.coordinates(applied)) - setup.inward(
@@ -153,7 +153,7 @@ def longest_move(setup: Setup) -> float:
 
 def probing_cost(setup: Setup, state: State, trial: int) -> float | None:
     """By how much the query of a trial is above the centre, as far as the estimator knows."""
-    x, look = core.kernel(setup).ask(state, trial)[1:3]
+    x, look = core.ask(setup, state, trial)[1:3]
     if look is None:
         return None
     width = float(look.width)
