@@ -57,11 +57,11 @@ def build(setup: Setup) -> Kernel:
             for number, look in state.open:
                 if number == id:
                     return look
-        return next_look(state, id, width_of(state.pace))
+        return next_look(state, id, width_of(state.pace, id))
 
     def ask(state: State, id: int) -> Trial:
         nonlocal latest
-        look = look_of(state, id) if state.open else next_look(state, id, width_of(state.pace))
+        look = look_of(state, id) if state.open else next_look(state, id, width_of(state.pace, id))
         query = query_of(look)
         latest = (state, id, look, query)  # where it is also in the user's hands, no part reads it
         return make(Trial, (id, outward(query) if outward else query, look, None))

@@ -56,6 +56,8 @@ class Sense(NamedTuple):
     """certainty·L."""
     distance: Value
     """How far the optimum is: inf where no curvature is known."""
+    evenness: Value
+    """The mean square of surprises downwards over that of those upwards, 1 at most: at a cliff it is small."""
     jumped: Value
     """Whether the objective has jumped just now."""
 
@@ -126,8 +128,8 @@ class Estimator(Protocol):
 class Pacing(NamedTuple):
     """A step, bound."""
 
-    width: Callable[[Memory], Value]
-    """pace → δ_t/δ of the next query."""
+    width: Callable[[Memory, int], Value]
+    """(pace, id) → δ_t/δ of trial `id`."""
     rate: Callable[[State, Look, Value, Sense | None], tuple[Value, Memory]]
     """(state, look, contrast, sense) → η_t, and the new memory."""
     settle: Callable[[Memory, Array | None], Memory] | None = None

@@ -27,12 +27,16 @@ POWERS: dict[type, dict[str, int]] = {
         "slope": -1,
         "spread": 2,
         "square": -2,
+        "usual": -1,
+        "rise_square": -2,
         "drop_square": -2,
         "calm": -2,
         "size": -2,
         "bent": -2,
+        "weight": 4,
+        "bend": 2,
     },
-    Doubts: {"curvature": -2},
+    Doubts: {"curvature": -2, "weight": 4},
     Pace: {"trail": 1, "course": 1, "reach": 1, "move": 1},
     Window: {"queries": 1},
     Filtered: {"filtered": -1},
@@ -89,7 +93,7 @@ def _memory(memory: Memory, factors: Array) -> Memory:
         elif name in VECTORS:
             found.append(value * factors**power)
         else:
-            found.append(_where(value < 0, value, value * one**power) if power else value)
+            found.append(_where(name == "calm" and value < 0, value, value * one**power) if power else value)
     new = type(memory)(*found)
     if isinstance(new, Fit):  # ‖g‖² is known for each coordinate
         before, after = (np.sum(np.square(fit.slope), axis=-1) for fit in (memory, new))

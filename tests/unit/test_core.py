@@ -115,7 +115,7 @@ def test_the_price_of_a_probe_is_half_its_curvature_and_what_the_edge_took():
     fit = tuner.state.slope
     assert probing_cost(fit._replace(certainty=0.0), cut, 0.04) is None
     assert probing_cost(tt.Tuner(np.zeros(2), RESIDUAL).state.slope, cut, 0.04) is None
-    known = fit._replace(certainty=1.0, fade=0.5, slope=np.array([2.0, 4.0]), doubts=fit.doubts._replace(curvature=3.0))
+    known = fit._replace(certainty=0.5, bent=1.5, fade=0.5, slope=np.array([2.0, 4.0]))
     assert probing_cost(known, cut, 0.04) == pytest.approx(0.5 * 3.0 * 0.04 + 0.5 * (2.0 * 0.1 - 4.0 * 0.2))
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from trimtab.arithmetic import TINY
 from trimtab.estimators.base import STEEPEST
 from trimtab.parts import Frame
-from trimtab.state import Look, State, make
+from trimtab.state import Look, State
 from trimtab.types import Array, Value
 
 # Chosen as those of `Plane`.
@@ -17,21 +17,20 @@ NOTHING = 1e-300  # a mean square up to this is that of zeros
 SETTLED = 5  # surprises before any is doubted: fewer do not make a scale
 ECHOES = 1 / 20.0  # the least weight of an echo in the running mean square of the noise
 TRUST = 0.8  # of what an echo differs by counts as noise; the rest may be drift of the level
-DOUBT = 1.6  # over √n more, while n echoes were heard: two values may agree by chance
+DOUBT = 2.5  # over √n more, while n echoes were heard: two values may agree by chance
 JUMP, ALONE = 20.0, 3.0  # a surprise that repeats counts up to so many rms, one that does not up to so many
 SAME = 0.5  # a value repeats if it differs by less than this much of the surprise
 WILD, LOUD = 3.0, 5.0  # in the running rms a surprise counts as so many of them at most; in that of the values
-RENEWAL = 8  # rounds after which a confirmed jump has the curvature measured again
-PROOF = 1.9  # times the noise: what the bend must stand out of
+PROOF = 2.5  # times its variance is what the curvature's square must stand out of
+FLOOR = 1e-250  # in a quotient of squares: what is not known to be noisy is not infinitely certain
 GUARD = 0.01  # of all surprises is noise at least, over the echoes heard: one echo may be silent by chance
-ACCEPTED = 0.5  # a curvature measured later replaces the one before if its square stands out of the noise by 1/this
 
 
 class Doubts(NamedTuple):
     """What changes in special rounds alone: at the start, after a surprise, and where a query is repeated."""
 
     phase: Value
-    """Values told since the start, or since the last jump: 0 the centre, 1 a probe, 2 its mirror image are due."""
+    """Values told since the start, 3 at most: 0 the centre, 1 a probe, 2 its mirror image are due."""
     run: Value
     """2^(surprises in a row that were beyond the limit)."""
     doubt: Value
@@ -45,6 +44,8 @@ class Doubts(NamedTuple):
     """By how much the values at a probe and its mirror image were above it, in the mean: ½L·l²."""
     curvature: Value
     """L = 2·bend/l²."""
+    weight: Value
+    """1/variance of it, by what is known of the noise."""
 
 
 def special_rounds(frame: Frame, clip: float) -> Callable[..., tuple[Any, ...]]:
@@ -73,7 +74,7 @@ def special_rounds(frame: Frame, clip: float) -> Callable[..., tuple[Any, ...]]:
         counted = where(asked, where(jumped, JUMP, ALONE), 0.5 * JUMP * run) * typical
         counted = where(beyond, counted, abs(error))
         run = where(beyond, where(asked, 2.0, minimum(2.0 * run, 2.0**20)), 1.0)
-        phase = minimum(where(jumped & (phase > RENEWAL), 0.0, phase + 1.0 - asked), RENEWAL + 1.0)
+        phase = minimum(phase + 1.0, 3.0)
         most = where(scaled, (WILD * run) * (WILD * run) * square, STEEPEST * STEEPEST)
         at_most = where((fit.learnt > SETTLED) & (fit.power > NOTHING), LOUD * LOUD * fit.power, math.inf)
         doubts = doubts._replace(phase=phase, run=run, doubt=0.0 * doubt)
@@ -82,30 +83,27 @@ def special_rounds(frame: Frame, clip: float) -> Callable[..., tuple[Any, ...]]:
     return special
 
 
-def repetitions(xp: Any) -> Callable[..., tuple[object, ...]]:
-    """A round that repeats or mirrors the query before: the noise, the curvature and how certain it is."""
-    where, maximum = xp.where, xp.maximum
+def repetitions(xp: Any) -> Callable[..., tuple[Value, Value, Doubts]]:
+    """A round that repeats or mirrors the query before: the noise, and what the opening says of the curvature."""
+    where, maximum, minimum = xp.where, xp.maximum, xp.minimum
 
     def repeated(
-        state: State, look: Look, value: Value, probe2: Value, power: Value, doubts: Doubts
-    ) -> tuple[object, ...]:
+        state: State, look: Look, value: Value, probe2: Value, powered: Value, doubts: Doubts
+    ) -> tuple[Value, Value, Doubts]:
         fit, last, before = state.slope, state.last, state.values[0]
-        phase, run, doubt, echoes, noise, rest, bend, curvature = doubts
-        same = (look.trial == last.trial) & (fit.doubts.doubt == 0) & (phase > 2)
-        repeat, mirrored = same & (look.width == last.width), same & (look.width == -last.width)
+        _, _, _, echoes, noise, rest, bend, curvature, weight = doubts
+        same = (look.trial == last.trial) & (fit.doubts.doubt == 0) & (fit.doubts.phase > 1)
+        repeat, mirrored = same & (look.width == last.width), same & (look.width == -last.width) & (look.width != 0)
         limit = where((echoes > 3) & (noise > 0), LOUD * LOUD * noise, math.inf)
-        difference = xp.minimum((value - before) * (value - before), limit) - noise
+        difference = minimum((value - before) * (value - before), limit) - noise
         noise = noise + repeat * difference * maximum(1.0 / (echoes + 1.0), ECHOES)
-        echoes, power = echoes + repeat, where(repeat, fit.power, power)
+        echoes, power = echoes + repeat, where(repeat, fit.power, powered)
         loud = TRUST * (1.0 + DOUBT / xp.sqrt(maximum(echoes, 1.0))) * noise
-        doubtful = PROOF * maximum(loud, GUARD * power / maximum(echoes, 1.0))
-        seen = 0.5 * (before + value) - rest
-        taken = mirrored & (seen > 0) & ((bend == 0) | (doubtful < ACCEPTED * seen * seen))
-        bend = where(taken, seen, bend)
-        curvature = where(taken, 2.0 * seen / where(taken, probe2, 1.0), curvature)
-        sure = maximum((bend * bend - doubtful) / maximum(bend * bend, doubtful, TINY), 0.0)
-        certainty = where(same, where((echoes > 0) & (bend > 0), sure, 0.0), fit.certainty)
-        doubts = make(Doubts, (phase, run, doubt, echoes, noise, rest, bend, curvature))
-        return power, loud, certainty, certainty * curvature, doubts
+        bend = where(mirrored, maximum(0.5 * (before + value) - rest, 0.0), bend)
+        curvature = where(mirrored, 2.0 * bend / where(mirrored, probe2, 1.0), curvature)
+        half = bend / maximum(curvature, TINY)
+        known = half * half / maximum(loud, GUARD * power / maximum(echoes, 1.0), FLOOR * half * half, TINY)
+        weight = where(repeat & (bend > 0), known, weight)
+        return power, loud, doubts._replace(echoes=echoes, noise=noise, bend=bend, curvature=curvature, weight=weight)
 
     return repeated

@@ -23,4 +23,4 @@ def probing_cost(memory: Memory, cut: Array, square: float) -> float | None:
         return None
     if not memory.certainty > 0:
         return None
-    return float(0.5 * memory.doubts.curvature * square + memory.fade * np.dot(memory.slope, cut))
+    return float(0.5 * memory.bent / memory.certainty * square + memory.fade * np.dot(memory.slope, cut))

@@ -161,7 +161,7 @@ def probing_cost(setup: Setup, state: State, trial: int) -> float | None:
 
 def probes(knobs: Knobs, setup: Setup, state: State) -> dict[str, float]:
     """How far a probe goes now, by knob: the rms, in its units; of a choice, a share of a weight."""
-    width = float(setup.method.step.bind(setup.frame).width(state.pace))
+    width = float(setup.method.step.bind(setup.frame).width(state.pace, state.round))
     size = width * setup.method.radius / math.sqrt(setup.directions.scale(setup.dim))
     shares = knobs.shares(centre(state))
     return {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import ClassVar, NamedTuple
 
 from trimtab.parts import Frame, Pacing, Sense
@@ -19,15 +18,15 @@ SLOWEST, FASTEST = 0.12, 9.0  # of a
 WHITENESS, PER_DIM = 0.1, 0.5  # the rate of log a: min(WHITENESS, PER_DIM/√d), as many rounds as a frame needs
 COURSE = 4.0  # √d: the window of the mean course
 TURN, STRIDE = 2, 8  # rounds: how often the course is taken, and the trail drawn on, whose window is at least 10
-BACK = 0.015  # a round: a goes back to 1, Newton's step, where the curvature is certain
-NEWTON = 0.7 / (4.0 * 0.65)  # of 1/L: the plane's slope holds window·learning of what one round tells
+NEWTON = 0.7 / (3.0 * 0.7)  # of 1/L: the plane's slope holds window·learning of what one round tells
 STEADY = 3  # contrasts before the pace changes: fewer have no direction
-RATIO = 3.5  # √d mean moves: how far the optimum is, and so how wide to look
+RATIO = 4.0  # √d mean moves: how far the optimum is, and so how wide to look
 FOLLOW = 20.0  # rounds: the window of the mean move's length
-TOP = 1.2  # times the radius: how wide to look before anything is known of noise
-RISE, FALL = 1.2, 0.5  # the width changes by no more than this from round to round
-REACH = 0.35  # of the distance to the optimum is the widest look
-WIDE = 1.0  # after a jump it looks at least FALL times so wide
+TOP = 2.0  # times the radius: how wide to look before anything is known of noise
+RISE, BEYOND, FALL = 1.2, 1.08, 0.5  # the width changes by no more from round to round; so much beyond that given
+REACH = 0.3  # of the distance to the optimum is the widest look
+EDGE = 0.4  # the power of the evenness of surprises: where those upwards are the larger, a cliff is near
+WAVER = 0.2  # the square of the width goes up and down by so much: that is what shows the curvature
 PATIENCE = 16.0  # a value that is late by 1 + d/PATIENCE rounds slows nothing: a frame takes longer
 LONGEST = 1.0  # probes of the radius given: the longest move
 
@@ -47,7 +46,7 @@ class Pace(NamedTuple):
     move: Value
     """M: the running mean of the length of moves."""
     width: Value
-    """δ_t/δ of the next query."""
+    """δ_t/δ of the queries from now on, about which they waver."""
     root_signal_share: Value
     """√h of the last contrast."""
     widest: Value
@@ -58,6 +57,9 @@ class Pace(NamedTuple):
 @dataclass(frozen=True)
 class Adaptive:
     """A pace by whiteness, in units of the radius given or of Newton's step, and a radius that follows the moves.
+
+    The width wavers from trial to trial, by the sequence of Thue and Morse, whose averages hide no drift: from widths
+    that differ, an estimator learns the curvature.
 
     narrowest, widest: the least and the largest width of a probe, in times of the radius.
     """
@@ -93,12 +95,14 @@ class Adaptive:
         narrowest, widest, direction = self.narrowest, self.widest, frame.direction
         longest, follow, some, norm, axpy = LONGEST * length, RATIO * root / length, xp.any, xp.norm, xp.axpy
         merge, newest, within = xp.merge, 1.0 / FOLLOW, REACH / length
+        beyond = BEYOND ** min(1.0, PATIENCE / frame.dim)  # a frame has to tell what wider probes cost
+        wavering = math.sqrt(1.0 - WAVER), math.sqrt(1.0 + WAVER)
 
         def rate(state: State, look: Look, contrast: Value, sense: Sense | None) -> tuple[Value, Memory]:
             if sense is None:  # nothing was learnt
                 return 0.0, (*state.pace, 0.0)
             moves, pace, trail, course, reach, move, wide, root_share, top = state.pace
-            surprise, steepness, size, signal_share, certainty, bent, distance, jumped = sense
+            surprise, steepness, size, signal_share, certainty, bent, distance, evenness, jumped = sense
             # Whiteness: at the right pace, what is learnt does not lean on where we have been going.
             moves = moves + 1.0
             if some(turn := moves % TURN == 0):
@@ -113,26 +117,31 @@ class Adaptive:
             # How late what is learnt comes, in times of what a frame takes anyway.
             delay = max(len(state.open) / patience, 1.0) if state.open else 1.0
             # Half the change c of log a, down and up, needs no exponential: (1 − c/2)/(1 + c/2) = e^(−c) + O(c³).
-            change = half / delay * clip(surprise * lean, -3.0, 3.0) + BACK * certainty * (pace - 1.0) / (pace + 1.0)
+            change = half / delay * clip(surprise * lean, -3.0, 3.0)
             pace = clip(pace * (1.0 - change) / (1.0 + change), SLOWEST, FASTEST)
-            base = minimum(wide, abs(look.width))
             if some(jumped):
-                pace, base = where(jumped, maximum(pace, 1.0), pace), where(jumped, maximum(base, WIDE), base)
+                pace, wide = where(jumped, maximum(pace, 1.0), pace), where(jumped, maximum(wide, 1.0), wide)
             quick, root_share = maximum(pace, 1.0), sqrt(signal_share)
             # The step: in units of the radius given, or Newton's where the curvature is certain.
             unit_step = 1.0 / ((1.0 - certainty) * steepness / first + bent / NEWTON)
             root_size = sqrt(size)
             step = minimum(unit_step * pace * root_share / delay, longest * quick / root_size)
             # The width: no wider than noise asks for, than is within reach, or than a little more than before.
-            top = minimum(TOP * sqrt(quick / root_share), within * distance)
-            return step, (moves, pace, trail, course, reach, move, base, root_share, top, step * root_size)
+            top = minimum(TOP * sqrt(quick / root_share), within * distance) * evenness**EDGE
+            return step, (moves, pace, trail, course, reach, move, wide, root_share, top, step * root_size)
 
         def settle(pace: Memory, change: Array | None) -> Memory:
-            moves, quickness, trail, course, reach, move, base, root_share, top, planned = pace
+            moves, quickness, trail, course, reach, move, before, root_share, top, planned = pace
             moved = planned if change is None else norm(change)
             move = move + (moved - move) * maximum(1.0 / (moves + 2.0), newest)
-            wide = clip(minimum(follow * move / root_share, top), FALL * base, RISE * base)
-            wide = clip(wide, narrowest, widest)
+            most = minimum(RISE * before, maximum(beyond * before, 1.0))
+            wide = clip(clip(minimum(follow * move / root_share, top), FALL * before, most), narrowest, widest)
             return make(Pace, (moves, quickness, trail, course, reach, move, wide, root_share, top))
 
-        return Pacing(attrgetter("width"), rate, settle, longest * FASTEST)
+        def width(pace: Memory, id: int) -> Value:
+            wide: Value = pace.width
+            if some(pace.moves):
+                wide = clip(wide * wavering[id.bit_count() & 1], narrowest, widest)
+            return wide
+
+        return Pacing(width, rate, settle, longest * FASTEST)

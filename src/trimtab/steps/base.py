@@ -37,4 +37,4 @@ class FixedWidth(ABC):
 
     def bind(self, frame: Frame) -> Pacing:
         """The same width in every round, and nothing to settle."""
-        return Pacing(lambda pace: 1.0, self.rate(frame))
+        return Pacing(lambda pace, trial: 1.0, self.rate(frame))
