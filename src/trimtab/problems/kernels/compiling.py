@@ -66,7 +66,10 @@ def threads(wanted: int) -> Iterator[None]:
     many milliseconds on a busy one.
     """
     allowed = get_num_threads()
-    set_num_threads(max(1, min(allowed, wanted)))
+    if (count := max(1, min(allowed, wanted))) == allowed:
+        yield
+        return
+    set_num_threads(count)
     try:
         yield
     finally:
