@@ -150,9 +150,10 @@ def preparations(mode: Mode) -> list[Cell]:
 
 def _prepare(cell: Cell) -> Ready:
     """Compile the kernels that cells of this kind need; those and the policies are kept on disk."""
+    from trimtab.problems import compiled  # with Numba, which only those who compute need
+
     if cell["what"] == "lqr":
-        world, point = problems.make("lqr-noisy-v1").world(0, 1), np.zeros((1, 1, 36))
-        world.cost(0, point), world.measure(0, point), world.optimum(0)
+        compiled.lqr()
         return {"ready": cell["what"]}
     for number in cell["networks"]:
         for torus in (False, True) if number == ILLUSTRATION else (False,):

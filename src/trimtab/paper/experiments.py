@@ -78,7 +78,7 @@ MODES = {
         (100,), 8,
     ),
     "default": Mode(
-        "default", COARSE, 60, (4, 8, 12), 3, WIDE, True, 300, (0.0, 0.1, 0.3), (0, 1, 2, 3, 12), 400, 4, 1000, 7, 8,
+        "default", COARSE, 60, (4, 8, 12), 3, WIDE, True, 300, (0.0, 0.1, 0.3), (0, 1, 2, 3, 12), 300, 4, 1000, 7, 8,
         32, 16, 60_000, (200, 800), 16,
     ),
     "full": Mode(
@@ -210,7 +210,7 @@ def _network(
         methods,
         radii=mode.wide,
         steps=FLAT,
-        kept=mode.kept,
+        kept=min(mode.kept, 2),
         parameters={"network": number, "draws": 2, "torus": torus, **OFFLINE},
         variances=6 if long else 0,
         agent=0,
