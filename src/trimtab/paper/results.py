@@ -160,9 +160,7 @@ def comparisons(experiments: dict[str, Experiment], runs: AllRuns) -> list[Compa
 
 def _pairs(names: Iterable[str]) -> list[tuple[str, str]]:
     known = list(names)
-    return [
-        (a, b) for a in ("residual", "auto") if a in known for b in known if b != a and (b, a) != ("auto", "residual")
-    ]
+    return [(a, b) for a in ("residual", "auto") if a in known for b in known if b != a]
 
 
 def maps(tables: Tables) -> dict[str, Map]:
