@@ -41,7 +41,7 @@ def compare_methods(
             help="The cells of the suite that nobody has seen. Look once, when all is chosen, and report the look.",
         ),
     ] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="One of nine cells of the suite, 8 trials.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="One of nine cells of the suite, 6 trials.")] = False,
     methods: Annotated[
         str | None,
         typer.Option(
@@ -109,7 +109,7 @@ def compare_methods(
                 suite,
                 given,
                 held_out=held_out,
-                trials=trials or (8 if quick else 20),
+                trials=trials or (6 if quick else 20),
                 seed=seed,
                 every=9 if quick else 1,
                 jobs=jobs or (1 if cluster else os.cpu_count() or 1),

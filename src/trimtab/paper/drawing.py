@@ -82,7 +82,8 @@ def _plain_powers(axis: XAxis | YAxis) -> None:
     low, high = sorted(axis.get_view_interval())
     decades = math.log10(high / low)
     if decades < 2:
-        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0), numticks=12))
+        subs = (1.0, 2.0, 5.0) if decades > 0.7 else tuple(range(1, 10))
+        axis.set_major_locator(LogLocator(subs=subs, numticks=12))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(lambda x, _: written(x)))
 
