@@ -97,6 +97,7 @@ python:
 .venv/dev .venv/docs .venv/bench .venv/peers: .venv/%: pyproject.toml constraints.txt | python
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[$*]"
+	$(if $(filter dev,$*),$(BIN)/python -m trimtab.problems.compiled)
 	@touch $@
 
 .venv-hosts/ready: pyproject.toml constraints-hosts.txt | python

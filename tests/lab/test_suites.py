@@ -220,3 +220,22 @@ def test_bad_requests_are_told():
         lab.judge("drift", ["magic"])
     with pytest.raises(ValueError, match="asks twice of one moment"):
         lab.judge("late", ["two-point"], trials=2, every=30)
+
+
+def test_related_methods_are_in_the_list_where_they_are_not_too_dear(monkeypatch):
+    asked = []
+
+    def sweep(compute, tasks, **options):
+        asked.extend((task.method, make(task.place.problem, **task.place.parameters).dim) for task in tasks)
+        return [None] * len(tasks)
+
+    monkeypatch.setattr(suites, "sweep", sweep)
+    lab.judge("drift")
+    for name in ("reszo", "hlf-szo", "pbgd"):
+        dims = [dim for method, dim in asked if method == name]
+        assert len(dims) > 40
+        assert max(dims) == suites.LARGEST[name]
+    assert len([method for method, _ in asked if method == "residual"]) == 66
+    asked.clear()
+    lab.judge("drift", ["reszo"])  # named, it is run everywhere
+    assert max(dim for _, dim in asked) == 1000

@@ -77,6 +77,16 @@ def test_nothing_is_started_when_nothing_is_missing(reference, kept, backend, mo
         lab.compare("lqr-v1", [*NAMES, "one-point"], jobs=2, backend=backend, folder=kept, **OPTIONS)
 
 
+def test_a_crew_that_was_hired_stays_for_the_next_sweep():
+    with crews.hired(2) as crew:
+        whose = ["__import__('os').getpid()"] * 6
+        first, second = (set(sweeping.sweep(eval, whose, jobs=2, crew=crew)) for _ in range(2))
+    assert second <= first  # the same processes
+    assert os.getpid() not in first
+    with crews.hired(1) as crew:
+        assert crew is None  # this process
+
+
 def test_an_object_store_keeps_the_same_cells(reference, reference_bytes, monkeypatch):
     fsspec = pytest.importorskip("fsspec")
     place = "memory://sweeps/test"

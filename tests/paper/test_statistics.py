@@ -49,7 +49,7 @@ def test_several_groups_are_less_certain_than_one():
 def test_the_search_finds_a_good_radius_and_step():
     """On ‖x − c‖² two exact values do with any small radius; a step of 0.1 to 1 goes there, one of 10 flies away."""
     problem = make("quadratic-v1", dim=2, condition=1.0, drift="none", noise=0.0)
-    some = {"rungs": ((40, 2), (40, 3), (40, 4)), "seed": 0, "noise": "independent"}
+    some = {"rungs": ((40, 2), (40, 3), (40, 4)), "kept": 3, "seed": 0, "noise": "independent"}
     found = search(problem, "two-point", radii=(0.01, 1.0), steps=(1e-3, 0.1, 10.0), shared=0.1, **some)
     step = found.own[1]
     assert step is not None
@@ -61,6 +61,6 @@ def test_the_search_finds_a_good_radius_and_step():
 
 def test_what_has_no_step_is_not_tuned():
     found = search(
-        make("quadratic-v1"), "auto", radii=(1.0,), steps=(1.0,), shared=0.1, rungs=(), seed=0, noise="common"
+        make("quadratic-v1"), "auto", radii=(1.0,), steps=(1.0,), shared=0.1, rungs=(), kept=1, seed=0, noise="common"
     )
     assert found.own == found.shared == (0.1, None)

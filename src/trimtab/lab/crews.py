@@ -64,6 +64,17 @@ def hire(backend: str, jobs: int, cluster: str | None, report: Report | None) ->
         raise ImportError(f"backend={backend!r} needs: {pip_install(BACKENDS[backend])}") from error
 
 
+@contextmanager
+def hired(jobs: int) -> Iterator[Crew | None]:
+    """Processes of this machine for one sweep after the other; None, which is this process, for a single job."""
+    crew = None if jobs == 1 else hire("loky", jobs, None, None)
+    try:
+        yield crew
+    finally:
+        if crew is not None:
+            crew.close()
+
+
 def there(compute: Callable[[C], R], cell: C, version: str, share: int) -> R:
     """What a worker does: compute a cell by the same code, on its share of the cores."""
     if code_version() != version:

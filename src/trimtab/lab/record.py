@@ -29,7 +29,7 @@ def quantiles(values: ArrayLike, levels: tuple[float, ...] = (0.25, 0.5, 0.75), 
     >>> quantiles([1.0, np.inf]).tolist()
     [inf, inf, inf]
     """
-    ranked = np.sort(np.moveaxis(np.asarray(values, dtype=float), axis, 0), axis=0)  # NaN ranks last of all
+    ranked = np.moveaxis(np.sort(np.asarray(values, dtype=float), axis=axis), axis, 0)  # NaN ranks last of all
     found = []
     for level in levels:
         place = level * (len(ranked) - 1)

@@ -25,8 +25,10 @@ from trimtab.recipes import Method
 
 ORACLE = "oracle"  # not a registered method: it knows what no method can
 SUITES = {"drift": DRIFT, "late": LATE}
+LARGEST = {"reszo": 50, "hlf-szo": 100, "pbgd": 100}
+"""The dimensions up to which a related method is run unless it is named: the rest would double the time of a suite."""
 METHODS = {
-    "drift": ("residual", "one-point", "two-point", "auto", "still", ORACLE),
+    "drift": ("residual", "one-point", "two-point", "auto", *LARGEST, "still", ORACLE),
     "late": ("residual", "auto", "still"),
 }
 
@@ -58,7 +60,8 @@ def judge(
     """Run methods over a suite; see `sweep` for jobs, backend, cluster, folder; report is told the share that is done.
 
     held_out: the cells that nobody has looked at, instead of those for choosing. Look once, when all is chosen.
-    every: take one of so many cells, for a quick look.
+    every: take one of so many cells, for a quick look. Without `methods`, related ones are left out of cells of many
+    dimensions (`LARGEST`): their means are over fewer cells, and `Standings.cells` says which.
 
     >>> standings = judge(methods=["auto", "still"], trials=2, every=40)
     >>> len(standings.places), standings.methods
@@ -68,14 +71,13 @@ def judge(
         raise ValueError(f"there is no suite {suite!r}: choose from {', '.join(SUITES)}")
     if held_out and suite != "drift":
         raise ValueError(f"suite {suite!r} has no cells that are held out: only drift has")
+    largest = LARGEST if methods is None else {}
     methods = METHODS[suite] if methods is None else methods
     for name in methods:
         if name != ORACLE:
             needs_step(name)  # unknown names are told before the work begins
     places = (unseen() if held_out else SUITES[suite])[::every]
-    tasks = [
-        Task(place, name, trials, seed) for place in places for name in methods if name != ORACLE or _foreseen(place)
-    ]
+    tasks = [Task(place, name, trials, seed) for place in places for name in methods if _fits(place, name, largest)]
     weights = [_weight(task) for task in tasks]
     order = sorted(range(len(tasks)), key=lambda n: -weights[n])  # what takes long comes first
     done_of = [0.0] * len(tasks)
@@ -121,8 +123,12 @@ def _play(
     return simulate_late(problem, methods, lag=place.lag, permuted=place.permuted, **some)
 
 
-def _foreseen(place: Place) -> bool:
-    return place.lag is None and knows(make(place.problem, **place.parameters))
+def _fits(place: Place, name: str, largest: Mapping[str, int]) -> bool:
+    """Whether the method can be run there, and is not too dear."""
+    problem = make(place.problem, **place.parameters)
+    if name == ORACLE:
+        return place.lag is None and knows(problem)
+    return problem.dim <= largest.get(name, problem.dim)
 
 
 def _weight(task: Task) -> float:

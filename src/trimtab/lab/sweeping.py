@@ -36,6 +36,7 @@ def sweep(
     jobs: int = 1,
     backend: str = "loky",
     cluster: str | None = None,
+    crew: Crew | None = None,
     folder: str | Path | None = None,
     report: Report | None = None,
     load: Callable[[Path], R] = Record.load,  # type: ignore[assignment]
@@ -45,9 +46,9 @@ def sweep(
     jobs: workers. backend: "loky", processes of this machine (one job alone is this process); "dask" or "ray", a
     cluster: that at the address `cluster`, else that of this process, else one of `jobs` processes for the time being.
     It is started only if something is missing. A worker that dies costs the cell it was at, which is computed again.
-    folder: where finished cells are kept, also while others work on the same: a folder, which machines may share, or
-    the URL of an object store (fsspec). None keeps nothing. report(n, share): cell n is done to this share.
-    load: reads what the `save(path)` of a result wrote.
+    crew: who computes instead, and stays (`trimtab.lab.crews.hired`). folder: where finished cells are kept, also while
+    others work on the same: a folder, which machines may share, or the URL of an object store (fsspec). None keeps
+    nothing. report(n, share): cell n is done to this share. load: reads what the `save(path)` of a result wrote.
 
     >>> sweep(lambda cell: cell**2, [1, 2, 3])
     [1, 4, 9]
@@ -57,7 +58,7 @@ def sweep(
     if cluster is not None and backend == "loky":
         raise ValueError(f"cluster={cluster!r} needs backend='dask' or 'ray': loky has no cluster")
     whole("jobs", jobs, 1)
-    run = _Run(compute, cells, lambda: hire(backend, jobs, cluster, report), folder, report, load)
+    run = _Run(compute, cells, lambda: hire(backend, jobs, cluster, report), crew, folder, report, load)
     run.go()
     return run.results
 
@@ -70,6 +71,7 @@ class _Run(Generic[C, R]):
         compute: Callable[..., R],
         cells: Sequence[C],
         hire: Callable[[], Crew],
+        crew: Crew | None,
         folder: str | Path | None,
         report: Report | None,
         load: Callable[[Path], R],
@@ -81,7 +83,7 @@ class _Run(Generic[C, R]):
         self._waiting = deque(n for n in range(len(cells)) if not self._found(n))
         self._flying: dict[Future[R], int] = {}
         self._deaths: Counter[int] = Counter()
-        self._crew: Crew | None = None
+        self._crew, self._stays = crew, crew is not None
 
     def go(self) -> None:
         """Until all are done, or Ctrl-C."""
@@ -154,5 +156,5 @@ class _Run(Generic[C, R]):
                     self._collect(future)
         finally:
             self._claims.close()
-            if self._crew is not None:
+            if self._crew is not None and not self._stays:
                 self._crew.close()

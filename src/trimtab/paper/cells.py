@@ -136,6 +136,13 @@ def compute(cell: Cell, progress: Progress | None = None) -> Runs | Table:
         return Table(work[cell["kind"]](cell))
 
 
+def needs(cell: Cell) -> int:
+    """By what has to be compiled before: nothing; what the allocation needs; what LQR needs, which takes longest."""
+    if cell["kind"] in FREE:
+        return 0
+    return 1 if cell["kind"] == "run" and cell["experiment"]["agent"] is not None else 2
+
+
 def preparations(mode: Mode) -> list[Cell]:
     """What the others need compiled, in two parts that share no kernel; and the best policies offline."""
     return [{"kind": "prepare", "what": what, "networks": mode.networks} for what in ("lqr", "allocation")]
@@ -143,9 +150,10 @@ def preparations(mode: Mode) -> list[Cell]:
 
 def _prepare(cell: Cell) -> Ready:
     """Compile the kernels that cells of this kind need; those and the policies are kept on disk."""
+    from trimtab.problems import compiled  # with Numba, which only those who compute need
+
     if cell["what"] == "lqr":
-        world, point = problems.make("lqr-noisy-v1").world(0, 1), np.zeros((1, 1, 36))
-        world.cost(0, point), world.measure(0, point), world.optimum(0), world.gradient(0, point)
+        compiled.lqr()
         return {"ready": cell["what"]}
     for number in cell["networks"]:
         for torus in (False, True) if number == ILLUSTRATION else (False,):
@@ -166,6 +174,7 @@ def _run(cell: Cell, progress: Progress | None) -> Runs:
         steps=e.steps,
         shared=e.radius,
         rungs=e.rungs,
+        kept=e.kept,
         seed=seed,
         noise=noise,
         progress=_part(progress, 0.0, 0.6),

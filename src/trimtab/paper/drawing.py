@@ -45,6 +45,9 @@ def keep(figures: list[Figure], path: Path, suffixes: Sequence[str] = (".svg", "
         for axis in figure.axes:
             _plain_powers(axis.xaxis)
             _plain_powers(axis.yaxis)
+            axis.set_title(
+                axis.get_title(), fontsize=axis.title.get_fontsize(), y=1.0
+            )  # else it is placed anew each time
         _lay_out(figure)
         for suffix in suffixes:
             files.append(path.with_name(name + suffix))
@@ -74,16 +77,15 @@ def _plain_powers(axis: XAxis | YAxis) -> None:
     """Powers of ten (where there is but one, its fractions too) as plain text, which formulas take ten times to set."""
     if axis.get_scale() != "log":
         return
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     low, high = sorted(axis.get_view_interval())
     decades = math.log10(high / low)
     if decades < 2:
-        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0), numticks=12))
-    if decades > 4:
-        axis.set_minor_locator(NullLocator())
+        subs = (1.0, 2.0, 5.0) if decades > 0.7 else tuple(range(1, 10))
+        axis.set_major_locator(LogLocator(subs=subs, numticks=12))
+    axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(lambda x, _: written(x)))
-    axis.set_minor_formatter(NullFormatter())
 
 
 def idea(seed: int) -> list[Figure]:
@@ -95,7 +97,7 @@ def idea(seed: int) -> list[Figure]:
     left.plot(x, high, color=VERMILION, lw=1.8)
     places = [(0.55, low), (1.15, high)]
     values = [float(np.interp(p, x, f)) for p, f in places]
-    for (p, _), y, label, colour in zip(places, values, (r"$y_{t-1}$", r"$y_t$"), (GREY, VERMILION), strict=True):
+    for (p, _), y, label, colour in zip(places, values, ("yₜ₋₁", "yₜ"), (GREY, VERMILION), strict=True):
         left.plot(p, y, "o", color=colour, ms=7)
         left.annotate(label, (p, y), textcoords="offset points", xytext=(8, -12) if p < 1 else (-20, 6), fontsize=11)
     left.annotate("", (1.3, values[1]), (1.3, values[0]), arrowprops={"arrowstyle": "<->", "color": BLUE, "lw": 1.6})

@@ -41,9 +41,14 @@ class Mode:
     trials: int
     """LQR."""
     tuning: tuple[int, ...]
-    """Trials in each rung of the search for radius and step."""
-    related: bool
-    """Whether related methods are run in all of R1, R2, R3 and on networks, or in R1 alone."""
+    """Trials in each rung of the search for radius and step …"""
+    kept: int
+    """… and how many radii, beside the shared one, go on to the second."""
+    wide: tuple[float, ...]
+    """Radii to choose from in the allocation."""
+    thorough: bool
+    """Whether related methods are run in all of R1, R2, R3 and on all networks, or in R1 alone; and whether R1 is tuned
+    anew for T = 40."""
     zero_mean_rounds: int
     sigmas: tuple[float, ...]
     networks: tuple[int, ...]
@@ -69,15 +74,16 @@ class Mode:
 
 MODES = {
     "quick": Mode(
-        "quick", COARSE[::2], 16, (2, 6), False, 60, (0.1,), (0, 12), 40, 3, 60, 5, 4, 8, 8, 20_000, (100,), 8
+        "quick", COARSE[::2], 16, (2, 6), 1, WIDE[1:], False, 60, (0.1,), (0, 12), 40, 3, 60, 4, 4, 8, 8, 10_000,
+        (100,), 8,
     ),
     "default": Mode(
-        "default", COARSE, 60, (4, 8, 12), True, 300, (0.0, 0.1, 0.3), (0, 1, 2, 3, 12), 400, 4, 1000, 7, 8, 32, 16,
-        60_000, (200, 800), 16,
+        "default", COARSE, 60, (4, 8, 12), 3, WIDE, True, 300, (0.0, 0.1, 0.3), (0, 1, 2, 3, 12), 300, 4, 1000, 7, 8,
+        32, 16, 60_000, (200, 800), 16,
     ),
     "full": Mode(
-        "full", RADII, 120, (8, 16, 24), True, 500, (0.0, 0.01, 0.1, 0.3), (0, 1, 2, 3, 4, 5, 12), 800, 4, 10_000, 9,
-        12, 64, 32, 200_000, (400, 1600, 3200), 24,
+        "full", RADII, 120, (8, 16, 24), 3, WIDE, True, 500, (0.0, 0.01, 0.1, 0.3), (0, 1, 2, 3, 4, 5, 12), 800, 4,
+        10_000, 9, 12, 64, 32, 200_000, (400, 1600, 3200), 24,
     ),
 }  # fmt: skip
 
@@ -98,6 +104,7 @@ class Experiment:
     methods: tuple[str, ...]
     radii: tuple[float, ...] = RADII
     steps: tuple[float, ...] = STEPS
+    kept: int = 3
     parameters: Parameters = field(default_factory=dict)
     variances: int = 0
     """At how many rounds the estimators are resampled."""
@@ -113,18 +120,19 @@ class _Sizes(TypedDict):
     trials: int
     rungs: tuple[tuple[int, int], ...]
     radii: tuple[float, ...]
+    kept: int
 
 
 def experiments(mode: Mode) -> dict[str, Experiment]:
     """All of them, by id."""
     all_of_them = (*PAPER, *RELATED, *UNTUNED)
-    table = all_of_them if mode.related else (*PAPER, *UNTUNED)
-    twice = TWICE if mode.related else TWICE[:1]
+    table = all_of_them if mode.thorough else (*PAPER, *UNTUNED)
+    twice = TWICE if mode.thorough else TWICE[:1]
     first = mode.tuning[0]
 
     def sizes(rounds: int) -> _Sizes:
         rungs = tuple((rounds, trials) for trials in mode.tuning)
-        return _Sizes(trials=mode.trials, rungs=rungs, radii=mode.radii)
+        return _Sizes(trials=mode.trials, rungs=rungs, radii=mode.radii, kept=mode.kept)
 
     zero_mean = mode.zero_mean_rounds
     found = [
@@ -132,7 +140,14 @@ def experiments(mode: Mode) -> dict[str, Experiment]:
             "lqr-r1", "LQR, literal drift, T = 50", "lqr-v1", 50, 0.05, methods=all_of_them, variances=8, **sizes(50)
         ),
         Experiment(
-            "lqr-r1-t40", "LQR, literal drift, T = 40", "lqr-v1", 40, 0.05, methods=(*PAPER, *UNTUNED), **sizes(40)
+            "lqr-r1-t40",
+            "LQR, literal drift, T = 40",
+            "lqr-v1",
+            40,
+            0.05,
+            methods=(*PAPER, *UNTUNED),
+            begins=None if mode.thorough else "lqr-r1",
+            **sizes(40),
         ),
         Experiment(
             "lqr-r2",
@@ -144,6 +159,7 @@ def experiments(mode: Mode) -> dict[str, Experiment]:
             tuple((zero_mean // part, first) for part in (5, 2, 1))[-len(mode.tuning) :],
             table,
             mode.radii,
+            kept=mode.kept,
             variances=6,
         ),
         *(
@@ -166,11 +182,11 @@ def experiments(mode: Mode) -> dict[str, Experiment]:
             "lqr-noisy-v1",
             40,
             0.05,
-            methods=(*PAPER, *UNTUNED, TWICE[0]),
+            methods=(*(PAPER if mode.thorough else PAPER[:3]), *UNTUNED, TWICE[0]),
             parameters={"sigma_w": 0.0, "redraw": True},
             **sizes(40),
         ),
-        *(_network(mode, number, table if number == ILLUSTRATION else (*PAPER, *UNTUNED)) for number in mode.networks),
+        *(_network(mode, number, table) for number in mode.networks),
         _network(mode, ILLUSTRATION, (*PAPER, *UNTUNED, TWICE[0]), mode.long_rounds),
         _network(mode, ILLUSTRATION, ("residual", "one-point", "two-point", "still"), torus=True),
     ]
@@ -192,8 +208,9 @@ def _network(
         mode.network_trials,
         ((max(short // 8, 20), 2), (max(short * 2 // 5, 30), 2)),
         methods,
-        radii=WIDE,
+        radii=mode.wide,
         steps=FLAT,
+        kept=min(mode.kept, 2),
         parameters={"network": number, "draws": 2, "torus": torus, **OFFLINE},
         variances=6 if long else 0,
         agent=0,

@@ -1,16 +1,31 @@
-"""The four figures of the paper, and what it lacks: as SVG and PNG, colour-blind safe, readable in print."""
+"""The four figures of the paper, and what it lacks: as SVG and PNG, colour-blind safe, readable in print.
+
+Their few formulas are plain text, which is set in a tenth of the time.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from trimtab.lab import Record
 from trimtab.lab.drawing import band
-from trimtab.paper.document import Comparison, Map, MethodResult, Number, Results, Toy
+from trimtab.lab.running import Progress
+from trimtab.paper.document import (
+    Comparison,
+    ExperimentResult,
+    Map,
+    MethodResult,
+    Number,
+    Results,
+    TheoremRow,
+    Toy,
+)
 from trimtab.paper.drawing import colour_of, idea, keep, legend, panel, regret, variance
 from trimtab.paper.experiments import ILLUSTRATION, LITERAL, PAPER, Experiment
 from trimtab.paper.results import NETWORKS, AllRuns, over_zeta, zetas
@@ -21,60 +36,85 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Records = dict[str, Record]
+Part = Callable[[], "Figure | list[Figure]"]
+"""Draws a panel, or several."""
 
 
-def draw(
-    folder: Path, experiments: dict[str, Experiment], runs: AllRuns, results: Results, jobs: int = 1
-) -> dict[str, list[Path]]:
-    """All figures: name → files; for a first look as SVG alone."""
+@dataclass(frozen=True)
+class Picture:
+    """A figure to be drawn, in any process: what draws its panels, and of what."""
+
+    path: Path
+    parts: Sequence[Part]
+    suffixes: tuple[str, ...]
+
+
+class Drawn(NamedTuple):
+    """The files of a figure."""
+
+    files: list[Path]
+
+    def save(self, path: Path) -> None:
+        """They are where they belong."""
+
+
+def paint(picture: Picture, progress: Progress | None = None) -> Drawn:
+    """Draw the panels of a figure, and keep them."""
+    panels: list[Figure] = []
+    for part in picture.parts:
+        some = part()
+        panels += some if isinstance(some, list) else [some]
+    return Drawn(keep(panels, picture.path, picture.suffixes))
+
+
+def planned_pictures(
+    folder: Path, experiments: dict[str, Experiment], runs: AllRuns, results: Results
+) -> dict[str, Picture]:
+    """All figures, by name; for a first look as SVG alone."""
     own, shared = (
         {id: {name: getattr(both, kind) for name, both in found.items()} for id, found in runs.items()}
         for kind in ("own", "shared")
     )
+    suffixes = (".svg",) if results["mode"] == "quick" else (".svg", ".png")
+    found = results["experiments"]
 
-    def conventions(id: str) -> list[Figure]:
+    def conventions(id: str) -> list[Part]:
         e = experiments[id]
         return [
-            regret(shared[id], e.rounds, f"δ = {e.radius:g} for all methods"),
-            regret(own[id], e.rounds, "each method with its own δ"),
+            partial(regret, shared[id], e.rounds, f"δ = {e.radius:g} for all methods"),
+            partial(regret, own[id], e.rounds, "each method with its own δ"),
         ]
 
-    def spreads(id: str, common: str) -> list[Figure]:
+    def spreads(id: str, common: str) -> list[Part]:
         words = ("where each method is", common)
         kinds = ("variance", "common_variance")
-        return [variance(shared[id], kind, where) for kind, where in zip(kinds, words, strict=True)]
+        return [partial(variance, shared[id], kind, where) for kind, where in zip(kinds, words, strict=True)]
 
-    figures = {
-        "idea": idea(results["seed"]),
+    parts: dict[str, list[Part]] = {
+        "idea": [partial(idea, results["seed"])],
         "figure-1a": conventions("lqr-r1"),
         "figure-1b": spreads("lqr-r1", "at one point for all: the optimum"),
         "figure-1a-noisy": conventions(LITERAL),
         "figure-1b-noisy": spreads(LITERAL, "at one point for all: the optimum"),
-        "figure-2a": _allocation(own["allocation"], experiments["allocation"], results["seed"]),
+        "figure-2a": [partial(_allocation, own["allocation"])],
         "figure-2b": spreads("allocation", "at one point for all: the offline optimum"),
-        "networks": _networks(results),
+        "networks": [partial(_networks, results)],
         "lqr-r2": conventions("lqr-r2"),
-        "incurred": [_incurred(results, id) for id in ("lqr-r1-t40", "lqr-r2", "allocation")],
-        "sensitivity": [_sensitivity(name, results["maps"]) for name in PAPER],
-        "limits": _limits(results),
-        "theorems": [_theorems(results)],
-        "toy": [_toy(results["checks"]["toy"])],
+        "incurred": [partial(_incurred, found[id]) for id in ("lqr-r1-t40", "lqr-r2", "allocation")],
+        "sensitivity": [partial(_sensitivity, name, results["maps"]) for name in PAPER],
+        "limits": [partial(_limits, found)],
+        "theorems": [partial(_theorems, results["checks"]["theorems"]["rows"])],
+        "toy": [partial(_toy, results["checks"]["toy"])],
     }
-    suffixes = (".svg",) if results["mode"] == "quick" else (".svg", ".png")
-    folder.mkdir(parents=True, exist_ok=True)
-    if jobs < 2:
-        return {name: keep(some, folder / name, suffixes) for name, some in figures.items()}
-    from joblib import Parallel, delayed
-
-    files = Parallel(n_jobs=jobs)(delayed(keep)(some, folder / name, suffixes) for name, some in figures.items())
-    return dict(zip(figures, files, strict=True))
+    return {name: Picture(folder / name, some, suffixes) for name, some in parts.items()}
 
 
-def _allocation(records: Records, e: Experiment, seed: int) -> list[Figure]:
+def _allocation(records: Records) -> list[Figure]:
     """Figure 2(a): J_t(θ_t), and J_t/ζ_t, without the swing that all methods share."""
-    zeta = zetas(e, seed)
-    width = max(1, e.rounds // 100)
-    at = np.arange(width, e.rounds + 1, width)
+    zeta = zetas(records["still"])
+    rounds = records["still"].rounds
+    width = max(1, rounds // 100)
+    at = np.arange(width, rounds + 1, width)
     figures = []
     for divided in (False, True):
         figure, axis = panel((5.4, 4.6))
@@ -87,7 +127,7 @@ def _allocation(records: Records, e: Experiment, seed: int) -> list[Figure]:
             )
             axis.axhline(uniform, color="#666666", ls=":", lw=1.5, label="uniform policy")
             axis.axhline(best, color="#000000", ls="--", lw=1.2, label="offline optimum")
-        axis.set(xlabel="episode", ylabel=r"$J_t(\theta_t)/\zeta_t$" if divided else r"$J_t(\theta_t)$", ylim=(0, None))
+        axis.set(xlabel="episode", ylabel="Jₜ(θₜ)/ζₜ" if divided else "Jₜ(θₜ)", ylim=(0, None))
         axis.set_title(f"network {ILLUSTRATION}: cost" + (", divided by its sensitivity" if divided else ""))
         legend(figure, axis)
         figures.append(figure)
@@ -142,9 +182,8 @@ def _compared(results: Results, place: str, what: str, a: str, b: str) -> list[C
     return [c for c in some if (c["experiment"], c["what"], c["convention"], c["a"], c["b"]) == key]
 
 
-def _incurred(results: Results, id: str) -> Figure:
+def _incurred(found: ExperimentResult) -> Figure:
     """Regret of what was played, probes included, beside that of the centre."""
-    found = results["experiments"][id]
     figure, axis = panel((5.4, 4.6))
     names = list(found["methods"])
     for k, name in enumerate(names):
@@ -163,6 +202,7 @@ def _incurred(results: Results, id: str) -> Figure:
 
 def _sensitivity(name: str, maps: dict[str, Map]) -> Figure:
     """Median regret over δ and η; hatched where a quarter of the trials or more diverge."""
+    from matplotlib.collections import PolyCollection
     from matplotlib.colors import LogNorm
 
     floor = min(np.min(_numbers(table["regret"])) for table in maps.values())
@@ -172,16 +212,14 @@ def _sensitivity(name: str, maps: dict[str, Map]) -> Figure:
     found = np.clip(_numbers(table["regret"]), floor, floor * 1e3)
     mesh = axis.pcolormesh(x, y, found, norm=norm, cmap="viridis_r", shading="nearest", rasterized=True)
     lost = np.array(table["diverged"]) >= table["trials"] / 4
-    half = (x[1] - x[0]) / 2, (y[1] - y[0]) / 2
-    for i, j in np.argwhere(lost):
-        axis.fill_between(
-            [x[j] - half[0], x[j] + half[0]], y[i] - half[1], y[i] + half[1],
-            facecolor="none", edgecolor="#D55E00", hatch="////", lw=0,
-        )  # fmt: skip
+    half = np.array([x[1] - x[0], y[1] - y[0]]) / 2
+    corners = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]])
+    squares = [(x[j], y[i]) + half * corners for i, j in np.argwhere(lost)]
+    axis.add_collection(PolyCollection(squares, facecolor="none", edgecolor="#D55E00", hatch="////", lw=0))
     i, j = np.unravel_index(np.argmin(np.where(lost, np.inf, found)), found.shape)
     axis.plot(x[j], y[i], "w*", ms=11, mec="#000000")
     axis.grid(False)
-    axis.set(xlabel=r"$\log_{10}$ step $\eta$", ylabel=r"$\log_{10}$ radius $\delta$", title=f"{name}, R1")
+    axis.set(xlabel="log₁₀ of the step η", ylabel="log₁₀ of the radius δ", title=f"{name}, R1")
     figure.colorbar(mesh, ax=axis, label="median regret, T = 50")
     return figure
 
@@ -190,37 +228,40 @@ def _numbers(rows: Sequence[Sequence[Number]]) -> Array:
     return np.array([[np.inf if v is None else float(v) for v in row] for row in rows])
 
 
-def _limits(results: Results) -> list[Figure]:
+def _limits(experiments: dict[str, ExperimentResult]) -> list[Figure]:
     """Where the claims stop holding: noise, x₀ redrawn, δ too small."""
     names = (*PAPER, "auto", "still")
-    noisy = [id for id in results["experiments"] if id.startswith("lqr-r3-sigma-")]
+    noisy = [id for id in experiments if id.startswith("lqr-r3-sigma-")]
     first, axis = panel((5.4, 4.6))
     for name in names:
-        found = [results["experiments"][id]["methods"][name]["regret"] for id in noisy]
+        found = [experiments[id]["methods"][name]["regret"] for id in noisy]
         middle, low, high = ([value(one[key]) for one in found] for key in ("median", "low", "high"))
         axis.plot(range(len(noisy)), middle, "o:" if name == "still" else "o-", color=colour_of(name), label=name, ms=4)
         axis.fill_between(range(len(noisy)), low, high, color=colour_of(name), alpha=0.15, lw=0)
     axis.set_xticks(range(len(noisy)), [id.removeprefix("lqr-r3-sigma-") for id in noisy])
     axis.set(
-        xlabel=r"process noise $\sigma_w$", ylabel="median regret, T = 40", yscale="log", title="noise in the rollouts"
+        xlabel="process noise, standard deviation",
+        ylabel="median regret, T = 40",
+        yscale="log",
+        title="noise in the rollouts",
     )
     legend(first, axis)
     second, axis = panel((5.4, 4.6))
-    redrawn = results["experiments"]["lqr-r3-redrawn"]["methods"]
+    redrawn = experiments["lqr-r3-redrawn"]["methods"]
     for k, (name, one) in enumerate(redrawn.items()):
         spread = one["regret"]
         axis.barh(k, value(spread["median"]), color=colour_of(name), alpha=0.5 if name.endswith("-common") else 0.9)
         axis.plot([value(spread["low"]), value(spread["high"])], [k, k], color="#222222", lw=1)
     axis.set_yticks(range(len(redrawn)), list(redrawn), fontsize=8)
     axis.invert_yaxis()
-    axis.set(xlabel="median regret, T = 40, 95 % interval", title=r"$x_0$ redrawn in every rollout")
+    axis.set(xlabel="median regret, T = 40, 95 % interval", title="x₀ redrawn in every rollout")
     figures = [first, second]
     for id, title in (("lqr-r1", "δ too small: exact values"), (LITERAL, "δ too small: noise 0.1")):
         figure, axis = panel((5.4, 4.2))
         for name in PAPER:
-            radii, best = _by_radius(results["experiments"][id]["methods"][name])
+            radii, best = _by_radius(experiments[id]["methods"][name])
             axis.plot(radii, best, "o-", color=colour_of(name), ms=4, label=name)
-        axis.set(xscale="log", yscale="log", xlabel=r"radius $\delta$, each with its best $\eta$", title=title)
+        axis.set(xscale="log", yscale="log", xlabel="radius δ, each with its best η", title=title)
         axis.set_ylabel("median regret")
         legend(figure, axis)
         figures.append(figure)
@@ -234,10 +275,9 @@ def _by_radius(found: MethodResult) -> tuple[list[float], list[float]]:
     return radii, [min(value(row["median"]) for row in rows if value(row["radius"]) == r) for r in radii]
 
 
-def _theorems(results: Results) -> Figure:
+def _theorems(rows: list[TheoremRow]) -> Figure:
     """The bound of each theorem against what happened."""
     figure, axis = panel((5.4, 4.8))
-    rows = results["checks"]["theorems"]["rows"]
     marks = dict(zip(dict.fromkeys(row["theorem"] for row in rows), "os^vDP", strict=False))
     for theorem, mark in marks.items():
         some = [row for row in rows if row["theorem"] == theorem]
@@ -255,8 +295,8 @@ def _toy(toy: Toy) -> Figure:
     for name in ("one-point", "residual"):
         axis.loglog(toy["round"], toy[name], color=colour_of(name), lw=1.8, label=name)
     t = np.array(toy["round"], dtype=float)
-    axis.loglog(t, t / 0.01, ":", color="#444444", lw=1, label=r"$t/\delta^2$ and $1/\delta^2$")
+    axis.loglog(t, t / 0.01, ":", color="#444444", lw=1, label="t/δ² and 1/δ²")
     axis.loglog(t, np.full_like(t, 100.0), ":", color="#444444", lw=1)
-    axis.set(xlabel="round t", ylabel=r"$E\,\hat g_t^2$", title=r"$f_0 = x^2/2$, $f_t = f_{t-1} + n_t$, δ = 0.1")
+    axis.set(xlabel="round t", ylabel="E ĝₜ²", title="f₀ = x²/2, fₜ = fₜ₋₁ + nₜ, δ = 0.1")
     legend(figure, axis, columns=3)
     return figure

@@ -45,7 +45,7 @@ CIRCLE = 0.25  # the radius on which the optimum goes round, where it moves
 
 def toy(cell: Cell) -> Toy:
     """Section 3: f_0 = x²/2, f_t = f_{t−1} + n_t, at a point that stays: E ĝ_t² over t."""
-    last = 1000 if cell["trials"] > 8 else 300
+    last = 1000 if cell["trials"] > 8 else 200
     at = np.unique(np.geomspace(1, last, 40).astype(int))
 
     both = {name: build(name, 0.1, 1e-300) for name in ("residual", "one-point")}
@@ -105,12 +105,13 @@ def lemmas(cell: Cell) -> Lemmas:
 def moments(cell: Cell) -> Moments:
     """Lemmas 2.6, 5.2 and H.6 along runs with tuned steps: E‖ĝ_t‖² ≤ α·E‖ĝ_{t−1}‖² + D_t, with the L₀ of the path."""
     found: dict[str, Moment] = {}
+    trials = 4 * cell["trials"]
     for lemma, id in (("Lemma 2.6", "lqr-v1"), ("Lemma 5.2", "lqr-noisy-v1")):
         tuned = tune(id, "residual", trials=5, steps=COARSE, refine=False, rounds=40, seed=cell["seed"])
-        found[lemma] = _moment(problems.make(id), tuned.method, 64, 40, cell["seed"])
+        found[lemma] = _moment(problems.make(id), tuned.method, trials, 40, cell["seed"])
     fenced = Fenced(dim=5, drift="walk", speed=0.02, offset=0.2)
     plan = theory.convex_lipschitz_feasible(dim=5, horizon=200, lipschitz=1.0, inner_radius=FENCE, outer_radius=FENCE)
-    return found | {"Lemma H.6": _moment(fenced, plan.method(), 64, 200, cell["seed"])}
+    return found | {"Lemma H.6": _moment(fenced, plan.method(), trials, 200, cell["seed"])}
 
 
 def _moment(problem: problems.Problem, method: Method, trials: int, rounds: int, seed: int) -> Moment:

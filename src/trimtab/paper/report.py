@@ -43,6 +43,7 @@ def write_report(folder: Path, results: Results, figures: dict[str, list[Path]])
         slips=SLIPS,
         colour=colour_of,
         headline=_headline(results),
+        together=_together(results),
         rivals=RIVALS,
         literal=LITERAL,
         counts={verdict: verdicts.count(verdict) for verdict in ("holds", "partly", "fails")},
@@ -63,6 +64,15 @@ def _headline(results: Results) -> list[tuple[str, str, list[str]]]:
         for what, words in (("regret", "centre"), ("incurred", "played")):
             rows.append((title, words, [said(compared(results, id, "residual", rival, what)) for rival in RIVALS]))
     return rows
+
+
+def _together(results: Results) -> list[tuple[str, list[str]]]:
+    """Residual feedback divided by each other method, over all networks: at the centre and as played."""
+    return [
+        (name, [said(compared(results, NETWORKS, "residual", name, what)) for what in ("regret", "incurred")])
+        for name in results["experiments"]["allocation"]["networks"][0]["methods"]
+        if name != "residual"
+    ]
 
 
 def _embedded(file: Path) -> str:

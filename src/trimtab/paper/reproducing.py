@@ -9,14 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trimtab.files import write_atomically
-from trimtab.lab.sweeping import sweep
-from trimtab.paper.cells import FREE, Runs, Table, cells, compute, load, preparations
+from trimtab.lab.crews import Crew, hired
+from trimtab.lab.sweeping import Cell, sweep
+from trimtab.paper.cells import Runs, Table, cells, compute, load, needs, preparations
 from trimtab.paper.claims import claims
 from trimtab.paper.document import Results
-from trimtab.paper.experiments import MODES, Experiment, experiments
-from trimtab.paper.figures import draw
+from trimtab.paper.experiments import MODES, Experiment, Mode, experiments
+from trimtab.paper.figures import paint, planned_pictures
 from trimtab.paper.report import write_report
-from trimtab.paper.results import gather
+from trimtab.paper.results import AllRuns, gather
 
 Report = Callable[[str, float], None]
 
@@ -52,47 +53,59 @@ def reproduce(
     folder.mkdir(parents=True, exist_ok=True)
     chosen = MODES[mode]
     planned = experiments(chosen)
-    work = cells(chosen, planned, seed)
-    names, weights = list(work), [cell["weight"] for cell in work.values()]
-    shares = [0.0] * len(names)
-
-    def progress(n: int, share: float) -> None:
-        shares[n] = share
+    with hired(jobs) as crew:
+        work = cells(chosen, planned, seed)
+        found = _computed(chosen, work, jobs, crew, cache, report)
+        finished = {name: result for name, result in found.items() if result is not None}
+        if len(finished) < len(work):
+            return Reproduction(folder, len(finished), len(work))
+        runs = _runs(planned, finished)
+        tables = {name: result.data for name, result in finished.items() if isinstance(result, Table)}
+        results = gather(chosen, seed, planned, runs, tables)
+        results["claims"] = claims(results)
         if report:
-            report(names[n], sum(s * w for s, w in zip(shares, weights, strict=True)) / sum(weights))
-
-    # Kernels are compiled once, not in every process at the same time: meanwhile, what needs none of them.
-    ready = preparations(chosen)
-    order = sorted(range(len(names)), key=lambda n: work[names[n]]["kind"] not in FREE)
-    if report:
-        report("compiling, and the best policies offline", 0.0)
-    computed = sweep(
-        compute,
-        [*ready, *(work[names[n]] for n in order)],
-        jobs=jobs,
-        folder=cache,
-        report=lambda k, share: progress(order[k - len(ready)], share) if k >= len(ready) else None,
-        load=load,
-    )
-    found = dict(zip(order, computed[len(ready) :], strict=True))
-    finished = {name: found[n] for n, name in enumerate(names) if found.get(n) is not None}
-    if len(finished) < len(names):
-        return Reproduction(folder, len(finished), len(names))
-    cells_of = {name: result for name, result in finished.items() if isinstance(result, Runs)}
-
-    def of(e: Experiment, name: str) -> Runs:
-        own = cells_of.get(f"{e.id}/{name}")
-        return own or cells_of[f"{e.begins}/{name}"].until(e.rounds)
-
-    runs = {e.id: {name: of(e, name) for name in e.methods} for e in planned.values()}
-    tables = {name: result.data for name, result in finished.items() if isinstance(result, Table)}
-    results = gather(chosen, seed, planned, runs, tables)
-    results["claims"] = claims(results)
-    if report:
-        report("drawing", 1.0)
-    figures = draw(folder, planned, runs, results, jobs)
+            report("drawing", 1.0)
+        pictures = planned_pictures(folder, planned, runs, results)
+        drawn = sweep(paint, list(pictures.values()), jobs=jobs, crew=crew)
+    figures = {name: one.files for name, one in zip(pictures, drawn, strict=True) if one is not None}
+    if len(figures) < len(pictures):
+        return Reproduction(folder, len(finished), len(work))
     results["figures"] = {name: [file.name for file in files] for name, files in figures.items()}
     text = json.dumps(results, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     write_atomically(folder / "results.json", text.encode())
     write_report(folder, results, figures)
-    return Reproduction(folder, len(names), len(names), results)
+    return Reproduction(folder, len(work), len(work), results)
+
+
+def _computed(
+    mode: Mode, work: dict[str, Cell], jobs: int, crew: Crew | None, cache: str | Path | None, report: Report | None
+) -> dict[str, Runs | Table | None]:
+    """All cells by name; None for those that an interruption left undone."""
+    ready = preparations(mode)
+    # A kernel is compiled once, not in every process at the same time: what needs none of them comes first.
+    names = sorted(work, key=lambda name: needs(work[name]))
+    weights = [0.0] * len(ready) + [work[name]["weight"] for name in names]
+    shares = [0.0] * len(weights)
+
+    def progress(n: int, share: float) -> None:
+        shares[n] = share
+        if report and n >= len(ready):
+            done = sum(s * w for s, w in zip(shares, weights, strict=True)) / sum(weights)
+            report(names[n - len(ready)], done)
+
+    if report:
+        report("compiling, and the best policies offline", 0.0)
+    some = [*ready, *(work[name] for name in names)]
+    computed = sweep(compute, some, jobs=jobs, crew=crew, folder=cache, report=progress, load=load)
+    return dict(zip(names, computed[len(ready) :], strict=True))
+
+
+def _runs(planned: dict[str, Experiment], finished: dict[str, Runs | Table]) -> AllRuns:
+    """By experiment and method; those that begin a longer one are cut out of it."""
+    known = {name: result for name, result in finished.items() if isinstance(result, Runs)}
+
+    def of(e: Experiment, name: str) -> Runs:
+        own = known.get(f"{e.id}/{name}")
+        return own or known[f"{e.begins}/{name}"].until(e.rounds)
+
+    return {e.id: {name: of(e, name) for name in e.methods} for e in planned.values()}

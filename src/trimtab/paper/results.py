@@ -6,11 +6,10 @@ import os
 import platform
 from collections.abc import Callable, Iterable
 from importlib import metadata
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import numpy as np
 
-import trimtab.problems as problems
 from trimtab.lab import Record
 from trimtab.lab.about import plain
 from trimtab.lab.record import quantiles
@@ -30,19 +29,15 @@ from trimtab.paper.experiments import Experiment, Mode
 from trimtab.paper.statistics import paired, spread
 from trimtab.types import Array
 
-if TYPE_CHECKING:
-    from trimtab.problems.allocation import AllocationWorld
-
 FORMAT = 2
 NETWORKS = "networks"
 """The experiment that stands for all networks together, in comparisons."""
 AllRuns = dict[str, dict[str, Runs]]
 
 
-def zetas(e: Experiment, seed: int) -> Array:
-    """ζ_t of each trial: `(trials, rounds)`."""
-    world = cast("AllocationWorld", problems.make(e.problem, **e.parameters).world(seed, e.trials))
-    return np.stack([world.zeta(t)[:, 0] for t in range(e.rounds)], axis=1)
+def zetas(record: Record) -> Array:
+    """ζ_t of each trial, `(trials, rounds)`: with the allocation's ζ_0 = 1, by what the best policy costs."""
+    return np.asarray(record.optimum / record.optimum[:, :1])
 
 
 def over_zeta(record: Record, zeta: Array) -> Array:
@@ -62,7 +57,8 @@ def quarters(values: Array) -> dict[str, Number]:
 def gather(mode: Mode, seed: int, experiments: dict[str, Experiment], runs: AllRuns, tables: Tables) -> Results:
     """The document, but for the claims."""
     found = {
-        e.id: _experiment(e, runs[e.id], zetas(e, seed) if e.agent is not None else None) for e in experiments.values()
+        e.id: _experiment(e, runs[e.id], zetas(runs[e.id]["still"].own) if e.agent is not None else None)
+        for e in experiments.values()
     }
     networks = [found.pop(e.id) for e in experiments.values() if e.network is not None]
     found["allocation"]["networks"] = networks
@@ -164,9 +160,7 @@ def comparisons(experiments: dict[str, Experiment], runs: AllRuns) -> list[Compa
 
 def _pairs(names: Iterable[str]) -> list[tuple[str, str]]:
     known = list(names)
-    return [
-        (a, b) for a in ("residual", "auto") if a in known for b in known if b != a and (b, a) != ("auto", "residual")
-    ]
+    return [(a, b) for a in ("residual", "auto") if a in known for b in known if b != a]
 
 
 def maps(tables: Tables) -> dict[str, Map]:

@@ -1,8 +1,9 @@
 """Radius and step of a method, both chosen by successive halving on trials that are not reported.
 
-The first rung tries the whole grid, cheaply; the next half-decades of the step about the best of the three best radii
-and of the shared one; the last, quarter-decades and radii between. Each rung is longer, or has more trials, than the
-one before. What ranks is what `lab.tune` ranks by: fewest diverged, then the lowest median regret at the centre.
+The first rung tries the whole grid, cheaply; the next half-decades of the step about the best of the best radii (three,
+or one for a first look) and of the shared one; the last, quarter-decades and radii between. Each rung is longer, or has
+more trials, than the one before. What ranks is what `lab.tune` ranks by: fewest diverged, then the lowest median regret
+at the centre.
 """
 
 from __future__ import annotations
@@ -41,13 +42,15 @@ def search(
     steps: Sequence[float],
     shared: float,
     rungs: Sequence[tuple[int, int]],
+    kept: int,
     seed: int,
     noise: str,
     progress: Progress | None = None,
 ) -> Found:
     """The best radius and step of a registered method; of one without a step, the shared radius.
 
-    rungs: (rounds, trials) of each. A radius is not tuned where there is no step: `auto` finds its own.
+    rungs: (rounds, trials) of each. kept: radii in the second, beside the shared one. A radius is not tuned where there
+    is no step: `auto` finds its own.
     """
     if not needs_step(name):
         return Found((shared, None), (shared, None), [], False)
@@ -75,8 +78,8 @@ def search(
         {"radius": r, "step": s, "diverged": ranks[r, s][0], "median": plain(ranks[r, s][1])} for r, s in grid
     ]
     places = sorted(dict.fromkeys(r for r, _ in grid), key=lambda r: ranks[best(r)])
-    kept = [best(r) for r in dict.fromkeys((*places[:3], shared))]
-    attempt([(r, s * 10.0**k) for r, s in kept if s for k in (-0.5, 0.0, 0.5)], 1)
+    some = [best(r) for r in dict.fromkeys((*places[:kept], shared))]
+    attempt([(r, s * 10.0**k) for r, s in some if s for k in (-0.5, 0.0, 0.5)], 1)
     if len(rungs) > 2:
         (r, s), (_, t) = best(), best(shared)
         assert s is not None

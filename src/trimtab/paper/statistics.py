@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TypedDict
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from trimtab.lab.about import plain
 from trimtab.lab.record import quantiles
 from trimtab.paper.document import Number, Spread
-from trimtab.types import Array, Integers
+from trimtab.types import Array
 
 RESAMPLES = 2000
 LEVEL = 0.95
@@ -28,7 +29,7 @@ class Ratio(TypedDict):
 
 def spread(values: Array) -> Spread:
     """Median and quartiles over trials, and the 95 % interval of the median."""
-    low, high = quantiles(quantiles(values[_picks(len(values), 1)[0]], (0.5,), axis=1)[0], ENDS)
+    low, high = quantiles(_medians(values.tobytes(), 1), ENDS)
     q25, median, q75 = quantiles(values)
     return {
         "median": plain(median), "q25": plain(q25), "q75": plain(q75), "low": plain(low), "high": plain(high)
@@ -47,8 +48,7 @@ def paired(pairs: Sequence[tuple[Array, Array]]) -> Ratio:
     groups, count = len(pairs), RESAMPLES
     resampled = np.empty((groups, count))
     for n, (a, b) in enumerate(pairs):
-        pick = _picks(len(a), n + 1)[0]
-        resampled[n] = _divided(*(quantiles(part[pick], (0.5,), axis=1)[0] for part in (a, b)))
+        resampled[n] = _divided(_medians(a.tobytes(), n + 1), _medians(b.tobytes(), n + 1))
     if groups > 1:
         chosen = np.random.default_rng(groups).integers(groups, size=(groups, count))
         resampled = np.take_along_axis(resampled, chosen, axis=0)
@@ -80,9 +80,12 @@ def written(number: Number) -> str:
     return f"{rounded:.0f}" if abs(rounded) >= 1000 else f"{rounded:.3g}"
 
 
-def _picks(trials: int, salt: int) -> Integers:
-    """Trials to resample with, `(1, RESAMPLES, trials)`; the same for the same number of trials."""
-    return np.random.default_rng([trials, salt]).integers(trials, size=(1, RESAMPLES, trials))
+@lru_cache(maxsize=4096)  # many compare themselves with one
+def _medians(values: bytes, salt: int) -> Array:
+    """Of resampled trials, `(RESAMPLES,)`; the same trials for the same number of them."""
+    trials = np.frombuffer(values)
+    picks = np.random.default_rng([len(trials), salt]).integers(len(trials), size=(RESAMPLES, len(trials)))
+    return np.asarray(quantiles(trials[picks], (0.5,), axis=1)[0])
 
 
 def _divided(a: Array, b: Array) -> Array:

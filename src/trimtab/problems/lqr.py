@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 
@@ -35,6 +36,7 @@ Weight = float | Sequence[Sequence[float]]
 
 
 TOGETHER = 32  # rounds of drift drawn at once
+REMEMBERED = 2**19  # numbers of optimisers, of the worlds of a problem, seed and trials: 4 MB
 
 
 @register("lqr-v1")
@@ -147,7 +149,7 @@ class LQRWorld(World):
         self._drift: dict[int, Array] = {}
         self._path = Path(start, self._advance)
         self._split: tuple[int | None, Array, Array] = (None, start, start)
-        self._best: dict[int, tuple[Array, Array]] = {}
+        self._best = _solutions(problem, seed, trials, first)
 
     def _advance(self, round: int, both: Array) -> Array:
         block, row = divmod(round, TOGETHER)
@@ -222,8 +224,8 @@ class LQRWorld(World):
             unknown = ~(values - bounds <= 1e-9 * values)
             values[unknown] = np.nan
             points[unknown] = np.nan
-            while len(self._best) >= 64:
-                del self._best[next(iter(self._best))]
+            while len(self._best) >= max(64, REMEMBERED // points.size):
+                self._best.pop(next(iter(self._best)), None)
             self._best[round] = values, points
         return self._best[round]
 
@@ -236,6 +238,12 @@ class LQRWorld(World):
     def _law(self) -> tuple[Array, Array, Array, float, float, int]:
         p = self.problem
         return self._q, self._r, self._moment, float(p.gamma), float(p.sigma_w) ** 2, p.horizon
+
+
+@lru_cache(maxsize=8)
+def _solutions(problem: LQR, seed: int, trials: int, first: int) -> dict[int, tuple[Array, Array]]:
+    """By round: optima and optimisers, which the worlds of the same trials share, for many methods are run in each."""
+    return {}
 
 
 def _matrix(weight: Weight, size: int) -> Array:

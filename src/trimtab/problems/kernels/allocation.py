@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from trimtab.problems.kernels.compiling import inner, kernel, prange
-from trimtab.problems.kernels.matrices import multiply
+from trimtab.problems.kernels.compiling import inner, kernel, part, prange
+from trimtab.problems.kernels.matrices import fill, multiply
 from trimtab.types import Array, Integers
 
 
@@ -64,12 +64,14 @@ def _shortage(stocks: Array, zeta: Array) -> float:
     return total
 
 
-@inner
+@part
 def _allocation(
     scores: Array, demand: Array, zeta: Array, first: Integers, head: Integers, stock: float, gamma: float
 ) -> float:
     horizon, agents = demand.shape
-    shares, now, following = np.empty(scores.shape[0]), np.full(agents, stock), np.empty(agents)
+    shares, now, following = np.empty(scores.shape[0]), np.empty(agents), np.empty(agents)
+    for agent in range(agents):
+        now[agent] = stock
     total, discount = _shortage(now, zeta), 1.0
     for step in range(horizon):
         _allocate(scores, demand[step], first, head, now, following, shares)
@@ -93,19 +95,20 @@ def allocation_rollouts(
     return costs
 
 
-@inner
+@part
 def _allocation_adjoint(
     scores: Array, demand: Array, zeta: Array, first: Integers, head: Integers, stock: float, gamma: float, out: Array
 ) -> float:
     horizon, agents = demand.shape
     stocks, shares = np.empty((horizon + 1, agents)), np.empty((horizon, scores.shape[0]))
-    stocks[0] = stock
+    for agent in range(agents):
+        stocks[0, agent] = stock
     total, discount = _shortage(stocks[0], zeta), 1.0
     for step in range(horizon):
         _allocate(scores, demand[step], first, head, stocks[step], stocks[step + 1], shares[step])
         discount *= gamma
         total += discount * _shortage(stocks[step + 1], zeta)
-    out[:] = 0.0
+    fill(out, 0.0)
     later, slope = np.empty(agents), np.empty(agents)
     for agent in range(agents):
         later[agent] = 2.0 * discount * zeta[agent] * min(stocks[horizon, agent], 0.0)

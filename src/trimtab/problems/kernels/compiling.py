@@ -48,6 +48,11 @@ def inner(function: Kernel) -> Kernel:
     return cast(Kernel, compiled(function))
 
 
+def part(function: Kernel) -> Kernel:
+    """Written into the one kernel that calls it before anything is compiled, instead of compiled twice."""
+    return cast(Kernel, njit(inline="always", fastmath=False, error_model="numpy")(function))
+
+
 def writable(x: Array) -> Array:
     """x as the kernels want it, copied if need be: Numba compiles anew for another layout, or for a read-only array."""
     return np.require(x, dtype=np.float64, requirements=["C", "W"])
@@ -61,11 +66,14 @@ def threads(wanted: int) -> Iterator[None]:
     many milliseconds on a busy one.
     """
     allowed = get_num_threads()
-    set_num_threads(max(1, min(allowed, wanted)))
+    if (count := max(1, min(allowed, wanted))) == allowed:
+        yield
+        return
+    set_num_threads(count)
     try:
         yield
     finally:
         set_num_threads(allowed)
 
 
-__all__ = ["inner", "kernel", "prange", "threads", "writable"]
+__all__ = ["inner", "kernel", "part", "prange", "threads", "writable"]

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from trimtab.problems.kernels.compiling import inner, kernel, prange
-from trimtab.problems.kernels.matrices import add, congruence, copy, multiply, multiply_left, product_trace
+from trimtab.problems.kernels.compiling import inner, kernel, part, prange
+from trimtab.problems.kernels.matrices import (
+    add,
+    congruence,
+    copy,
+    fill,
+    multiply,
+    multiply_left,
+    product_trace,
+    transpose,
+)
 from trimtab.types import Array
 
 
@@ -18,41 +27,47 @@ def closed_loop(a: Array, b: Array, gain: Array, q: Array, r: Array, loop: Array
     congruence(r, gain, 1.0, work, stage)
 
 
-@inner
+@part
 def _value(
     a: Array, b: Array, gain: Array, q: Array, r: Array, moment: Array, gamma: float, variance: float, horizon: int
 ) -> float:
     inputs, states = gain.shape
     loop, stage = np.empty((states, states)), np.empty((states, states))
     closed_loop(a, b, gain, q, r, loop, stage, np.empty((inputs, states)))
-    value, work, spare = stage.copy(), np.empty((states, states)), np.empty((states, states))
-    constant = 0.0
-    if variance > 0.0:
-        for _ in range(1, horizon):
-            for i in range(states):
-                constant += variance * value[i, i]
-            constant *= gamma
+    value, power, noise = np.empty((states, states)), np.empty((states, states)), np.empty((states, states))
+    work, spare, turned = np.empty((states, states)), np.empty((states, states)), np.empty((states, states))
+    copy(stage, value)
+    copy(loop, power)
+    fill(noise, 0.0)
+    for i in range(states):
+        noise[i, i] = variance
+    scale, constant = gamma, 0.0  # of the n steps that `value` covers: γⁿ and c_n; `power` is Mⁿ, `noise` is N_n
+    bit = 0
+    while horizon >> (bit + 1) > 0:
+        bit += 1
+    while bit > 0:
+        bit -= 1
+        if variance > 0.0:
+            constant += scale * (product_trace(value, noise) + constant)
+            transpose(power, turned)
+            congruence(noise, turned, 1.0, work, noise)
+        congruence(value, power, scale, work, value)
+        multiply(power, power, work)
+        power, work = work, power
+        scale *= scale
+        if (horizon >> bit) & 1:
+            if variance > 0.0:
+                constant += scale * product_trace(stage, noise)
+                for i in range(states):
+                    for j in range(states):
+                        for k in range(states):
+                            noise[i, j] += variance * power[i, k] * power[j, k]
             copy(stage, spare)
             congruence(value, loop, gamma, work, spare)
             value, spare = spare, value
-    else:
-        power, scale = loop.copy(), gamma  # M^n and γⁿ of the n steps that `value` covers
-        bit = 0
-        while horizon >> (bit + 1) > 0:
-            bit += 1
-        while bit > 0:
-            bit -= 1
-            congruence(value, power, scale, work, value)
-            multiply(power, power, work)
+            multiply(power, loop, work)
             power, work = work, power
-            scale *= scale
-            if (horizon >> bit) & 1:
-                copy(stage, spare)
-                congruence(value, loop, gamma, work, spare)
-                value, spare = spare, value
-                multiply(power, loop, work)
-                power, work = work, power
-                scale *= gamma
+            scale *= gamma
     total = product_trace(value, moment) + constant
     return total if np.isfinite(total) else np.inf
 
@@ -63,8 +78,9 @@ def lqr_values(
 ) -> Array:
     """V(K) = E Σ_{k<H} γᵏ x_kᵀ S x_k = tr(P_H Σ_0) + c_H, with S = Q + KᵀRK, of gains `(trials, k, n_u, n_x)`.
 
-    P_1 = S, P_{h+1} = S + γMᵀP_hM, c_1 = 0, c_{h+1} = γ(σ² tr P_h + c_h), M = A + BK. Without noise H steps take about
-    log₂H doublings, P_{2h} = P_h + γʰ(Mʰ)ᵀP_hMʰ: the same number, sooner.
+    P_1 = S, P_{h+1} = S + γMᵀP_hM, c_1 = 0, c_{h+1} = γ(σ² tr P_h + c_h), M = A + BK. H steps take
+    about log₂H doublings, P_{2n} = P_n + γⁿ(Mⁿ)ᵀP_nMⁿ and c_{2n} = c_n + γⁿ(tr(P_nN_n) + c_n), where N_n = σ² Σ_{j<n}
+    Mʲ(Mʲ)ᵀ is what the noise of n steps adds to the second moment: the same number, sooner.
     """
     trials, points = gains.shape[:2]
     values = np.empty((trials, points))
@@ -74,7 +90,7 @@ def lqr_values(
     return values
 
 
-@inner
+@part
 def _gradient(
     a: Array,
     b: Array,
@@ -91,14 +107,16 @@ def _gradient(
     half, work, small = np.empty((states, states)), np.empty((states, states)), np.empty((inputs, states))
     loop, stage = np.empty((states, states)), np.empty((states, states))
     closed_loop(a, b, gain, q, r, loop, stage, small)
-    turned = loop.T.copy()
-    values = np.zeros((horizon, states, states))
+    turned, values = np.empty((states, states)), np.empty((horizon, states, states))
+    transpose(loop, turned)
+    fill(values[0], 0.0)
     for step in range(1, horizon):
         copy(stage, values[step])
         congruence(values[step - 1], loop, gamma, work, values[step])
     left = np.empty((inputs, states))
-    out[:] = 0.0
-    sigma, following, discount = moment.copy(), np.empty((states, states)), 1.0
+    fill(out, 0.0)
+    sigma, following, discount = np.empty((states, states)), np.empty((states, states)), 1.0
+    copy(moment, sigma)
     for step in range(horizon):
         multiply(values[horizon - 1 - step], loop, half)
         multiply_left(b, half, small)
@@ -107,7 +125,7 @@ def _gradient(
         multiply(left, sigma, small)
         add(out, small, 2.0)
         discount *= gamma
-        following[:] = 0.0
+        fill(following, 0.0)
         for i in range(states):
             following[i, i] = discount * variance
         congruence(sigma, turned, gamma, work, following)
@@ -131,12 +149,14 @@ def lqr_gradients(
     return gradients
 
 
-@inner
+@part
 def _rollout(a: Array, b: Array, gain: Array, q: Array, r: Array, start: Array, noise: Array, gamma: float) -> float:
     inputs, states = gain.shape
     loop, stage = np.empty((states, states)), np.empty((states, states))
     closed_loop(a, b, gain, q, r, loop, stage, np.empty((inputs, states)))
-    state, following = start.copy(), np.empty(states)
+    state, following = np.empty(states), np.empty(states)
+    for i in range(states):
+        state[i] = start[i]
     total, discount = 0.0, 1.0
     for step in range(noise.shape[0]):
         cost = 0.0

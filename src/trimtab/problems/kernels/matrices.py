@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trimtab.problems.kernels.compiling import inner
+from trimtab.problems.kernels.compiling import inner, part
 from trimtab.types import Array
 
 
@@ -32,10 +32,26 @@ def multiply_left(a: Array, b: Array, out: Array) -> None:
 
 @inner
 def copy(a: Array, out: Array) -> None:
-    """out = a; the slice assignment takes Numba three seconds to compile."""
+    """out = a; what arrays themselves offer (a.copy(), out[:] = a, a.T.copy()) takes Numba much longer to compile."""
     for i in range(out.shape[0]):
         for j in range(out.shape[1]):
             out[i, j] = a[i, j]
+
+
+@inner
+def fill(out: Array, value: float) -> None:
+    """out = value, entry by entry."""
+    for i in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            out[i, j] = value
+
+
+@inner
+def transpose(a: Array, out: Array) -> None:
+    """out = aᵀ."""
+    for i in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            out[i, j] = a[j, i]
 
 
 @inner
@@ -91,7 +107,7 @@ def solve(matrix: Array, right: Array) -> None:
             right[i, column] /= matrix[i, i]
 
 
-@inner
+@part
 def eliminate(matrix: Array, right: Array) -> None:
     """Replace right by matrix⁻¹·right, by elimination with pivots; matrix is used up."""
     size, columns = right.shape

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from trimtab.problems.kernels.compiling import inner, kernel, prange
-from trimtab.problems.kernels.lqr import closed_loop
+from trimtab.problems.kernels.compiling import kernel, part, prange
 from trimtab.problems.kernels.matrices import congruence, copy, eliminate, multiply, multiply_left, product_trace, solve
 from trimtab.types import Array
 
 
-@inner
+@part
 def _best_gain(
     value: Array, a: Array, b: Array, r: Array, gamma: float, across: Array, weight: Array, gain: Array
 ) -> None:
@@ -24,11 +23,11 @@ def _best_gain(
     solve(weight, gain)
 
 
-@inner
-def _doubled_riccati(
-    a: Array, b: Array, q: Array, r: Array, moment: Array, gamma: float, horizon: int, gain: Array
+@part
+def _riccati(
+    a: Array, b: Array, q: Array, r: Array, moment: Array, gamma: float, variance: float, horizon: int, gain: Array
 ) -> float:
-    """Without noise: the same by doubling, P_1, P_2, P_4, … (Chu, Fan & Lin 2005), bounded by the last one within H."""
+    """By doubling, P_1, P_2, P_4, … (Chu, Fan & Lin 2005); those within H bound the cost, each until the next."""
     n, inputs = b.shape
     weight, small = np.empty((inputs, inputs)), np.empty((inputs, n))
     f, g, value = np.empty((n, n)), np.empty((n, n)), np.empty((n, n))
@@ -45,7 +44,14 @@ def _doubled_riccati(
         for j in range(n):
             f[i, j] = np.sqrt(gamma) * a[i, j]
     steps, bound, change, size = 1, product_trace(value, moment), 0.0, 0.0
+    reached, constant = 1, 0.0  # c_h, with the P of the last doubling for those between
     for _ in range(60):
+        trace = 0.0
+        for i in range(n):
+            trace += value[i, i]
+        while reached < min(2 * steps, horizon):
+            constant = gamma * (variance * trace + constant)
+            reached += 1
         multiply(g, value, matrix)
         for i in range(n):
             matrix[i, i] += 1.0
@@ -75,45 +81,13 @@ def _doubled_riccati(
             bound = product_trace(value, moment)
         if change <= 1e-15 * size or not np.isfinite(size):
             break
+    while reached < horizon:
+        constant = gamma * (variance * trace + constant)
+        reached += 1
     if not change <= 1e-15 * size:
         value[0, 0] = np.nan  # and so every entry of the gain
     _best_gain(value, a, b, r, gamma, np.empty((n, inputs)), weight, gain)
-    return bound
-
-
-@inner
-def _riccati(
-    a: Array, b: Array, q: Array, r: Array, moment: Array, gamma: float, variance: float, horizon: int, gain: Array
-) -> float:
-    states, inputs = b.shape
-    value, following, work = np.zeros((states, states)), np.empty((states, states)), np.empty((states, states))
-    loop, small = np.empty((states, states)), np.empty((inputs, states))
-    weight, across = np.empty((inputs, inputs)), np.empty((states, inputs))
-    gain[:] = 0.0
-    quadratic, constant, converged, step = 0.0, 0.0, False, 0
-    while step < horizon or not converged:
-        if step < horizon:
-            for i in range(states):
-                constant += variance * value[i, i]
-            constant *= gamma
-        step += 1
-        if not converged:
-            closed_loop(a, b, gain, q, r, loop, following, small)
-            congruence(value, loop, gamma, work, following)
-            change, size = 0.0, 0.0
-            for i in range(states):
-                for j in range(states):
-                    change = max(change, abs(following[i, j] - value[i, j]))
-                    size = max(size, abs(following[i, j]))
-            value, following = following, value
-            converged = change <= 1e-12 * size
-            _best_gain(value, a, b, r, gamma, across, weight, gain)
-            if step <= horizon:
-                quadratic = product_trace(value, moment)
-            if step == 10_000 or not np.isfinite(size):
-                gain[:] = np.nan
-                break
-    return quadratic + constant
+    return bound + constant
 
 
 @kernel
@@ -130,8 +104,5 @@ def riccati(
     trials, states, inputs = b.shape
     gains, bounds = np.empty((trials, inputs, states)), np.empty(trials)
     for trial in prange(trials):
-        if variance == 0:
-            bounds[trial] = _doubled_riccati(a[trial], b[trial], q, r, moment, gamma, horizon, gains[trial])
-        else:
-            bounds[trial] = _riccati(a[trial], b[trial], q, r, moment, gamma, variance, horizon, gains[trial])
+        bounds[trial] = _riccati(a[trial], b[trial], q, r, moment, gamma, variance, horizon, gains[trial])
     return gains, bounds
