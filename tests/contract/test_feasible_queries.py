@@ -1,4 +1,4 @@
-"""No query leaves the domain, whatever values are told: millions of hostile ones, 400 000 for every kind that is cheap.
+"""No query leaves the domain, whatever values are told: millions of hostile ones, 250 000 for every kind that is cheap.
 
 The queries of every kind are shared between residual feedback and `auto`, the laws of directions and the margins, in
 lanes. Polytopes and intersections cost a solver's work per projection and get fewer. With TRIMTAB_LONG=1 (`make long`)
@@ -107,7 +107,7 @@ def violations(domain, dim, rounds, way, seed=0, lanes=LANES):
 def test_hundreds_of_thousands_of_queries_stay_inside(kind):
     domain, dim = CHEAP[kind]
     ways = [way for way in WAYS if way[2] != "scale" or math.isfinite(domain.outer_radius(dim))]
-    rounds = -(-(1_000_000 if LONG else 400_000) // (LANES * len(ways)))
+    rounds = -(-(1_000_000 if LONG else 250_000) // (LANES * len(ways)))
     assert sum(violations(domain, dim, rounds, way, seed) for seed, way in enumerate(ways)) == 0
 
 
