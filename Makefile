@@ -4,13 +4,14 @@ BIN := .venv/bin
 
 .PHONY: help run demo test check lint types imports tests coverage docs pictures package newest hosts long bench peers constraints clean python
 .DEFAULT_GOAL := help
+unexport PYTHONDONTWRITEBYTECODE # hundreds of processes start in the tests: what Python compiles is kept
 
 help:
 	@echo "make run    reproduce the paper: out/paper/report.html, in a minute or two"
 	@echo "make demo   three simulated systems, tuned live, with a dashboard: http://127.0.0.1:8765"
 	@echo "make test   lint, types, import layers, tests"
 	@echo "make check  the quick loop: lint, types, import layers, unit tests"
-	@echo "make docs   the site: out/docs/index.html, which needs no network to be read"
+	@echo "make docs   the site: out/docs/index.html, which needs no network to be read (its gallery needs the hosts)"
 	@echo "make pictures  every picture of README and docs anew (minutes; needs the hosts, and Chromium)"
 	@echo "make hosts  the adapters in their hosts: PyTorch, JAX, Xopt, blop, Bluesky with EPICS, ... (minutes to install)"
 	@echo "make long   a million hostile queries for every kind of domain (minutes)"
@@ -48,7 +49,8 @@ CORE := $(foreach part,$(PARTS),--cov=trimtab.$(part))
 coverage: .venv/dev
 	$(BIN)/pytest $(CORE) --cov-report=term-missing:skip-covered --cov-fail-under=100 tests/unit tests/contract
 
-docs: .venv/docs out/paper/report.html
+# Two scripts of the gallery run in the environment of the hosts.
+docs: .venv/docs .venv-hosts/ready out/paper/report.html
 	$(BIN)/python -m sphinx -E -W --keep-going -q -b html -d out/doctrees docs out/docs
 	@echo "out/docs/index.html"
 
