@@ -35,4 +35,5 @@ def pictures(block: object, variables: dict[str, Any], gallery: dict[str, Any]) 
     for picture in sorted(DRAWN.glob("*.png")):
         found.append(next(variables["image_path_iterator"]))
         shutil.move(picture, found[-1])
-    return figure_rst(found, gallery["src_dir"])
+    title = variables["example_globals"]["__doc__"].strip().partition("\n")[0]
+    return figure_rst(found, gallery["src_dir"], title)
