@@ -10,7 +10,7 @@ EPICS has an environment of its own, in which this page was run when the site wa
 ``.venv-hosts/bin/python examples/epics_magnets.py``.
 """
 
-from hosted import run
+from hosted import run  # docs/_ext/hosted.py: runs the script below in the environment of the hosts
 
 run("epics_magnets")
 

@@ -10,7 +10,7 @@ PyTorch has an environment of its own, in which this page was run when the site 
 ``.venv-hosts/bin/python examples/torch_stream.py``.
 """
 
-from hosted import run
+from hosted import run  # docs/_ext/hosted.py: runs the script below in the environment of the hosts
 
 run("torch_stream")
 
