@@ -130,7 +130,7 @@ def test_queries_stay_within_bounds_in_the_units_of_the_user(name, margin, law):
     tuner = tt.Tuner(np.tile(0.5 * (low + high), (LANES, 1)), method(name, law, margin, 0.05), bounds=RANGES, seed=3)
     hostile = Hostile(len(RANGES), 3, LANES)
     lowest, highest = high.copy(), low.copy()
-    for round in range(500):
+    for round in range(300):
         trial = tuner.ask()
         assert np.all((trial.x >= low) & (trial.x <= high))
         assert np.all((tuner.centre >= low) & (tuner.centre <= high))

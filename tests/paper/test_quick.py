@@ -10,7 +10,11 @@ from importlib.resources import files
 from pathlib import Path
 
 import jsonschema
+import pytest
+from typer.testing import CliRunner
 
+from trimtab.cli import app
+from trimtab.paper import reproducing
 from trimtab.paper.cells import compute
 
 PROGRAM = Path(sys.executable).with_name("trimtab")
@@ -35,7 +39,7 @@ class Page(HTMLParser):
             self.others.append(tag)
 
 
-def test_the_quick_mode_end_to_end(quick, work):
+def test_the_quick_mode_end_to_end(quick):
     assert "report.html" in (quick.place / "said").read_text()
     folder = quick.place / "out" / "paper"
     results = json.loads((folder / "results.json").read_text())
@@ -72,8 +76,18 @@ def test_the_quick_mode_end_to_end(quick, work):
     assert text.count("http") == text.count("https://arxiv.org")
     assert str(quick.place) not in text
 
-    again = quick.run("--json")  # from the cells that are finished
-    assert json.loads(again) == results["claims"]
+
+def test_a_second_run_goes_on_from_what_is_finished(quick, work, monkeypatch):
+    """Nothing is computed again, and nothing changes; the pictures, which were looked at above, are not drawn again."""
+    folder = quick.place / "out" / "paper"
+    results = json.loads((folder / "results.json").read_text())
+    pictures = {name: [folder / file for file in some] for name, some in results["figures"].items()}
+    monkeypatch.setenv("TRIMTAB_CACHE", str(quick.place / "cache"))
+    monkeypatch.setattr(reproducing, "compute", pytest.fail)
+    monkeypatch.setattr(reproducing, "draw", lambda *_: pictures)
+    words = ["paper", "--quick", "--seed", str(results["seed"]), "--jobs", "1", "--json", "--out", str(folder)]
+    again = CliRunner().invoke(app, words, catch_exceptions=False)
+    assert json.loads(again.stdout) == results["claims"]
     assert json.loads((folder / "results.json").read_text()) == results
     assert len(list((quick.place / "cache" / "cells").glob("*"))) >= len(work)
 
