@@ -73,11 +73,11 @@ def test_an_optimum_that_moves_and_noise(noise):
     With noise, V_{f,ξ} takes the place of V_f (Section 5).
     """
     setting = "stochastic" if noise else "deterministic"
-    for horizon in (200, 600):
+    for horizon in (150, 450):
         problem = make("logcosh-v1", dim=4, drift="jumps", every=50, speed=0.001, offset=0.05, noise=noise)
         way = 1.0 + 0.05 * horizon / 50
         plan = plan_for(problem, horizon, way, setting=setting)
-        record = run(problem, plan.method(), rounds=horizon, trials=24, seed=SEED, static=True, evidence=True)
+        record = run(problem, plan.method(), rounds=horizon, trials=16, seed=SEED, static=True, evidence=True)
         assert upper(record.regret("static")[:, -1]) < plan.bound(variation=problem.variation, tight=True).total
         seen = theory.measure(record)
         assert seen.variation.low <= problem.variation
