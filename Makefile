@@ -4,16 +4,17 @@ BIN := .venv/bin
 
 .PHONY: help run demo test check lint types imports tests coverage docs pictures package newest hosts long bench peers constraints clean python
 .DEFAULT_GOAL := help
+unexport PYTHONDONTWRITEBYTECODE # hundreds of processes start in the tests: what Python compiles is kept
 
 help:
 	@echo "make run    reproduce the paper: out/paper/report.html, in a minute or two"
 	@echo "make demo   three simulated systems, tuned live, with a dashboard: http://127.0.0.1:8765"
 	@echo "make test   lint, types, import layers, tests"
 	@echo "make check  the quick loop: lint, types, import layers, unit tests"
-	@echo "make docs   the site: out/docs/index.html, which needs no network to be read"
+	@echo "make docs   the site: out/docs/index.html, which needs no network to be read (its gallery needs the hosts)"
 	@echo "make pictures  every picture of README and docs anew (minutes; needs the hosts, and Chromium)"
 	@echo "make hosts  the adapters in their hosts: PyTorch, JAX, Xopt, blop, Bluesky with EPICS, ... (minutes to install)"
-	@echo "make long   a million hostile queries for every kind of domain (minutes)"
+	@echo "make long   a million hostile queries for every kind of domain, and what the docs say to type, in full (minutes)"
 	@echo "make bench  the benchmarks, as ratios within one run"
 	@echo "make peers  other optimisers on drifting systems (installs them, with PyTorch; some hours)"
 	@echo "make coverage, make package, make newest: see CONTRIBUTING.md"
@@ -24,7 +25,12 @@ run: .venv/dev
 demo: .venv/dev
 	$(BIN)/trimtab serve --demo
 
-test: lint types imports tests
+# Types are checked beside the tests, which leave a core idle now and then: what mypy says comes last.
+typed = @$(BIN)/mypy > .venv/types.txt 2>&1 & \
+  $(1); tested=$$?; wait $$!; typed=$$?; cat .venv/types.txt; exit $$((tested | typed))
+
+test: lint imports
+	$(call typed,$(BIN)/pytest)
 
 lint: .venv/dev
 	$(BIN)/ruff format --check .
@@ -39,8 +45,8 @@ imports: .venv/dev
 tests: .venv/dev
 	$(BIN)/pytest
 
-check: lint types imports
-	$(BIN)/pytest tests/unit
+check: lint imports
+	$(call typed,$(BIN)/pytest tests/unit)
 
 # The core: all that moves a tuner. Lines that no test reaches are listed, and are an error.
 PARTS := core kernel setup state parts arithmetic storage tuner directions domains estimators steps recipes
@@ -48,7 +54,8 @@ CORE := $(foreach part,$(PARTS),--cov=trimtab.$(part))
 coverage: .venv/dev
 	$(BIN)/pytest $(CORE) --cov-report=term-missing:skip-covered --cov-fail-under=100 tests/unit tests/contract
 
-docs: .venv/docs out/paper/report.html
+# Two scripts of the gallery run in the environment of the hosts.
+docs: .venv/docs .venv-hosts/ready out/paper/report.html
 	$(BIN)/python -m sphinx -E -W --keep-going -q -b html -d out/doctrees docs out/docs
 	@echo "out/docs/index.html"
 
@@ -79,7 +86,7 @@ hosts: .venv-hosts/ready
 	TRIMTAB_HOSTS=1 .venv-hosts/bin/pytest --dist loadfile tests/hosts $(HOSTED)
 
 long: .venv/dev
-	TRIMTAB_LONG=1 $(BIN)/pytest tests/contract/test_feasible_queries.py
+	TRIMTAB_LONG=1 $(BIN)/pytest tests/contract/test_feasible_queries.py tests/docs/test_console_blocks.py
 
 bench: .venv/bench
 	$(BIN)/python benchmarks/overhead.py

@@ -9,6 +9,8 @@ os.environ["TERMINAL_WIDTH"] = "122"  # of the help of the commands, which Typer
 os.environ["NO_COLOR"] = "1"
 sys.path.insert(0, str(HERE / "_ext"))
 
+import hosted  # noqa: E402
+
 import trimtab  # noqa: E402
 from trimtab import plotting  # noqa: E402
 
@@ -50,6 +52,7 @@ def look_the_same(gallery: object, file: str) -> None:
 
 sphinx_gallery_conf = {
     "reset_modules": ("matplotlib", look_the_same),
+    "image_scrapers": ("matplotlib", hosted.pictures),
     "examples_dirs": "gallery_scripts",
     "gallery_dirs": "gallery",
     "filename_pattern": r"\.py$",

@@ -27,7 +27,7 @@ import moving
 import systems
 
 from trimtab import plotting, problems
-from trimtab.paper.drawing import idea
+from trimtab.paper.drawing import idea, keep
 
 ROOT = Path(__file__).parents[2]
 PICTURES = ROOT / "docs" / "pictures"
@@ -79,7 +79,7 @@ def comparison(path: Path) -> None:
 
 def residual(which: int, path: Path) -> None:
     """What residual feedback is: two rounds, and the estimates of many."""
-    idea(seed=0)[which].savefig(path)
+    keep([idea(seed=0)[which]], path.with_suffix(""), [path.suffix])
 
 
 def peers(path: Path) -> None:

@@ -191,10 +191,10 @@ def revive(document: Json, arrays: Arrays, method: Method | None, *, verified: b
             setup = reseeded(setup, seed)
         else:
             _verify(document["checksum"], _content(document))
-            setup = _setup(document["setup"], arrays, method)
-            fresh = _fresh(setup)
+            setup, fresh = _setup(document["setup"], arrays, method), None
         if (found := np.shape(_unpack(document["state"]["centre"], arrays))) != setup.inner:
             raise ValueError(f"the saved centre has shape {found} instead of {setup.inner}")
+        fresh = fresh or _fresh(setup)  # of a size that is known to be right
         return setup, _state(setup, fresh, document["state"], arrays, verified=verified)
     except DAMAGED as error:
         raise ValueError(f"the saved tuner is damaged ({error!r}): restore it from a copy") from None

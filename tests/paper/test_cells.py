@@ -7,20 +7,18 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from trimtab.paper import MODES, experiments
-from trimtab.paper.cells import cells, compute
+from trimtab.paper.cells import compute
 from trimtab.paper.drawing import keep, legend, panel
 from trimtab.paper.experiments import ILLUSTRATION
 from trimtab.paper.typesetting import typeset
 
 
-def test_the_first_rounds_of_the_long_run_are_the_short_run():
-    planned = experiments(MODES["quick"])
-    short, work = planned[f"network-{ILLUSTRATION}"], cells(MODES["quick"], planned, 0)
+def test_the_first_rounds_of_the_long_run_are_the_short_run(quick, work):
+    short = experiments(MODES["quick"])[f"network-{ILLUSTRATION}"]
     assert short.begins == "allocation"
     assert f"{short.id}/residual" not in work
-    long = work["allocation/residual"]
-    alone = compute({**long, "experiment": asdict(short)})
-    part = compute(long).until(short.rounds)
+    alone = compute({**work["allocation/residual"], "experiment": asdict(short)})
+    part = quick.cell("allocation/residual").until(short.rounds)
     for convention in ("own", "shared"):
         first, second = getattr(alone, convention), getattr(part, convention)
         assert first.about["step"] == second.about["step"]
@@ -28,11 +26,11 @@ def test_the_first_rounds_of_the_long_run_are_the_short_run():
         np.testing.assert_array_equal(first.regret(), second.regret())
 
 
-def test_estimates_are_resampled_in_the_first_trials():
+def test_estimates_are_resampled_in_the_first_trials(quick, work):
     """In few of them it is the same as in all of them, as far as they go."""
-    planned = experiments(MODES["quick"])
-    cell = cells(MODES["quick"], planned, 0)["lqr-r1/two-point"]
-    few, all_of_them = (compute({**cell, "varied": count}).shared for count in (2, 16))
+    few = compute({**work["lqr-r1/two-point"], "varied": 2}).shared
+    all_of_them = quick.cell("lqr-r1/two-point").shared
+    assert all_of_them.variance.shape[0] > 2
     assert few.variance.shape == (2, 8)
     assert few.cost.shape == all_of_them.cost.shape == (16, 50)
     np.testing.assert_allclose(few.variance, all_of_them.variance[:2], rtol=1e-9)

@@ -7,15 +7,12 @@ import pytest
 
 from trimtab.lab.record import quantiles
 from trimtab.paper import MODES, experiments
-from trimtab.paper.cells import cells, compute
 from trimtab.paper.claims import claims
 from trimtab.paper.experiments import LITERAL
 from trimtab.paper.proven import MOMENTS, THEOREMS
 
-SEED = 2024
 MODE = MODES["quick"]
 AT_ONE_POINT = "Its variance is close to that of two-point feedback, at"
-WORK = cells(MODE, experiments(MODE), SEED)
 
 
 def median(record, of="centre"):
@@ -26,11 +23,11 @@ def variance(record):
     return np.median(quantiles(record.variance, (0.5,))[0])
 
 
-def test_lqr_literal_drift():
+def test_lqr_literal_drift(quick):
     """R1, T = 50. At δ = 0.05: residual 17 to 20, one-point above 100, symmetric 8 to 9, forward 17 to 24; with a δ of
     its own the forward form comes down to 8, and residual feedback stays where it is."""
     names = ("residual", "one-point", "two-point", "two-point-forward", "still")
-    runs = {name: compute(WORK[f"lqr-r1/{name}"]) for name in names}
+    runs = {name: quick.cell(f"lqr-r1/{name}") for name in names}
     shared = {name: median(both.shared) for name, both in runs.items()}
     own = {name: median(both.own) for name, both in runs.items()}
     assert 8 < shared["residual"] < 45
@@ -44,17 +41,17 @@ def test_lqr_literal_drift():
     assert 2 < variance(runs["residual"].shared) / variance(runs["two-point"].shared) < 100
 
 
-def test_lqr_with_noise():
-    noisy = {name: median(compute(WORK[f"{LITERAL}/{name}"]).own) for name in ("residual", "one-point", "still")}
+def test_lqr_with_noise(quick):
+    noisy = {name: median(quick.cell(f"{LITERAL}/{name}").own) for name in ("residual", "one-point", "still")}
     assert noisy["residual"] < 0.8 * noisy["one-point"]
     # … but not where x₀ is drawn anew in every rollout: there nobody with independent noise gains anything
-    redrawn = {name: median(compute(WORK[f"lqr-r3-redrawn/{name}"]).own) for name in ("residual", "still")}
+    redrawn = {name: median(quick.cell(f"lqr-r3-redrawn/{name}").own) for name in ("residual", "still")}
     assert redrawn["residual"] > 0.7 * redrawn["still"]
 
 
-def test_allocation():
+def test_allocation(quick):
     names = ("residual", "two-point", "one-point", "still")
-    runs = {name: compute(WORK[f"allocation/{name}"]) for name in names}
+    runs = {name: quick.cell(f"allocation/{name}") for name in names}
     ends = {name: both.own.cost[:, -20:].mean() for name, both in runs.items()}
     assert ends["two-point"] < ends["residual"] < ends["still"]
     assert 5 < variance(runs["one-point"].shared) / variance(runs["residual"].shared) < 1000
@@ -63,8 +60,8 @@ def test_allocation():
     assert median(runs["residual"].own, of="incurred") > median(runs["residual"].own)
 
 
-def test_the_checks_of_lemmas_theorems_and_opponents():
-    found = {name: compute(WORK[name]).data for name in ("lemmas", "moments", "theorems", "opponents", "toy")}
+def test_the_checks_of_lemmas_theorems_and_opponents(quick):
+    found = {name: quick.cell(name).data for name in ("lemmas", "moments", "theorems", "opponents", "toy")}
     lemmas = found["lemmas"]
     for name in ("residual", "residual on the sphere", "modified two-point"):
         assert lemmas[name]["largest_z"] < 5  # from what is expected, which for the last is a bias

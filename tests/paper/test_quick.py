@@ -2,7 +2,6 @@
 
 import base64
 import json
-import os
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -11,10 +10,12 @@ from importlib.resources import files
 from pathlib import Path
 
 import jsonschema
+import pytest
+from typer.testing import CliRunner
 
-from trimtab.lab.sweeping import sweep
-from trimtab.paper import MODES, experiments
-from trimtab.paper.cells import cells, compute, load
+from trimtab.cli import app
+from trimtab.paper import reproducing
+from trimtab.paper.cells import compute
 
 PROGRAM = Path(sys.executable).with_name("trimtab")
 
@@ -38,19 +39,9 @@ class Page(HTMLParser):
             self.others.append(tag)
 
 
-def test_the_quick_mode_end_to_end(tmp_path):
-    environment = {**os.environ, "TRIMTAB_CACHE": str(tmp_path / "cache"), "COLUMNS": "120"}
-
-    def paper(*words):
-        return subprocess.run(
-            [PROGRAM, "paper", "--quick", *words], cwd=tmp_path, env=environment, capture_output=True, text=True,
-            timeout=600,
-        )  # fmt: skip
-
-    done = paper()
-    assert done.returncode == 0, done.stderr
-    assert "report.html" in done.stdout
-    folder = tmp_path / "out" / "paper"
+def test_the_quick_mode_end_to_end(quick):
+    assert "report.html" in (quick.place / "said").read_text()
+    folder = quick.place / "out" / "paper"
     results = json.loads((folder / "results.json").read_text())
     schema = json.loads((files("trimtab.paper") / "results.schema.json").read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
@@ -83,25 +74,33 @@ def test_the_quick_mode_end_to_end(tmp_path):
     assert text.count("<math") >= 8
     assert "url(http" not in text
     assert text.count("http") == text.count("https://arxiv.org")
-    assert str(tmp_path) not in text
+    assert str(quick.place) not in text
 
-    again = paper("--json")  # from the cells that are finished
+
+def test_a_second_run_goes_on_from_what_is_finished(quick, work, monkeypatch):
+    """Nothing is computed again, and nothing changes; the pictures, which were looked at above, are not drawn again."""
+    folder = quick.place / "out" / "paper"
+    results = json.loads((folder / "results.json").read_text())
+    pictures = {name: [folder / file for file in some] for name, some in results["figures"].items()}
+    monkeypatch.setenv("TRIMTAB_CACHE", str(quick.place / "cache"))
+    monkeypatch.setattr(reproducing, "compute", pytest.fail)
+    monkeypatch.setattr(reproducing, "draw", lambda *_: pictures)
+    words = ["paper", "--quick", "--seed", str(results["seed"]), "--jobs", "1", "--json", "--out", str(folder)]
+    again = CliRunner().invoke(app, words, catch_exceptions=False)
     assert json.loads(again.stdout) == results["claims"]
     assert json.loads((folder / "results.json").read_text()) == results
-    kept = len(list((tmp_path / "cache" / "cells").glob("*")))
-    assert kept >= len(cells(MODES["quick"], experiments(MODES["quick"]), 0))
+    assert len(list((quick.place / "cache" / "cells").glob("*"))) >= len(work)
 
 
-def test_numbers_do_not_depend_on_the_number_of_processes():
-    work = cells(MODES["quick"], experiments(MODES["quick"]), 3)
-    some = [work[name] for name in ("lqr-r1/residual", "lqr-r3-redrawn/two-point-common", "lemmas", "feasible")]
-    one, two = (sweep(compute, some, jobs=jobs, load=load) for jobs in (1, 2))
-    for a, b in zip(one, two, strict=True):
-        if hasattr(a, "data"):
-            assert a.data == b.data
+def test_numbers_do_not_depend_on_the_number_of_processes(quick, work):
+    """In this process, and in the two of that run."""
+    for name in ("lqr-r1/residual", "lqr-r3-redrawn/two-point-common", "lemmas", "feasible"):
+        here, there = compute(work[name]), quick.cell(name)
+        if hasattr(here, "data"):
+            assert here.data == there.data
         else:
             for convention in ("own", "shared"):
-                first, second = getattr(a, convention), getattr(b, convention)
+                first, second = getattr(here, convention), getattr(there, convention)
                 assert first.about == second.about
                 assert (first.cost == second.cost).all()
                 assert (first.variance == second.variance).all()

@@ -6,7 +6,7 @@ import pytest
 import trimtab as tt
 from trimtab.directions import Stream
 
-LANES, DIM, RADIUS = 40_000, 4, 0.3
+LANES, DIM, RADIUS = 20_000, 4, 0.3
 
 
 def mean_slope(gradients, curvature, m, law):

@@ -12,7 +12,7 @@ import trimtab as tt
 from trimtab import core, storage
 from trimtab.arithmetic import Lanes, Single
 from trimtab.directions import Stream
-from trimtab.estimators.probing import probing_cost
+from trimtab.estimators.probing import downhill, probing_cost
 from trimtab.recipes.method import name_of
 from trimtab.recipes.reszo import _shortest, reszo
 from trimtab.state import take
@@ -117,6 +117,10 @@ def test_the_price_of_a_probe_is_half_its_curvature_and_what_the_edge_took():
     assert probing_cost(tt.Tuner(np.zeros(2), RESIDUAL).state.slope, cut, 0.04) is None
     known = fit._replace(certainty=0.5, bent=1.5, fade=0.5, slope=np.array([2.0, 4.0]))
     assert probing_cost(known, cut, 0.04) == pytest.approx(0.5 * 3.0 * 0.04 + 0.5 * (2.0 * 0.1 - 4.0 * 0.2))
+    slope, bent = downhill(known)
+    np.testing.assert_array_equal(slope, -0.5 * known.slope)
+    assert bent == known.bent
+    assert downhill(tt.Tuner(np.zeros(2), RESIDUAL).state.slope) is None
 
 
 def test_no_point_is_deeper_than_a_member():

@@ -236,3 +236,31 @@ def test_a_missing_file_says_so(tmp_path):
         tt.Tuner.load(tmp_path / "none.json")
     with pytest.raises(FileNotFoundError):
         tt.Tuner.load(Path(tmp_path) / "none.npz")
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda m: type(m.estimator).__name__)
+def test_what_a_store_has_verified_is_read_exactly_without_another_look(method):
+    tuner = started(method, max_pending=3)
+    tuner.ask(), tuner.ask()
+    document = json.loads(tuner.to_json())
+    setup, state = storage.revive({**document, "checksum": "not looked at"}, {}, None, verified=True)
+    assert storage.to_json(setup, state) == tuner.to_json()
+    np.testing.assert_array_equal(tt.ask(setup, state).x, tuner.ask().x)
+    other = {**document, "setup": {**document["setup"], "seed": 5}}
+    shared, _ = storage.revive(other, {}, None, verified=True)
+    assert shared.seed == 5
+    assert shared.method is setup.method  # what does not depend on the seed was worked out once
+
+
+def test_a_verified_state_of_another_trimtab_is_refused():
+    document = json.loads(started(METHODS[-1]).to_json())
+    document["state"]["slope"].popitem()
+    with pytest.raises(ValueError, match=r"the saved \w+ does not fit: use the trimtab that wrote it"):
+        storage.revive(document, {}, None, verified=True)
+
+
+def test_a_verified_seed_is_a_whole_number():
+    document = json.loads(started().to_json())
+    document["setup"]["seed"] = -4
+    with pytest.raises(ValueError, match="seed=-4"):
+        storage.revive(document, {}, None, verified=True)
