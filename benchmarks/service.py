@@ -35,17 +35,20 @@ from typing import Any, ClassVar
 
 import psutil
 
+from trimtab import storage
 from trimtab.live import beginning
 from trimtab.live.checksums import canonical
 from trimtab.live.knobs import Knobs
+from trimtab.live.packed import packed
 from trimtab.live.pool import Pool
 from trimtab.live.row import Known, RowStudy, load
-from trimtab.live.schema import EVENT_COLUMNS, seal
+from trimtab.live.schema import EVENT_COLUMNS, seal, snapshot_row
 from trimtab.live.shared import SharedStore
 from trimtab.serve import rounds
 
 DIM = 10
 BATCH = 100
+SEEDS = 1000  # of the studies
 DUPLICATES = 0.1
 KEPT = 0.95  # of the offered rate: a step that serves less is the last
 TOO_LATE = 1.0  # seconds of p99: so is one that is slower
@@ -99,24 +102,36 @@ def name_of(n: int) -> str:
 
 
 def fill(where: str, count: int) -> None:
-    """So many studies that have just begun: one is made, the others are its copies under names of their own."""
+    """So many studies that have just begun: one is made, the others are its copies, with names and seeds their own."""
     knobs = [{"name": f"x{k}", "low": 0.0, "high": 1.0, "start": 0.5} for k in range(DIM)]
     with SharedStore(where) as store:
         first = beginning.create(store, name_of(0), Knobs.of(knobs), None, False, 1, {}, 0, None)
-        setup, status = canonical(first.setup), canonical(first.status)
-        copy = store._db._db.cursor().copy  # type: ignore[attr-defined]
-        with copy("COPY trimtab_studies (uid, name, created, setup, seq, status, checksum) FROM STDIN") as rows:
+        (known,) = load(store, [first.name])
+        assert isinstance(known, Known)
+        status = canonical(first.status)
+        begun = [
+            known.position._replace(setup=storage.reseeded(known.position.setup, n)) for n in range(min(SEEDS, count))
+        ]
+        store.execute("SET statement_timeout = 0")
+        cursor = store._db._db.cursor()  # type: ignore[attr-defined]
+        columns = "uid, name, created, setup, seq, status, checksum, state"
+        with cursor.copy(f"COPY trimtab_studies ({columns}) FROM STDIN") as rows:
             for n in range(1, count):
-                uid, name = f"{n:016x}", name_of(n)
-                sealed = seal(uid, name, first.created, setup, 0, status)
-                rows.write_row((uid, name, first.created, setup, 0, status, sealed))
-        for table, columns in (("events", EVENT_COLUMNS), ("snapshots", "seq, state, diagnostics, checksum")):
-            theirs = ", ".join(f"t.{column}" for column in columns.split(", "))
-            store.execute(
-                f"INSERT INTO trimtab_{table} (study, {columns}) SELECT s.id, {theirs}"
-                f" FROM trimtab_studies s, trimtab_{table} t WHERE t.study = ? AND s.id <> t.study",
-                first.id,
-            )
+                uid, name, described = f"{n:016x}", name_of(n), first.described
+                sealed = seal(uid, name, first.created, described, 0, status)
+                state = packed(known.shape, uid, begun[n % SEEDS], 0, 0)
+                rows.write_row((uid, name, first.created, described, 0, status, sealed, state))
+        theirs = ", ".join(f"t.{column}" for column in EVENT_COLUMNS.split(", "))
+        store.execute(
+            f"INSERT INTO trimtab_events (study, {EVENT_COLUMNS}) SELECT s.id, {theirs}"
+            " FROM trimtab_studies s, trimtab_events t WHERE t.study = ? AND s.id <> t.study",
+            first.id,
+        )
+        ids = store.execute("SELECT id, name FROM trimtab_studies WHERE id <> ?", first.id)
+        snapshots = [snapshot_row(0, at.snapshot(0))[1:] for at in begun]
+        with cursor.copy("COPY trimtab_snapshots (study, seq, state, diagnostics, checksum) FROM STDIN") as rows:
+            for id, name in ids:
+                rows.write_row((id, *snapshots[int(name[1:]) % SEEDS]))
         store.execute("ANALYZE")
 
 

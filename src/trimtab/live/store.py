@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self
@@ -85,7 +85,11 @@ class Database(Protocol):
         """Let go of it, and of the lock."""
         ...
 
-    def move(self, rows: Sequence[tuple[object, ...]]) -> set[int]:
+    def among(self, column: str, values: Sequence[object]) -> tuple[str, Sequence[object]]:
+        """The condition that a column has one of these values, and what fills its marks."""
+        ...
+
+    def move(self, rows: Sequence[tuple[Any, ...]]) -> set[int]:
         """Studies' rows and events, where nobody holds or changed them; the ids of those that were stored."""
         ...
 
@@ -173,16 +177,21 @@ class Store:
         events: Sequence[Event],
         snapshots: Sequence[Snapshot],
         created: float | None = None,
+        state: Callable[[str], bytes | None] | None = None,
     ) -> Saved:
-        """A new study, with the events it has so far; afterwards in the file itself, not only in its log."""
+        """A new study, with the events it has so far; afterwards in the file itself, not only in its log.
+
+        state: what makes the state in one piece, of the study's uid.
+        """
         about = (os.urandom(8).hex(), name, time.time() if created is None else created, canonical(setup))
         seq, text = events[-1].seq, canonical(status)
         db = self._ready()
         with db.transaction():
             db.execute(
                 "INSERT INTO trimtab_studies (uid, name, created, setup, seq, status, checksum, failures, advised,"
-                " told) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                " told, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 *(*about, seq, text, schema.seal(*about, seq, text), *schema.urgency(status)),
+                None if state is None else state(about[0]),
             )
             ((id,),) = db.execute("SELECT id FROM trimtab_studies WHERE name = ?", name)
             for event in events:
@@ -365,13 +374,17 @@ class Store:
             self._db.take_turns()
             version = self._version()
             if version == 0:
-                for statement in schema.TABLES:
-                    self._db.execute(statement.format(**self._db.words))
+                self._all(schema.TABLES)
                 self._db.execute("INSERT INTO trimtab_meta (version) VALUES (?)", schema.VERSION)
             for number in range(version + 1, schema.VERSION + 1) if version else ():
-                for statement in schema.MIGRATIONS[number]:
-                    self._db.execute(statement.format(**self._db.words))
+                self._all(schema.MIGRATIONS[number])
                 self._db.execute("UPDATE trimtab_meta SET version = ?", number)
+
+    def _all(self, statements: Sequence[str]) -> None:
+        """In the words of this database, which may have none for some."""
+        for statement in statements:
+            if words := statement.format(**self._db.words):
+                self._db.execute(words)
 
     def _refuse(self, version: object, mode: str) -> None:
         known = schema.VERSION

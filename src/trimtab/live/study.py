@@ -371,7 +371,7 @@ class Study(Correctable):
         if said := advised(after):
             status["advice"] = said
         snapshot = after.snapshot(seq) if self._is_kept(kind, seq) else None
-        self._write(Move(self._saved, event, status, snapshot, after.terms["keep"], request))
+        self._write(Move(self._saved, event, status, snapshot, after.terms["keep"], request), after, turn)
         self._position, self.seq, self._turn = after, seq, turn
         self._saved = self._saved._replace(seq=seq, status=status)
         self._snapshot_at = self._snapshot_at if snapshot is None else seq
@@ -388,11 +388,11 @@ class Study(Correctable):
         """Whether the state after an event is stored beside it."""
         return kind not in ROUTINE or seq % EVERY == 0
 
-    def _write(self, move: Move) -> None:
-        """To the disk."""
+    def _write(self, move: Move, after: Position, turn: int) -> None:
+        """To the disk; after: what it leads to, turn: the last event that the state comes from."""
         if not self._held:
             raise ValueError(f"study {self.name!r} was opened to look at: use Study.open to change it")
-        self._store.record(*move)
+        self._store.record(*move[:6])
 
     def _limit(self, wanted: Limits) -> None:
         """Other bounds from now on, if they are others."""
