@@ -19,6 +19,7 @@ from trimtab.directions.rows import Fresh
 from trimtab.domains import Domain
 from trimtab.estimators import Plane
 from trimtab.kernel import build
+from trimtab.parts import Frame
 from trimtab.reading import locked
 from trimtab.setup import Setup
 from trimtab.state import State, Trial, frozen
@@ -98,6 +99,25 @@ class Draws:
         return found
 
 
+class Alone:
+    """One system after another by one kernel: what it is bound to is the same for all, but for their directions."""
+
+    def __init__(self, setup: Setup) -> None:
+        """setup: one that `fits`."""
+        self._draws: Draws | None = None
+        self.setup = _with(setup, setup.shape, setup.inner, setup.frame._replace(direction=self._direction))
+
+    def now(self, draws: Draws) -> Setup:
+        """The setup of one system, until it is another's turn."""
+        self._draws = draws
+        return self.setup
+
+    def _direction(self, trial: int | Integers) -> Array:
+        assert self._draws is not None
+        u: Array = self._draws(np.array([trial]))[0]
+        return u
+
+
 class Crowd:
     """Systems whose rounds have one namesake, as the lanes of one kernel."""
 
@@ -129,8 +149,12 @@ class Crowd:
 
 def _in_lanes(setup: Setup, lanes: int, direction: Callable[[int | Integers], Array]) -> Setup:
     """The same for so many systems; what was worked out and checked for one is shared."""
+    frame = setup.frame._replace(xp=Lanes, direction=direction, zero=locked(np.zeros(lanes)))
+    return _with(setup, (lanes, *setup.shape), (lanes, *setup.inner), frame)
+
+
+def _with(setup: Setup, shape: tuple[int, ...], inner: tuple[int, ...], frame: Frame) -> Setup:
     found = object.__new__(Setup)
     about = {name: getattr(setup, name) for name in (*SHARED, *WORKED_OUT)}
-    frame = setup.frame._replace(xp=Lanes, direction=direction, zero=locked(np.zeros(lanes)))
-    vars(found).update(about, shape=(lanes, *setup.shape), inner=(lanes, *setup.inner), seed=0, frame=frame)
+    vars(found).update(about, shape=shape, inner=inner, seed=0, frame=frame)
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -61,7 +62,7 @@ class Orthogonal(Fresh):
 
     def apart(self, dim: int, seeds: Sequence[int], draws: Sequence[int]) -> Array:
         """A single row of each seed: of what `fill` draws for many blocks, only that of its own is looked at."""
-        keyed, blocks, table = Keyed(0, DIRECTIONS), together(dim), cosines(dim)
+        keyed, blocks, table = _keyed(), together(dim), cosines(dim)
         size, unshuffled = -(-dim // 64), np.broadcast_to(np.arange(dim), (blocks, dim))
         words = np.empty((2, len(seeds), size), dtype="<u8")
         order, places = np.empty(len(seeds), table.whole), np.empty(len(seeds), np.intp)
@@ -79,6 +80,17 @@ class Orthogonal(Fresh):
         bits = np.unpackbits(words.view(np.uint8), axis=2, count=dim).astype(table.whole)
         bits *= table.whole(2 * dim)  # what a sign adds to an angle
         return table(order, bits[0], np.take_along_axis(bits[1], places[:, None], 1)[:, 0])
+
+
+OURS = threading.local()
+
+
+def _keyed() -> Keyed:
+    """Generators for this thread, of any seed: making them costs more than a row."""
+    if not hasattr(OURS, "keyed"):
+        OURS.keyed = Keyed(0, DIRECTIONS)
+    found: Keyed = OURS.keyed
+    return found
 
 
 def together(dim: int) -> int:

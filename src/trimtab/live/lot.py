@@ -109,7 +109,7 @@ class Lot:
             event = Event(seq, rounds[n], TELL, values[n], query, centres[n], now, None)
             status = self._status(plain, seq, settings[n], now)
             if not together.silent(shape, plain):
-                position = shape.position(row.seed, self._numbers[n, : row.numbers.size])
+                position = shape.position(shape.reseeded(row.seed), self._numbers[n])
                 if said := advised(position):
                     status["advice"] = said
             found.append(self._told(n, row, event, status))

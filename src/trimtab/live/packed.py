@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from trimtab import crowd, storage
+from trimtab.crowd import Alone
 from trimtab.flat import Flat
 from trimtab.live.baseline import Baseline
 from trimtab.live.checksums import canonical
@@ -29,6 +30,7 @@ from trimtab.live.guard import Guard
 from trimtab.live.history import Position
 from trimtab.live.saving import Ledger
 from trimtab.live.schema import Setting
+from trimtab.setup import Setup
 from trimtab.types import Array
 
 FORMAT = 1
@@ -38,8 +40,9 @@ COUNTS = FIGURES[:4]
 VECTORS = ("heading", "edges", "beyond", "beyond_square")
 BOOKS = (
     *("reference_value", "reference_slot", "told", "paid", "places", "length", "stretches"),
-    *("baseline_rounds", "probed", "probing"),
+    *("baseline_rounds", "probed", "probing", "batches"),
 )
+"""Of the last, how many there are; they stand behind, three numbers each."""
 MOST = 1000  # shapes that are remembered
 
 
@@ -67,6 +70,12 @@ class Shape:
         self.books = self.vectors + len(VECTORS) * self.setup.dim
         self.batches = self.books + len(BOOKS) + 3
         self.centre = flat.place("state.centre")
+        self.lock = threading.Lock()
+        self.alone = Alone(self.setup)
+
+    def reseeded(self, seed: int) -> Setup:
+        """The setup of one study."""
+        return storage.reseeded(self.setup, seed)
 
     @cached_property
     def guard(self) -> Guard:
@@ -90,18 +99,18 @@ class Shape:
             *(getattr(running, name) for name in FIGURES),
             *(*running.values, *(0.0,) * (LAG - len(running.values))),
             *(x for vector in vectors for x in vector),
-            *(math.nan if (x := getattr(ledger, name)) is None else x for name in BOOKS),
-            *ledger.rest,
+            *(math.nan if (x := getattr(ledger, name)) is None else x for name in BOOKS[:-1]),
+            *(len(ledger.batches), *ledger.rest),
             *(x for batch in ledger.batches for x in batch),
         ]
         return np.concatenate([self.flat.write(position.state), np.array(plain, dtype=float)])
 
-    def position(self, seed: int, numbers: Array) -> Position:
-        """What `numbers` was made of."""
+    def position(self, setup: Setup, numbers: Array) -> Position:
+        """What `numbers` was made of; setup: that of the shape, with the seed that is theirs."""
         plain = numbers.tolist()
         slot, due = (int(x) for x in plain[self.flat.size : self.figures])
         return Position(
-            storage.reseeded(self.setup, seed),
+            setup,
             self.flat.read(numbers[: self.flat.size]),
             self.diagnostics(plain),
             self.terms,
@@ -123,8 +132,8 @@ class Shape:
 
     def ledger(self, plain: list[float]) -> Ledger:
         """The books among the numbers."""
-        value, slot, told, paid, places, length, stretches, rounds, probed, probing, *rest = plain[self.books :]
-        batches = tuple((rest[n], rest[n + 1], rest[n + 2]) for n in range(3, len(rest), 3))
+        value, slot, told, paid, places, length, stretches, rounds, probed, probing, count, *rest = plain[self.books :]
+        batches = tuple((rest[n], rest[n + 1], rest[n + 2]) for n in range(3, 3 + 3 * int(count), 3))
         return Ledger(
             None if math.isnan(value) else value,
             *(int(slot), int(told), paid, places, batches, int(length)),
@@ -150,7 +159,8 @@ class Shapes:
         if position.limits.all or position.asked or position.state.open or not crowd.fits(setup):
             return None
         flat = Flat(position.state)
-        about = [FORMAT, storage.described(setup), position.terms.to_dict(), *position.baseline[:2], flat.names]
+        names = [flat.names, FIGURES, VECTORS, BOOKS]
+        about = [FORMAT, storage.described(setup), position.terms.to_dict(), *position.baseline[:2], names]
         key = hashlib.blake2b(canonical(about).encode(), digest_size=16).digest()
         with self._lock:
             if key not in self._known:

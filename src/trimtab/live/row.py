@@ -85,7 +85,7 @@ def of_row(row: Sequence[Any], where: str) -> Known | None:
     shape = None if piece is None else SHAPES.get(piece.key)
     if piece is None or shape is None:
         return None
-    position = shape.position(piece.seed, piece.numbers)
+    position = shape.position(shape.reseeded(piece.seed), piece.numbers)
     return Known(saved, position, saved.seq, rounding(piece.seed), shape=shape)
 
 

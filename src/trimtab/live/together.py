@@ -23,6 +23,7 @@ from trimtab.setup import LARGEST
 from trimtab.state import Look, State
 from trimtab.types import Array, Integers
 
+FEW = 6  # studies: fewer are quicker one by one
 TOLD, NEAR, CAPPED, LONG = map(FIGURES.index, ("told", "near", "capped", "long"))
 
 
@@ -39,6 +40,11 @@ def tell(shape: Shape, draws: Draws, numbers: Array, values: Array) -> Rounds:
     """The round of each: what was asked, and everything after its value."""
     queries, after = np.empty((len(numbers), shape.setup.dim)), numbers.copy()
     draws(numbers[:, 0].astype(np.int64))  # once for all, and for what is asked next
+    if len(numbers) < FEW:
+        for n, value in enumerate(values.tolist()):
+            queries[n], new = _one(shape, draws.some([n]), numbers[n], value)
+            after[n, : new.size] = new
+        return Rounds(queries, after)
     for some in _alike(shape, numbers[:, 0]):
         queries[some], after[some] = _tell(shape, draws.some(some), numbers[some], values[some])
     return Rounds(queries, after)
@@ -47,10 +53,27 @@ def tell(shape: Shape, draws: Draws, numbers: Array, values: Array) -> Rounds:
 def ask(shape: Shape, draws: Draws, numbers: Array) -> Array:
     """The next query of each, in coordinates."""
     queries = np.empty((len(numbers), shape.setup.dim))
+    if len(numbers) < FEW:
+        for n, row in enumerate(numbers):
+            with shape.lock:
+                state = shape.flat.read(row[: shape.flat.size])
+                queries[n] = engine.ask(shape.alone.now(draws.some([n])), state)
+        return queries
     for some in _alike(shape, numbers[:, 0]):
         crowd = Crowd(shape.setup, draws.some(some), numbers[some, 0].astype(np.int64))
         queries[some] = crowd.ask(crowd.enter(shape.flat.lanes(numbers[some, : shape.flat.size]))).x
     return queries
+
+
+def _one(shape: Shape, draws: Draws, numbers: Array, value: float) -> tuple[Array, Array]:
+    """The round of one, as `Study` has it."""
+    with shape.lock:
+        before = shape.position(shape.alone.now(draws), numbers)
+        query = engine.ask(before.setup, before.state)
+        after = before.after(shape.terms.knobs, "tell", value, engine.tell(before.setup, before.state, value))
+    new = shape.numbers(after)
+    assert new is not None
+    return query, new
 
 
 def _alike(shape: Shape, rounds: Array) -> Iterator[list[int]]:
