@@ -23,7 +23,7 @@ from trimtab.types import Document
 
 Answer = Document | Problem
 """The body of 200, or what is wrong."""
-LOTS = 2  # of single results that are stored at once: while one waits for the disk, the other is computed
+LOTS = 1  # of single results that are stored at once: with more, each would be smaller, and cost more
 MOST = 100  # results of a lot
 
 
