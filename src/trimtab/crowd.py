@@ -31,17 +31,18 @@ SHARED = ("method", "domain", "bounds", "lane", "copies", "maximise", "max_pendi
 WORKED_OUT = ("free", "directions", "probe_length", "longest", "home")
 
 
-def namesake(setup: Setup, round: int) -> int:
-    """A round that the setup's method takes for this one in all but its direction; where it has none, the same one.
+def namesakes(setup: Setup, rounds: Sequence[int]) -> list[int]:
+    """Rounds that the setup's method takes for these in all but their directions; where it has none, the same ones.
 
     `Plane` asks whether a round is the first, and whether it is an echo.
     """
     estimator = setup.method.estimator
-    plain = isinstance(estimator, Plane) and isinstance(setup.method.step, Adaptive)
-    if round == 0 or not plain or not isinstance(setup.directions, Fresh):
-        return round
-    assert isinstance(estimator, Plane)
-    return estimator.every - 1 if estimator.echoes(round) else estimator.every
+    if not (isinstance(estimator, Plane) and isinstance(setup.method.step, Adaptive)):
+        return list(rounds)
+    if not isinstance(setup.directions, Fresh):
+        return list(rounds)
+    echoes, every = estimator.echoes, estimator.every
+    return [0 if round == 0 else every - 1 if echoes(round) else every for round in rounds]
 
 
 def fits(setup: Setup) -> bool:
@@ -81,7 +82,8 @@ class Draws:
         if missing.any():  # what was asked before is looked at again
             seeds = [seed for seed, wanted in zip(self._seeds, missing.tolist(), strict=True) if wanted]
             out[missing] = self._drawn(seeds, trials[missing])
-        return locked(out)
+        self._known = [*self._known[:2], (trials, locked(out))]
+        return out
 
     def _drawn(self, seeds: Sequence[int], trials: Integers) -> Array:
         located = [self._law.locate(number) for number in trials.tolist()]
@@ -123,7 +125,7 @@ class Crowd:
 
     def __init__(self, setup: Setup, draws: Draws, rounds: Integers) -> None:
         """setup: one that `fits`; rounds: the number of the next round of each."""
-        self._round = namesake(setup, int(rounds[0]))
+        (self._round,) = namesakes(setup, [int(rounds[0])])
         self._shift = shift = rounds - self._round
         self.setup = _in_lanes(setup, len(draws), lambda trial: draws(shift + trial))
         self._kernel = build(self.setup)

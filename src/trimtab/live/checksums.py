@@ -22,9 +22,9 @@ def checksum(document: object) -> int:
     >>> checksum({"a": 1, "b": 2.5}) == checksum({"b": 2.5, "a": 1}) != checksum({"a": 1, "b": 2})
     True
     """
-    return hashed(canonical(document))
+    return hashed(canonical(document).encode())
 
 
-def hashed(text: str) -> int:
-    """Of a text that is canonical already."""
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big", signed=True)
+def hashed(data: bytes) -> int:
+    """Of what has only one way to be written."""
+    return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "big", signed=True)

@@ -117,7 +117,7 @@ class Position(NamedTuple):
             (running.skipped, running.failures),
             self.setup.maximise,
             time,
-            self.saving,
+            self.saving._asdict(),
         )
         return found | ({"limits": self.limits.describe()} if self.limits.all else {})
 
@@ -131,7 +131,7 @@ def glance(
     missed: tuple[int, int],
     maximise: bool,
     time: float | None,
-    saving: Saving,
+    saving: Document,
 ) -> Document:
     """What a row says of a study. means: of the last ten values or so, and of a hundred; missed: ever, and in a row."""
     return {
@@ -145,7 +145,7 @@ def glance(
         "failures": missed[1],
         "goal": "maximise" if maximise else "minimise",
         "time": time,
-        "saving": saving._asdict(),
+        "saving": saving,
     }
 
 

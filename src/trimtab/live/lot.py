@@ -6,7 +6,7 @@ have a shape in common (`trimtab.live.together`), and one statement. What is not
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ from trimtab.live import schema, together
 from trimtab.live.advice import advised
 from trimtab.live.checksums import canonical
 from trimtab.live.diagnostics import LAG
-from trimtab.live.history import glance, saved
+from trimtab.live.history import glance
 from trimtab.live.knobs import encode, rounding
 from trimtab.live.packed import SHAPES, Packed, Shape, pack, unpack
 from trimtab.live.schema import Event, Setting
@@ -86,10 +86,10 @@ def takes(row: Row, value: float) -> bool:
 
 
 class Lot:
-    """Studies of one shape."""
+    """Studies of one shape. write: what makes JSON of a status, where there is something faster than Python's own."""
 
-    def __init__(self, rows: Sequence[Row]) -> None:
-        self.rows, self.shape = list(rows), rows[0].shape
+    def __init__(self, rows: Sequence[Row], write: Callable[[Document], str] = canonical) -> None:
+        self.rows, self.shape, self._write = list(rows), rows[0].shape, write
         self._draws = Draws(self.shape.setup, [row.seed for row in rows])
         self._numbers = np.zeros((len(rows), max(row.numbers.size for row in rows)))
         for n, row in enumerate(rows):
@@ -117,7 +117,7 @@ class Lot:
         return found
 
     def _told(self, n: int, row: Row, event: Event, status: Document) -> Told:
-        numbers, seq, text = self._numbers[n, : row.numbers.size], event.seq, canonical(status)
+        numbers, seq, text = self._numbers[n, : row.numbers.size], event.seq, self._write(status)
         after = row._replace(seq=seq, turn=seq, numbers=numbers)
         sealed = schema.seal(row.uid, row.name, row.created, row.described, seq, text)
         state = pack(row.uid, Packed(row.shape.key, row.seed, seq, seq, numbers))
@@ -128,8 +128,9 @@ class Lot:
         told, skipped, failures, _, _, _, slow, fast = plain[shape.figures : shape.figures + 8]
         newest = plain[shape.values + min(int(told), LAG) - 1]
         missed, means = (int(skipped), int(failures)), (fast, slow)
-        saving = saved(shape.ledger(plain), shape.setup, shape.every, shape.reference)
-        return glance(int(plain[0]), turn, centre, newest, means, missed, shape.setup.maximise, now, saving)
+        return glance(
+            int(plain[0]), turn, centre, newest, means, missed, shape.setup.maximise, now, shape.saving(plain)
+        )
 
     def ask(self) -> list[Trial]:
         """The open trial of each."""

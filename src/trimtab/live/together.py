@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from trimtab.arithmetic import Lanes
-from trimtab.crowd import Crowd, Draws, namesake
+from trimtab.crowd import Crowd, Draws, namesakes
 from trimtab.estimators.probing import probing_costs
 from trimtab.live import engine
 from trimtab.live.advice import ENOUGH, HALF, MOST
@@ -79,8 +79,8 @@ def _one(shape: Shape, draws: Draws, numbers: Array, value: float) -> tuple[Arra
 def _alike(shape: Shape, rounds: Array) -> Iterator[list[int]]:
     """Those that can be lanes of one kernel."""
     found: dict[int, list[int]] = {}
-    for n, round in enumerate(rounds.tolist()):
-        found.setdefault(namesake(shape.setup, int(round)), []).append(n)
+    for n, name in enumerate(namesakes(shape.setup, rounds.astype(np.int64).tolist())):
+        found.setdefault(name, []).append(n)
     yield from found.values()
 
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from pydantic_core import to_json
 from starlette.concurrency import run_in_threadpool
 
 from trimtab.live.errors import Damaged
@@ -168,8 +169,9 @@ class Plain:
                 self.others.append(n)
         if before:
             self._again(store, before)
-        for some in by_shape(list(told.values())):
-            self._tell([list(told)[k] for k in some], Lot([list(told.values())[k] for k in some]))
+        places, rows = list(told), list(told.values())
+        for some in by_shape(rows):
+            self._tell([places[k] for k in some], Lot([rows[k] for k in some], written))
 
     def _row(self, store: SharedStore, n: int, found: Mapping[str, Sequence[Any]]) -> Row | None:
         row = found.get(self._given[n].study)
@@ -217,6 +219,11 @@ class Plain:
             {"next": trial._asdict()} if self._given[n].next and row.paused is None else {}
             for n, row, trial in zip(numbers, lot.rows, said, strict=True)
         ]
+
+
+def written(document: Document) -> str:
+    """JSON, several times as fast as by Python's own module."""
+    return to_json(document, inf_nan_mode="constants").decode()
 
 
 def _is_plain(result: Result) -> bool:
