@@ -3,10 +3,10 @@
 Starts its own PostgreSQL (fsync on, in a temporary folder), fills a store with studies, starts services with 1, 2 and
 4 workers, and sends them load in steps, open loop: requests start when they are due, whatever became of those before,
 and latency counts from then. A round is one request: the value of a trial, answered with the next one when it is on the
-disk; a tenth of the requests are sent twice. Then the same through /v1/tells, 100 studies a request. Beside it, in the
+disk; a tenth of the requests are sent twice. Then the same through /v1/tells, 500 studies a request. Beside it, in the
 same run, on the same server, Optuna's ask + tell of as many knobs. CPU is that of the service, or of Optuna's processes
-and of the database, per round: it says what the machine could do if nobody else used it. Last, what a request costs,
-part by part.
+and of the database, per round: it says what the machine could do if nobody else used it. Last, what a round costs, part
+by part.
 
     python benchmarks/service.py [--quick] [--studies 100000] [--seconds 5] [--workers 1 2 4] [--json FILE]
 """
@@ -17,6 +17,7 @@ import argparse
 import asyncio
 import contextlib
 import glob
+import itertools
 import json
 import math
 import multiprocessing
@@ -29,7 +30,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -39,15 +40,24 @@ from trimtab import storage
 from trimtab.live import beginning
 from trimtab.live.checksums import canonical
 from trimtab.live.knobs import Knobs
+from trimtab.live.lot import Lot, read, takes
 from trimtab.live.packed import packed
 from trimtab.live.pool import Pool
-from trimtab.live.row import Known, RowStudy, load
+from trimtab.live.row import Known, load
 from trimtab.live.schema import EVENT_COLUMNS, seal, snapshot_row
 from trimtab.live.shared import SharedStore
-from trimtab.serve import rounds
+from trimtab.serve.batch import written
 
 DIM = 10
-BATCH = 100
+BATCH = 500
+TIMES = 15
+PARTS = (
+    "read the rows: one query",
+    "checksums, and states from them",
+    "tell: core, figures, event, row",
+    "the next trial, and the answer",
+    "store: one statement, with the wait for the disk",
+)
 SEEDS = 1000  # of the studies
 DUPLICATES = 0.1
 KEPT = 0.95  # of the offered rate: a step that serves less is the last
@@ -268,14 +278,16 @@ def climb(
         load, found, rate = Load(port, studies, seed), [], first
         await load.step(rate / 2, min(seconds, 2.0), many)  # the first ones warm up
         while True:
-            before = [spent(pid) for pid in processes]
+            before, own = [spent(pid) for pid in processes], time.process_time()
             step = await load.step(rate, seconds, many)
+            step["cpu_load"] = (time.process_time() - own) / max(load.told, 1)
             cost = [(spent(pid) - b) / max(load.told, 1) for pid, b in zip(processes, before, strict=True)]
             step |= {"cpu": cost[0], "cpu_database": cost[1]}
             found.append(step)
             print(
                 f"    offered {step['offered']:8.0f}/s   told {step['told']:8.0f}/s   p50 {step['p50'] * 1e3:7.1f} ms"
                 f"   p99 {step['p99'] * 1e3:7.1f} ms   CPU {cost[0] * 1e3:.2f} + {cost[1] * 1e3:.2f} ms"
+                f" (load {step['cpu_load'] * 1e3:.2f})"
                 f"   failed {step['failed']:.0f} {load.why.decode(errors='replace')}",
                 flush=True,
             )
@@ -329,59 +341,31 @@ def optuna_rate(where: str, sampler: str, processes: int, seconds: float) -> dic
     return {"told": sum(rates), "cpu": sum(cpu) / sum(done), "cpu_database": database}
 
 
-def microseconds(call: Callable[[], object], times: int) -> float:
-    """The median of several repetitions."""
-    found = []
-    for _ in range(5):
-        start = time.perf_counter()
-        for _ in range(times):
-            call()
-        found.append((time.perf_counter() - start) / times)
-    return statistics.median(found) * 1e6
-
-
-def parts(where: str) -> dict[str, float]:
-    """What a request is made of, in µs, in one process that does nothing else."""
-    from trimtab.live.schema import event_row
-
-    pool = Pool(where, 1)
+def parts(where: str, many: int) -> dict[str, float]:
+    """What a round of a study that is not remembered is made of, in µs, told among so many; the median of several."""
+    pool, found = Pool(where, 1), dict[str, list[float]]()
     with pool.store() as store:
-        saved = store.load(name_of(7))
-        (known,) = load(store, [saved.name])
-        assert isinstance(known, Known)
-        study = RowStudy(store, known)
-        rounds.tell(study, study.open_id, rounds.Result(0.5))
-        move = study.move
-        assert move is not None
-
-        def prepare() -> object:
-            status = canonical(move.status)
-            setup = canonical(saved.setup)
-            return seal(saved.uid, saved.name, saved.created, setup, 1, status), event_row(saved.id, move.event)
-
-        def tell() -> object:
-            one = RowStudy(store, known)
-            rounds.tell(one, one.open_id, rounds.Result(0.5))
-            return one
-
-        def commit() -> None:
-            nonlocal known
-            one = RowStudy(store, known)
-            rounds.tell(one, one.open_id, rounds.Result(0.5))
-            assert one.move is not None
-            assert store.commit_if([one.move])
-            known = one.known
-
-        told, prepared = microseconds(tell, 200), microseconds(prepare, 200)
-        found = {
-            "read a study that is not remembered": microseconds(lambda: load(store, [name_of(9)]), 50),
-            "tell: core, figures, event": told,
-            "ask: the next trial": microseconds(lambda: RowStudy(store, known).ask(), 200),
-            "seal the row and the event": prepared,
-            "the transaction, with the disk": microseconds(commit, 50) - told - prepared,
-        }
+        count = store.execute("SELECT COUNT(*) FROM trimtab_studies")[0][0]
+        for n in range(TIMES):
+            names = [name_of(k) for k in random.Random(n).sample(range(count), many)]
+            ticks = [time.perf_counter()]
+            raw = store.rows(names)
+            ticks.append(time.perf_counter())
+            rows = [row for one in raw if (row := read(one, store.where)) is not None]
+            rows = [row for row in rows if takes(row, 0.5)]  # nearly all
+            ticks.append(time.perf_counter())
+            lot = Lot(rows, written)
+            told = lot.tell([0.5] * len(rows), time.time())
+            ticks.append(time.perf_counter())
+            written({"results": [trial._asdict() for trial in lot.ask()]})
+            ticks.append(time.perf_counter())
+            stored = store.commit_if([], [one.stored for one in told])
+            ticks.append(time.perf_counter())
+            assert len(stored) == len(rows) > 0.9 * many - 1
+            for part, (begin, end) in zip(PARTS, itertools.pairwise(ticks), strict=True):
+                found.setdefault(part, []).append((end - begin) / len(rows))
     pool.close()
-    return found
+    return {part: statistics.median(costs) * 1e6 for part, costs in found.items()}
 
 
 def work(found: dict[str, float]) -> float:
@@ -419,11 +403,11 @@ def main() -> int:
                 print(f"trimtab serve --workers {workers}: one study a request")
                 figures["tells"][workers] = climb(served, options.studies, options.seconds, 1, 100.0, workers)
                 print(f"trimtab serve --workers {workers}: {BATCH} studies a request")
-                figures["batches"][workers] = climb(served, options.studies, options.seconds, BATCH, 4.0, -workers)
-        figures["parts"] = parts(where)
-    print("What a request is made of, in µs:")
-    for part, cost in figures["parts"].items():
-        print(f"  {part:<40} {cost:8.0f}")
+                figures["batches"][workers] = climb(served, options.studies, options.seconds, BATCH, 2.0, -workers)
+        figures["parts"] = {many: parts(where, many) for many in (1, 10, BATCH)}
+    print(f"What a round is made of, in µs, among 1, 10 and {BATCH} in a process that does nothing else:")
+    for part in PARTS:
+        print(f"  {part:<60}", *(f"{figures['parts'][many][part]:8.0f}" for many in figures["parts"]))
     peers = list(figures["optuna"].values())
     steps = [[step for found in figures[key].values() for step in found] for key in ("tells", "batches")]
     peer, (single, many) = max(one["told"] for one in peers), (max(one["told"] for one in found) for found in steps)

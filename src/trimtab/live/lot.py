@@ -6,7 +6,7 @@ have a shape in common (`trimtab.live.together`), and one statement. What is not
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ from trimtab.live.checksums import canonical
 from trimtab.live.diagnostics import LAG
 from trimtab.live.history import glance
 from trimtab.live.knobs import encode, rounding
-from trimtab.live.packed import SHAPES, Packed, Shape, pack, unpack
+from trimtab.live.packed import KEY, SHAPES, Packed, Shape, pack, unpack
 from trimtab.live.schema import Event, Setting
 from trimtab.live.store import EVERY
 from trimtab.live.study import Trial
@@ -61,6 +61,15 @@ class Told(NamedTuple):
     """The study afterwards."""
     stored: tuple[Any, ...]
     """What `schema.move_row` makes of a move."""
+
+
+def strangers(rows: Iterable[Sequence[Any]]) -> list[str]:
+    """Of rows whose states are of shapes that are not known here, the name of one for each shape."""
+    found: dict[bytes, str] = {}
+    for row in rows:
+        if row[-1] is not None and SHAPES.get(key := row[-1][:KEY]) is None:
+            found[key] = row[2]
+    return list(found.values())
 
 
 def read(row: Sequence[Any], where: str) -> Row | None:

@@ -34,7 +34,8 @@ from trimtab.setup import Setup
 from trimtab.types import Array, Document
 
 FORMAT = 1
-HEAD = struct.Struct("<16sQqq")
+KEY = 16  # bytes
+HEAD = struct.Struct(f"<{KEY}sQqq")
 FIGURES = ("told", "skipped", "failures", "at_edge", "near", "far", "slow", "fast", "moved", "capped", "long")
 COUNTS = FIGURES[:4]
 VECTORS = ("heading", "edges", "beyond", "beyond_square")
@@ -174,7 +175,7 @@ class Shapes:
         flat = Flat(position.state)
         names = [flat.names, FIGURES, VECTORS, BOOKS]
         about = [FORMAT, storage.described(setup), position.terms.to_dict(), *position.baseline[:2], names]
-        key = hashlib.blake2b(canonical(about).encode(), digest_size=16).digest()
+        key = hashlib.blake2b(canonical(about).encode(), digest_size=KEY).digest()
         with self._lock:
             if key not in self._known:
                 self._known[key] = Shape(key, position, flat)

@@ -241,6 +241,11 @@ class Store:
             db.execute("DELETE FROM trimtab_snapshots WHERE study = ? AND seq = ?", study.id, snapshot.seq)
             self._insert_snapshot(study.id, snapshot)
 
+    def state(self, study: Saved) -> bytes | None:
+        """The state in one piece, as the study's row has it."""
+        rows = self._ready().execute("SELECT state FROM trimtab_studies WHERE id = ?", study.id)
+        return rows[0][0] if rows else None
+
     def events(self, study: Saved, after: int = -1, until: int = 2**62) -> list[Event]:
         """The history from the oldest on."""
         rows = self._ready().execute(

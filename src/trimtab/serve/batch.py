@@ -12,8 +12,8 @@ from pydantic_core import to_json
 from starlette.concurrency import run_in_threadpool
 
 from trimtab.live.errors import Damaged
-from trimtab.live.lot import TELL, Lot, Row, by_shape, read, takes
-from trimtab.live.row import RowStudy
+from trimtab.live.lot import TELL, Lot, Row, by_shape, read, strangers, takes
+from trimtab.live.row import RowStudy, load
 from trimtab.live.schema import Move
 from trimtab.live.shared import SharedStore
 from trimtab.serve import rounds
@@ -108,6 +108,8 @@ def _wave(
 ) -> None:
     """One result of each study, all in one transaction."""
     found = {row[2]: row for row in store.rows([given[n].study for n in numbers])}
+    for name in strangers(found.values()):
+        load(store, [name])  # whoever was read so is none from then on, nor are those made alike
     plain = Plain(store, given, numbers, found)
     ready = dict(plain.ready)
     moves: list[Move] = []
