@@ -13,9 +13,10 @@ from typing import Any
 
 from trimtab.live import schema
 from trimtab.live.attention import Wanted, conditions
+from trimtab.live.database import Database
 from trimtab.live.errors import Damaged
 from trimtab.live.schema import EVENT_COLUMNS, STUDY_COLUMNS, Event, Move, Saved, Snapshot
-from trimtab.live.store import EVERY, Database, Store
+from trimtab.live.store import EVERY, Store
 
 SNAPSHOT_COLUMNS = "seq, state, diagnostics, checksum"
 WIDTH = len(STUDY_COLUMNS.split(", "))
