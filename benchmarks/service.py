@@ -3,7 +3,7 @@
 Starts its own PostgreSQL (fsync on, in a temporary folder), fills a store with studies, starts services with 1, 2 and
 4 workers, and sends them load in steps, open loop: requests start when they are due, whatever became of those before,
 and latency counts from then. A round is one request: the value of a trial, answered with the next one when it is on the
-disk; a tenth of the requests are sent twice. Then the same through /v1/tells, 500 studies a request. Beside it, in the
+disk; a tenth of the requests are sent twice. Then the same through /v1/tells, 200 studies a request. Beside it, in the
 same run, on the same server, Optuna's ask + tell of as many knobs. CPU is that of the service, or of Optuna's processes
 and of the database, per round: it says what the machine could do if nobody else used it. Last, what a round costs, part
 by part.
@@ -49,7 +49,7 @@ from trimtab.live.shared import SharedStore
 from trimtab.serve.batch import written
 
 DIM = 10
-BATCH = 500
+BATCH = 200
 TIMES = 15
 PARTS = (
     "read the rows: one query",
@@ -142,7 +142,7 @@ def fill(where: str, count: int) -> None:
         with cursor.copy("COPY trimtab_snapshots (study, seq, state, diagnostics, checksum) FROM STDIN") as rows:
             for id, name in ids:
                 rows.write_row((id, *snapshots[int(name[1:]) % SEEDS]))
-        store.execute("ANALYZE")
+        store.execute("VACUUM ANALYZE")
 
 
 def free_port() -> int:
