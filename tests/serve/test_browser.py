@@ -370,6 +370,18 @@ def test_search_pages_and_ranges(service, visit, monkeypatch):
     assert {trace["type"] for trace in json.loads(text)["data"]} == {"scatter"}
 
 
+def test_before_the_first_round_there_is_no_empty_chart(service, visit):
+    service.make()
+    page = visit(f"{service.url}/studies/a")
+    expect(page.locator("#chart")).to_have_text("No round yet in this range.")
+    expect(page.locator("[data-part=rounds]")).to_contain_text("No round has brought a value yet.")
+    assert service.http.get("/studies/a/figure").status_code == 204
+    service.run(1)
+    is_drawn(page)
+    expect(page.locator("#chart > p")).to_have_count(0)
+    expect(page.locator("[data-part=rounds] tbody tr")).to_have_count(1)
+
+
 def test_a_long_history_is_thinned(service, monkeypatch):
     monkeypatch.setattr("trimtab.serve.board.POINTS", 50)
     service.make()
