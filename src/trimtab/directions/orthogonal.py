@@ -71,8 +71,7 @@ class Orthogonal(Fresh):
             index, row = divmod(draw, blocks * dim)
             block, place = divmod(row, dim)
             if before != (before := (seed, index, block)):  # neighbours often have a block in common
-                keyed.reseed(seed)
-                rng = next(keyed.generators(index))
+                rng = keyed.reseeded(seed, index)
                 drawn = rng.bit_generator.random_raw(3 * blocks * size).reshape(blocks, 3, size)[block]
                 shuffled = rng.permuted(unshuffled[: block + 1], axis=1)[block]
             words[0, n], words[1, n] = drawn[0], drawn[2]

@@ -35,6 +35,7 @@ class Lite:
         "failures": "json_extract(status, '$.failures')",
         "time": "json_extract(status, '$.time')",
         "roomy": "",
+        "unchecked": "",
     }
     lost = False  # a file cannot be; see `verify`
 

@@ -18,13 +18,14 @@ from trimtab.live.checksums import canonical
 from trimtab.live.diagnostics import LAG
 from trimtab.live.history import glance
 from trimtab.live.knobs import encode, rounding
-from trimtab.live.packed import KEY, SHAPES, Packed, Shape, pack, unpack
+from trimtab.live.packed import FIGURES, KEY, SHAPES, Packed, Shape, pack, unpack
 from trimtab.live.schema import Event, Setting
 from trimtab.live.store import EVERY
 from trimtab.live.study import Trial
 from trimtab.types import Array, Document
 
 TELL = "tell"
+FAILURES = FIGURES.index("failures")
 
 
 class Row(NamedTuple):
@@ -51,7 +52,7 @@ class Row(NamedTuple):
     def rests(self) -> bool:
         """Whether too many rounds failed in a row for anything new."""
         most = self.shape.guard.failures
-        return most is not None and int(together.failures(self.shape, self.numbers[None, :])[0]) >= most
+        return most is not None and self.numbers.item(self.shape.figures + FAILURES) >= most
 
 
 class Told(NamedTuple):
@@ -88,9 +89,9 @@ def read(row: Sequence[Any], where: str) -> Row | None:
 
 def takes(row: Row, value: float) -> bool:
     """Whether a value of the open trial makes a plain round: a probe, within the rails, without a snapshot."""
-    shape, numbers = row.shape, row.numbers[None, :]
-    guard = shape.guard
-    late = (row.seq + 1) % EVERY == 0 or together.due(shape, numbers)[0]
+    shape, guard, slot = row.shape, row.shape.guard, row.shape.flat.size
+    baseline = shape.every > 0 and row.numbers.item(slot) >= row.numbers.item(slot + 1)
+    late = baseline or (row.seq + 1) % EVERY == 0
     return not (late or guard.approval or guard.beyond(value) or row.rests)
 
 

@@ -36,7 +36,7 @@ MIGRATIONS: dict[int, tuple[str, ...]] = {
         "ALTER TABLE trimtab_studies ADD COLUMN told {real}",
         "UPDATE trimtab_studies SET failures = {failures}, told = {time}",
     ),
-    6: ("ALTER TABLE trimtab_studies ADD COLUMN state {blob}", "{roomy}"),
+    6: ("ALTER TABLE trimtab_studies ADD COLUMN state {blob}", "{roomy}", "{unchecked}"),
 }
 """version → the statements that lead to it from the one before."""
 TABLES = (
@@ -48,7 +48,7 @@ TABLES = (
         failures INTEGER NOT NULL DEFAULT 0, advised INTEGER NOT NULL DEFAULT 0, told {real}, state {blob})""",
     "{roomy}",
     """CREATE TABLE trimtab_events (
-        study INTEGER NOT NULL REFERENCES trimtab_studies (id), seq BIGINT NOT NULL, round BIGINT NOT NULL,
+        study INTEGER NOT NULL, seq BIGINT NOT NULL, round BIGINT NOT NULL,
         kind TEXT NOT NULL, value {real}, query {blob}, centre {blob} NOT NULL, time {real} NOT NULL, note TEXT,
         checksum BIGINT NOT NULL, limits {blob}, PRIMARY KEY (study, seq)) {clustered}""",
     """CREATE TABLE trimtab_snapshots (

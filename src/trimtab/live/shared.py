@@ -202,7 +202,8 @@ class SharedStore(Store):
         """A study with all its history, for ever."""
         db = self._ready()
         with db.transaction():
-            for table in ("events", "snapshots"):
+            db.execute("UPDATE trimtab_studies SET seq = seq WHERE id = ?", study.id)  # others who store it wait
+            for table in ("events", "snapshots", "requests"):
                 db.execute(f"DELETE FROM trimtab_{table} WHERE study = ?", study.id)
             db.execute("DELETE FROM trimtab_studies WHERE id = ?", study.id)
 

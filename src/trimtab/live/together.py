@@ -21,7 +21,7 @@ from trimtab.live.packed import BOOKS, FIGURES, Shape
 from trimtab.live.saving import LARGEST as DEAREST
 from trimtab.setup import LARGEST
 from trimtab.state import Look, State
-from trimtab.types import Array, Integers
+from trimtab.types import Array
 
 FEW = 6  # studies: fewer are quicker one by one
 TOLD, NEAR, CAPPED, LONG = map(FIGURES.index, ("told", "near", "capped", "long"))
@@ -172,11 +172,6 @@ def due(shape: Shape, numbers: Array) -> Sequence[bool]:
     slot = shape.flat.size
     found: list[bool] = (numbers[:, slot] >= numbers[:, slot + 1]).tolist()
     return found
-
-
-def failures(shape: Shape, numbers: Array) -> Integers:
-    """How many rounds of each failed in a row."""
-    return numbers[:, shape.figures + FIGURES.index("failures")].astype(np.int64)
 
 
 def silent(shape: Shape, plain: list[float]) -> bool:

@@ -126,7 +126,8 @@ async def tells(body: TellsIn, request: Request, caller: Tells) -> Json:
     }
     theirs = {n: one for n, one in enumerate(body.results) if n not in answers}
     given = [Given(one.study, one.trial, _result(one), body.next) for one in theirs.values()]
-    answers |= zip(theirs, await run_in_threadpool(tell_many, fleet(request), given), strict=True)
+    async with request.app.state.turns:
+        answers |= zip(theirs, await run_in_threadpool(tell_many, fleet(request), given), strict=True)
     said = {"results": [_said(answers[n]) for n in range(len(answers))]}
     return Response(written(said), media_type="application/json")
 
