@@ -190,6 +190,7 @@ def test_hold_resume_undo_and_back_to_start(service, visit):
 
 def test_a_lost_connection_is_said_and_comes_back(service, visit):
     service.make()
+    service.run(1)
     with cut_off(service) as (url, cut):
         page = visit(f"{url}/studies/a", allowed=("ERR_", "Failed to load"))
         is_drawn(page)
@@ -197,9 +198,9 @@ def test_a_lost_connection_is_said_and_comes_back(service, visit):
         cut(True)
         expect(page.locator("#banner")).to_contain_text("Connection lost")
         service.run(2)
-        expect(page.locator("#round")).to_have_text("0")
+        expect(page.locator("#round")).to_have_text("1")
         cut(False)
-        expect(page.locator("#round")).to_have_text("2")
+        expect(page.locator("#round")).to_have_text("3")
         expect(page.locator("#banner")).to_be_hidden()
 
 

@@ -67,8 +67,9 @@ class Fleet:
         glance = None if remembered is None else store.glance(name)
         if remembered is not None and glance is not None and glance[:2] == (remembered.saved.id, remembered.saved.seq):
             return remembered._replace(saved=remembered.saved._replace(**dict(zip(STORED, glance[2:], strict=True))))
-        saved = None if remembered is None else store.find(name)
-        found = None if remembered is None or saved is None else caught_up(store, saved, remembered)
+        found = None
+        if remembered is not None and remembered.shape is None and (saved := store.find(name)) is not None:
+            found = caught_up(store, saved, remembered)  # where the row says it all, that is quicker
         if found is None:
             found = self._load(store, name)
         self._keep(name, found)
