@@ -96,7 +96,8 @@ class Server:
         # A row stays in one piece, with its setup compressed, and its next version fits on the same page.
         "roomy": "ALTER TABLE trimtab_studies SET (fillfactor = 60, toast_tuple_target = 2400),"
         " ALTER COLUMN state SET STORAGE MAIN, ALTER COLUMN status SET STORAGE MAIN,"
-        " ALTER COLUMN state SET STATISTICS 0, ALTER COLUMN status SET STATISTICS 0, ALTER COLUMN setup SET STATISTICS 0",
+        " ALTER COLUMN state SET STATISTICS 0, ALTER COLUMN status SET STATISTICS 0,"
+        " ALTER COLUMN setup SET STATISTICS 0",
     }
 
     def __init__(self, where: str, mode: str, *, thorough: bool = False) -> None:
