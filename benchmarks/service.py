@@ -4,9 +4,9 @@ Starts its own PostgreSQL (fsync on, in a temporary folder), fills a store with 
 4 workers, and sends them load in steps, open loop: requests start when they are due, whatever became of those before,
 and latency counts from then. A round is one request: the value of a trial, answered with the next one when it is on the
 disk; a tenth of the requests are sent twice. Then the same through /v1/tells, 500 studies a request. Beside it, in the
-same run, on the same server, Optuna's ask + tell of as many knobs. CPU is that of the service, or of Optuna's processes
-and of the database, per round: it says what the machine could do if nobody else used it. Last, what a round costs, part
-by part.
+same run, on the same server, before and after, Optuna's ask + tell of as many knobs. CPU is that of the service, or of
+Optuna's processes, and of the database, per round: it says what the machine could do if nobody else used it. Last, what
+a round costs, part by part.
 
     python benchmarks/service.py [--quick] [--studies 100000] [--seconds 5] [--workers 1 2 4] [--json FILE]
 """
@@ -346,6 +346,19 @@ def optuna_rate(where: str, sampler: str, processes: int, seconds: float) -> dic
     return {"told": sum(rates), "cpu": sum(cpu) / sum(done), "cpu_database": database}
 
 
+def optuna_rates(where: str, workers: list[int], seconds: float, when: str) -> dict[str, dict[str, float]]:
+    """By sampler and number of processes; before and after the services, because a machine may be busier at times."""
+    figures: dict[str, dict[str, float]] = {}
+    for processes, sampler in itertools.product(workers, ("random", "TPE")):
+        found = figures[f"{sampler}, {processes}, {when}"] = optuna_rate(where, sampler, processes, max(seconds, 4.0))
+        print(
+            f"Optuna, RDB storage, {sampler} sampler, {processes} processes: {found['told']:.1f} ask + tell per"
+            f" second, CPU {found['cpu'] * 1e3:.1f} + {found['cpu_database'] * 1e3:.1f} ms",
+            flush=True,
+        )
+    return figures
+
+
 def parts(where: str, many: int) -> dict[str, float]:
     """What a round of a study that is not remembered is made of, in µs, told among so many; the median of several."""
     pool, found = Pool(where, 1), dict[str, list[float]]()
@@ -394,21 +407,14 @@ def main() -> int:
         began = time.perf_counter()
         fill(where, options.studies)
         print(f"{options.studies:,} studies of {DIM} knobs in one store, filled in {time.perf_counter() - began:.0f} s")
-        for processes in options.workers:
-            for sampler in ("random", "TPE"):
-                found = optuna_rate(where, sampler, processes, max(options.seconds, 4.0))
-                figures["optuna"][f"{sampler}, {processes}"] = found
-                print(
-                    f"Optuna, RDB storage, {sampler} sampler, {processes} processes: {found['told']:.1f} ask + tell per"
-                    f" second, CPU {found['cpu'] * 1e3:.1f} + {found['cpu_database'] * 1e3:.1f} ms",
-                    flush=True,
-                )
+        figures["optuna"] = optuna_rates(where, options.workers, options.seconds, "before")
         for workers in options.workers:
             with service(where, workers) as served:
                 print(f"trimtab serve --workers {workers}: one study a request")
                 figures["tells"][workers] = climb(served, options.studies, options.seconds, 1, 100.0, workers)
                 print(f"trimtab serve --workers {workers}: {BATCH} studies a request")
                 figures["batches"][workers] = climb(served, options.studies, options.seconds, BATCH, 2.0, -workers)
+        figures["optuna"] |= optuna_rates(where, options.workers, options.seconds, "after")
         figures["parts"] = {many: parts(where, many) for many in (1, 10, BATCH)}
     print(f"What a round is made of, in µs, among 1, 10 and {BATCH} in a process that does nothing else:")
     for part in PARTS:

@@ -7,6 +7,7 @@ import trimtab as tt
 from trimtab import storage
 from trimtab.crowd import Alone, Crowd, Draws, fits, namesakes
 from trimtab.directions import Gaussian, Orthogonal, Paired, Rademacher, Sphere
+from trimtab.estimators import probing
 from trimtab.flat import Flat
 from trimtab.setup import Setup
 
@@ -17,6 +18,11 @@ SETUPS = {
     "auto, d = 70": Setup(tt.auto(radius=0.05), (70,), domain=CUBE),
     "auto, maximise": Setup(tt.auto(radius=0.2), (3,), domain=CUBE, maximise=True),
     "auto, a choice": Setup(tt.auto(radius=0.05), (5,), domain=tt.Product((CUBE, 2), (tt.Simplex(1.0), 3))),
+    "auto, pairs": Setup(
+        tt.Method(estimator=tt.Plane(), radius=0.05, step=tt.Adaptive(), directions=Paired(), margin="project"),
+        (3,),
+        domain=CUBE,
+    ),
     "residual": Setup(tt.residual(radius=0.05, step=1e-3), (3,), domain=CUBE),
     "pairs": Setup(tt.Method(estimator=tt.Residual(), radius=0.05, step=1e-3, directions=Paired()), (3,), domain=CUBE),
     "schedule": Setup(tt.residual(radius=0.05, step=tt.Power(1e-3, 0.5)), (3,), domain=CUBE),
@@ -54,6 +60,8 @@ def test_each_is_as_it_would_be_alone(name):
             rounds = np.array([states[k].round for k in some])
             together = max(together, len(set(rounds.tolist())))
             draws = Draws(setup, [setups[k].seed for k in some])
+            if len(some) % 2:
+                draws(rounds)  # what some ask for again was drawn before then
             crowd = Crowd(setup, draws, rounds)
             entered = crowd.enter(flat.lanes(np.stack([flat.write(states[k]) for k in some])))
             queries = crowd.ask(entered).x
@@ -66,7 +74,7 @@ def test_each_is_as_it_would_be_alone(name):
                 by_one = tt.tell(one, states[k], values[n].item())
                 states[k] = tt.tell(setups[k], states[k], values[n].item())
                 assert flat.write(states[k]).tobytes() == after[n].tobytes() == flat.write(by_one).tobytes()
-    assert together > (5 if name.startswith("auto") else 0)  # of so many ages
+    assert together > (5 if name.startswith("auto, d") else 0)  # of so many ages
 
 
 @pytest.mark.parametrize("law", [Orthogonal(), Gaussian(), Rademacher(), Sphere(), Paired(Orthogonal())])
@@ -96,3 +104,29 @@ def test_a_state_is_a_row_and_back():
         assert [type(x) for x in again] == [type(x) for x in state]
         assert not again.centre.flags.writeable
         assert np.array_equal(tt.ask(setup, again).x, tt.ask(setup, state).x)
+
+
+def test_the_price_of_probing_in_lanes_is_that_of_each():
+    setup = SETUPS["auto, d = 10"]
+    _, states, _ = aged(setup, np.random.default_rng(2), 40)
+    flat, rng = Flat(states[0]), np.random.default_rng(3)
+    cut, square = rng.normal(size=(40, 10)), rng.random(40)
+    lanes = flat.lanes(np.stack([flat.write(state) for state in states]))
+    costs = probing.probing_costs(lanes.slope, cut, square)
+    alone = [probing.probing_cost(s.slope, c, q) for s, c, q in zip(states, cut, square.tolist(), strict=True)]
+    assert [None if np.isnan(cost) else cost for cost in costs.tolist()] == alone
+    assert 0 < sum(cost is None for cost in alone) < 40
+    downhill, bent = probing.downhill(lanes.slope)
+    for n, state in enumerate(states):
+        assert np.array_equal(downhill[n], probing.downhill(state.slope)[0])
+        assert bent[n] == state.slope.bent
+    assert probing.probing_costs((), cut, square) is None
+    assert probing.probing_cost((), cut[0], 1.0) is None
+    assert probing.downhill(()) is None
+
+
+def test_what_is_said_of_a_setup_does_not_tell_its_seed():
+    one, other = (Setup(tt.auto(radius=0.1), (2,), domain=CUBE, seed=seed) for seed in (1, 2))
+    assert storage.described(one) == storage.described(other)
+    assert storage.described(one) != storage.described(Setup(tt.auto(radius=0.2), (2,), domain=CUBE))
+    assert "seed" not in storage.described(one)
