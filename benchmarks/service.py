@@ -263,7 +263,8 @@ class Load:
             await asyncio.sleep(max(0.0005, (n / rate) - (time.perf_counter() - began)))
         await asyncio.wait(tasks, timeout=20)
         waits = sorted(self.waits) or [math.inf]
-        took = time.perf_counter() - began - min(waits[0], seconds)  # what one takes that nobody is before is no delay
+        # what a request takes that nobody is before is no delay
+        took = max(time.perf_counter() - began - min(waits[0], seconds), seconds)
         p50, p99 = waits[len(waits) // 2], waits[int(len(waits) * 0.99)]
         return {"offered": rate * many, "told": self.told / took, "p50": p50, "p99": p99, "failed": self.failed}
 
