@@ -3,10 +3,10 @@
 Starts its own PostgreSQL (fsync on, in a temporary folder), fills a store with studies, starts services with 1, 2 and
 4 workers, and sends them load in steps, open loop: requests start when they are due, whatever became of those before,
 and latency counts from then. A round is one request: the value of a trial, answered with the next one when it is on the
-disk; a tenth of the requests are sent twice. Then the same through /v1/tells, 100 studies a request. Beside it, in the
-same run, on the same server, Optuna's ask + tell of as many knobs. CPU is that of the service, or of Optuna's processes
-and of the database, per round: it says what the machine could do if nobody else used it. Last, what a request costs,
-part by part.
+disk; a tenth of the requests are sent twice. Then the same through /v1/tells, 500 studies a request. Beside it, in the
+same run, on the same server, before and after, Optuna's ask + tell of as many knobs. CPU is that of the service, or of
+Optuna's processes, and of the database, per round: it says what the machine could do if nobody else used it. Last, what
+a round costs, part by part.
 
     python benchmarks/service.py [--quick] [--studies 100000] [--seconds 5] [--workers 1 2 4] [--json FILE]
 """
@@ -17,6 +17,7 @@ import argparse
 import asyncio
 import contextlib
 import glob
+import itertools
 import json
 import math
 import multiprocessing
@@ -29,26 +30,38 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
 import psutil
 
+from trimtab import storage
 from trimtab.live import beginning
 from trimtab.live.checksums import canonical
 from trimtab.live.knobs import Knobs
+from trimtab.live.lot import Lot, read, takes
+from trimtab.live.packed import packed
 from trimtab.live.pool import Pool
-from trimtab.live.row import Known, RowStudy, load
-from trimtab.live.schema import EVENT_COLUMNS, seal
+from trimtab.live.row import Known, load
+from trimtab.live.schema import EVENT_COLUMNS, seal, snapshot_row
 from trimtab.live.shared import SharedStore
-from trimtab.serve import rounds
+from trimtab.serve.batch import written
 
 DIM = 10
-BATCH = 100
+BATCH = 500
+TIMES = 15
+PARTS = (
+    "read the rows: one query",
+    "checksums, and states from them",
+    "tell: core, figures, event, row",
+    "the next trial, and the answer",
+    "store: one statement, with the wait for the disk",
+)
+SEEDS = 1000  # of the studies
 DUPLICATES = 0.1
 KEPT = 0.95  # of the offered rate: a step that serves less is the last
-TOO_LATE = 1.0  # seconds of p99: so is one that is slower
+TOO_LATE, TOO_LATE_BATCH = 1.0, 2.0  # seconds of p99: so is one that is slower
 LEAST, LEAST_BATCH = 30.0, 300.0  # times Optuna's rate
 
 
@@ -69,7 +82,7 @@ def postgres(folder: Path) -> Iterator[str]:
             subprocess.run(command, user=user, cwd="/", stdout=said, stderr=said, check=True)
 
     call("initdb", "-D", folder / "data", "-U", "me", "-A", "trust", "--no-sync")
-    options = f"-k {folder} -c listen_addresses='' -c max_connections=100 -c shared_buffers=256MB -c max_wal_size=4GB"
+    options = f"-k {folder} -c listen_addresses='' -c max_connections=100 -c shared_buffers=2GB -c max_wal_size=4GB"
     call("pg_ctl", "-D", folder / "data", "-w", "-o", options, "-l", folder / "log", "start")
     try:
         yield f"postgresql://me@/postgres?host={folder}"
@@ -99,25 +112,38 @@ def name_of(n: int) -> str:
 
 
 def fill(where: str, count: int) -> None:
-    """So many studies that have just begun: one is made, the others are its copies under names of their own."""
+    """So many studies that have just begun: one is made, the others are its copies, with names and seeds their own."""
     knobs = [{"name": f"x{k}", "low": 0.0, "high": 1.0, "start": 0.5} for k in range(DIM)]
     with SharedStore(where) as store:
         first = beginning.create(store, name_of(0), Knobs.of(knobs), None, False, 1, {}, 0, None)
-        setup, status = canonical(first.setup), canonical(first.status)
-        copy = store._db._db.cursor().copy  # type: ignore[attr-defined]
-        with copy("COPY trimtab_studies (uid, name, created, setup, seq, status, checksum) FROM STDIN") as rows:
+        (known,) = load(store, [first.name])
+        assert isinstance(known, Known)
+        status = canonical(first.status)
+        begun = [
+            known.position._replace(setup=storage.reseeded(known.position.setup, n)) for n in range(min(SEEDS, count))
+        ]
+        store.execute("SET statement_timeout = 0")
+        cursor = store._db._db.cursor()  # type: ignore[attr-defined]
+        columns = "uid, name, created, setup, seq, status, checksum, state"
+        with cursor.copy(f"COPY trimtab_studies ({columns}) FROM STDIN") as rows:
             for n in range(1, count):
-                uid, name = f"{n:016x}", name_of(n)
-                sealed = seal(uid, name, first.created, setup, 0, status)
-                rows.write_row((uid, name, first.created, setup, 0, status, sealed))
-        for table, columns in (("events", EVENT_COLUMNS), ("snapshots", "seq, state, diagnostics, checksum")):
-            theirs = ", ".join(f"t.{column}" for column in columns.split(", "))
-            store.execute(
-                f"INSERT INTO trimtab_{table} (study, {columns}) SELECT s.id, {theirs}"
-                f" FROM trimtab_studies s, trimtab_{table} t WHERE t.study = ? AND s.id <> t.study",
-                first.id,
-            )
-        store.execute("ANALYZE")
+                uid, name, described = f"{n:016x}", name_of(n), first.described
+                sealed = seal(uid, name, first.created, described, 0, status)
+                state = packed(known.shape, uid, begun[n % SEEDS], 0, 0)
+                rows.write_row((uid, name, first.created, described, 0, status, sealed, state))
+        theirs = ", ".join(f"t.{column}" for column in EVENT_COLUMNS.split(", "))
+        store.execute(
+            f"INSERT INTO trimtab_events (study, {EVENT_COLUMNS}) SELECT s.id, {theirs}"
+            " FROM trimtab_studies s, trimtab_events t WHERE t.study = ? AND s.id <> t.study",
+            first.id,
+        )
+        ids = store.execute("SELECT id, name FROM trimtab_studies WHERE id <> ?", first.id)
+        snapshots = [snapshot_row(0, at.snapshot(0))[1:] for at in begun]
+        with cursor.copy("COPY trimtab_snapshots (study, seq, state, diagnostics, checksum) FROM STDIN") as rows:
+            for id, name in ids:
+                rows.write_row((id, *snapshots[int(name[1:]) % SEEDS]))
+        store.execute("VACUUM ANALYZE")
+        store.execute("CHECKPOINT")  # what it took to fill it is nobody's work that is measured
 
 
 def free_port() -> int:
@@ -236,8 +262,9 @@ class Load:
                 n += 1
             await asyncio.sleep(max(0.0005, (n / rate) - (time.perf_counter() - began)))
         await asyncio.wait(tasks, timeout=20)
-        took = time.perf_counter() - began
         waits = sorted(self.waits) or [math.inf]
+        # what a request takes that nobody is before is no delay
+        took = max(time.perf_counter() - began - min(waits[0], seconds), seconds)
         p50, p99 = waits[len(waits) // 2], waits[int(len(waits) * 0.99)]
         return {"offered": rate * many, "told": self.told / took, "p50": p50, "p99": p99, "failed": self.failed}
 
@@ -253,18 +280,24 @@ def climb(
         load, found, rate = Load(port, studies, seed), [], first
         await load.step(rate / 2, min(seconds, 2.0), many)  # the first ones warm up
         while True:
-            before = [spent(pid) for pid in processes]
+            before, own = [spent(pid) for pid in processes], time.process_time()
             step = await load.step(rate, seconds, many)
+            step["cpu_load"] = (time.process_time() - own) / max(load.told, 1)
             cost = [(spent(pid) - b) / max(load.told, 1) for pid, b in zip(processes, before, strict=True)]
             step |= {"cpu": cost[0], "cpu_database": cost[1]}
             found.append(step)
             print(
                 f"    offered {step['offered']:8.0f}/s   told {step['told']:8.0f}/s   p50 {step['p50'] * 1e3:7.1f} ms"
                 f"   p99 {step['p99'] * 1e3:7.1f} ms   CPU {cost[0] * 1e3:.2f} + {cost[1] * 1e3:.2f} ms"
+                f" (load {step['cpu_load'] * 1e3:.2f})"
                 f"   failed {step['failed']:.0f} {load.why.decode(errors='replace')}",
                 flush=True,
             )
-            if step["told"] < KEPT * step["offered"] or step["p99"] > TOO_LATE or step["failed"]:
+            if (
+                step["told"] < KEPT * step["offered"]
+                or step["p99"] > (TOO_LATE if many == 1 else TOO_LATE_BATCH)
+                or step["failed"]
+            ):
                 return found
             rate *= 1.4
 
@@ -314,59 +347,44 @@ def optuna_rate(where: str, sampler: str, processes: int, seconds: float) -> dic
     return {"told": sum(rates), "cpu": sum(cpu) / sum(done), "cpu_database": database}
 
 
-def microseconds(call: Callable[[], object], times: int) -> float:
-    """The median of several repetitions."""
-    found = []
-    for _ in range(5):
-        start = time.perf_counter()
-        for _ in range(times):
-            call()
-        found.append((time.perf_counter() - start) / times)
-    return statistics.median(found) * 1e6
+def optuna_rates(where: str, workers: list[int], seconds: float, when: str) -> dict[str, dict[str, float]]:
+    """By sampler and number of processes; before and after the services, because a machine may be busier at times."""
+    figures: dict[str, dict[str, float]] = {}
+    for processes, sampler in itertools.product(workers, ("random", "TPE")):
+        found = figures[f"{sampler}, {processes}, {when}"] = optuna_rate(where, sampler, processes, max(seconds, 4.0))
+        print(
+            f"Optuna, RDB storage, {sampler} sampler, {processes} processes: {found['told']:.1f} ask + tell per"
+            f" second, CPU {found['cpu'] * 1e3:.1f} + {found['cpu_database'] * 1e3:.1f} ms",
+            flush=True,
+        )
+    return figures
 
 
-def parts(where: str) -> dict[str, float]:
-    """What a request is made of, in µs, in one process that does nothing else."""
-    from trimtab.live.schema import event_row
-
-    pool = Pool(where, 1)
+def parts(where: str, many: int) -> dict[str, float]:
+    """What a round of a study that is not remembered is made of, in µs, told among so many; the median of several."""
+    pool, found = Pool(where, 1), dict[str, list[float]]()
     with pool.store() as store:
-        saved = store.load(name_of(7))
-        (known,) = load(store, [saved.name])
-        assert isinstance(known, Known)
-        study = RowStudy(store, known)
-        rounds.tell(study, study.open_id, rounds.Result(0.5))
-        move = study.move
-        assert move is not None
-
-        def prepare() -> object:
-            status = canonical(move.status)
-            setup = canonical(saved.setup)
-            return seal(saved.uid, saved.name, saved.created, setup, 1, status), event_row(saved.id, move.event)
-
-        def tell() -> object:
-            one = RowStudy(store, known)
-            rounds.tell(one, one.open_id, rounds.Result(0.5))
-            return one
-
-        def commit() -> None:
-            nonlocal known
-            one = RowStudy(store, known)
-            rounds.tell(one, one.open_id, rounds.Result(0.5))
-            assert one.move is not None
-            assert store.commit_if([one.move])
-            known = one.known
-
-        told, prepared = microseconds(tell, 200), microseconds(prepare, 200)
-        found = {
-            "read a study that is not remembered": microseconds(lambda: load(store, [name_of(9)]), 50),
-            "tell: core, figures, event": told,
-            "ask: the next trial": microseconds(lambda: RowStudy(store, known).ask(), 200),
-            "seal the row and the event": prepared,
-            "the transaction, with the disk": microseconds(commit, 50) - told - prepared,
-        }
+        count = store.execute("SELECT COUNT(*) FROM trimtab_studies")[0][0]
+        for n in range(TIMES):
+            names = [name_of(k) for k in random.Random(n).sample(range(count), many)]
+            ticks = [time.perf_counter()]
+            raw = store.rows(names)
+            ticks.append(time.perf_counter())
+            rows = [row for one in raw if (row := read(one, store.where)) is not None]
+            rows = [row for row in rows if takes(row, 0.5)]  # nearly all
+            ticks.append(time.perf_counter())
+            lot = Lot(rows, written)
+            told = lot.tell([0.5] * len(rows), time.time())
+            ticks.append(time.perf_counter())
+            written({"results": [trial._asdict() for trial in lot.ask()]})
+            ticks.append(time.perf_counter())
+            stored = store.commit_if([], [one.stored for one in told])
+            ticks.append(time.perf_counter())
+            assert len(stored) == len(rows) > 0.9 * many - 1
+            for part, (begin, end) in zip(PARTS, itertools.pairwise(ticks), strict=True):
+                found.setdefault(part, []).append((end - begin) / len(rows))
     pool.close()
-    return found
+    return {part: statistics.median(costs) * 1e6 for part, costs in found.items()}
 
 
 def work(found: dict[str, float]) -> float:
@@ -390,25 +408,18 @@ def main() -> int:
         began = time.perf_counter()
         fill(where, options.studies)
         print(f"{options.studies:,} studies of {DIM} knobs in one store, filled in {time.perf_counter() - began:.0f} s")
-        for processes in options.workers:
-            for sampler in ("random", "TPE"):
-                found = optuna_rate(where, sampler, processes, max(options.seconds, 4.0))
-                figures["optuna"][f"{sampler}, {processes}"] = found
-                print(
-                    f"Optuna, RDB storage, {sampler} sampler, {processes} processes: {found['told']:.1f} ask + tell per"
-                    f" second, CPU {found['cpu'] * 1e3:.1f} + {found['cpu_database'] * 1e3:.1f} ms",
-                    flush=True,
-                )
+        figures["optuna"] = optuna_rates(where, options.workers, options.seconds, "before")
         for workers in options.workers:
             with service(where, workers) as served:
                 print(f"trimtab serve --workers {workers}: one study a request")
                 figures["tells"][workers] = climb(served, options.studies, options.seconds, 1, 100.0, workers)
                 print(f"trimtab serve --workers {workers}: {BATCH} studies a request")
-                figures["batches"][workers] = climb(served, options.studies, options.seconds, BATCH, 4.0, -workers)
-        figures["parts"] = parts(where)
-    print("What a request is made of, in µs:")
-    for part, cost in figures["parts"].items():
-        print(f"  {part:<40} {cost:8.0f}")
+                figures["batches"][workers] = climb(served, options.studies, options.seconds, BATCH, 2.0, -workers)
+        figures["optuna"] |= optuna_rates(where, options.workers, options.seconds, "after")
+        figures["parts"] = {many: parts(where, many) for many in (1, 10, BATCH)}
+    print(f"What a round is made of, in µs, among 1, 10 and {BATCH} in a process that does nothing else:")
+    for part in PARTS:
+        print(f"  {part:<60}", *(f"{figures['parts'][many][part]:8.0f}" for many in figures["parts"]))
     peers = list(figures["optuna"].values())
     steps = [[step for found in figures[key].values() for step in found] for key in ("tells", "batches")]
     peer, (single, many) = max(one["told"] for one in peers), (max(one["told"] for one in found) for found in steps)

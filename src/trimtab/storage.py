@@ -112,6 +112,11 @@ def _document(setup: Setup, state: State, knobs: Document | None, arrays: Arrays
     return sealed({"format": FORMAT, "version": VERSION, "setup": given, "state": _pack(state, arrays), **beside})
 
 
+def described(setup: Setup) -> Document:
+    """What a setup was given but its seed, in terms of JSON."""
+    return {f.name: _pack(getattr(setup, f.name), None) for f in fields(setup) if f.name != "seed"}
+
+
 def _verify(checksum: object, content: object) -> None:
     if checksum != digest(canonical(content)):
         raise ValueError("its checksum does not fit: the file was changed, or cut")

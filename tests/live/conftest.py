@@ -3,12 +3,13 @@
 import glob
 import os
 import shutil
-import sqlite3
 import subprocess
 import tempfile
 from pathlib import Path
 
 import pytest
+
+from trimtab.live import Store, schema
 
 
 def binaries():
@@ -57,18 +58,29 @@ def url(server):
     return server[0]
 
 
+NEW = {  # version → what it has that those before do not
+    3: ("ALTER TABLE trimtab_events DROP COLUMN limits", "DROP TABLE trimtab_requests"),
+    4: (
+        "ALTER TABLE trimtab_studies DROP COLUMN paused",
+        "ALTER TABLE trimtab_studies DROP COLUMN archived",
+        "DROP TABLE trimtab_tokens",
+    ),
+    5: tuple(f"ALTER TABLE trimtab_studies DROP COLUMN {name}" for name in ("failures", "advised", "told")),
+    6: ("ALTER TABLE trimtab_studies DROP COLUMN state",),
+}
+
+
 @pytest.fixture
 def made_old():
-    """A SQLite store as version 2 made it."""
+    """A store, a file or on a server, as an older version made it; gives the tables that are there then."""
+    assert max(NEW) == schema.VERSION
 
-    def make(where):
-        with sqlite3.connect(where) as db:
-            db.execute("ALTER TABLE trimtab_events DROP COLUMN limits")
-            for column in ("paused", "archived", "failures", "advised", "told"):
-                db.execute(f"ALTER TABLE trimtab_studies DROP COLUMN {column}")
-            for table in ("trimtab_requests", "trimtab_tokens"):
-                db.execute(f"DROP TABLE {table}")
-            db.execute("UPDATE trimtab_meta SET version = 2")
-        db.close()
+    def make(where, version=2):
+        with Store(where, "write") as store, store._db.transaction():
+            for number in range(schema.VERSION, version, -1):
+                for statement in NEW[number]:
+                    store._db.execute(statement)
+            store._db.execute("UPDATE trimtab_meta SET version = ?", version)
+            return store._db.tables()
 
     return make

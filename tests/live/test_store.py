@@ -1,6 +1,5 @@
 """Files that are full, locked, damaged, newer, in a folder that cannot be written: clear errors, and nothing lost."""
 
-import contextlib
 import os
 import pwd
 import shutil
@@ -234,15 +233,12 @@ def test_passwords_are_not_shown():
     assert "is the server running" in str(error.value)
 
 
-def test_columns_to_sort_by_are_filled_from_what_rows_say(tmp_path):
+def test_columns_to_sort_by_are_filled_from_what_rows_say(tmp_path, made_old):
     file = tmp_path / "t.db"
     with Study.open(file, "a", KNOBS, seed=0, baseline=0) as study:
         for _ in range(3):
             study.skip(study.ask())
         when = study._saved.status["time"]
-    with contextlib.closing(sqlite3.connect(file)) as db, db:
-        for column in ("failures", "advised", "told"):
-            db.execute(f"ALTER TABLE trimtab_studies DROP COLUMN {column}")
-        db.execute("UPDATE trimtab_meta SET version = 4")
+    made_old(file, 4)
     with Store(file) as store:
         assert store._db.execute("SELECT failures, advised, told FROM trimtab_studies") == [(3, 0, when)]

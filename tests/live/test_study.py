@@ -9,7 +9,6 @@ import pytest
 
 import trimtab as tt
 from trimtab.live import StoreError, Study, engine
-from trimtab.live import study as studying
 from trimtab.live.drawing import draw_study
 from trimtab.live.schema import ROUTINE
 
@@ -267,7 +266,7 @@ def test_old_history_is_thinned_by_the_rule(tmp_path):
 
 def test_clock_going_backwards(tmp_path, monkeypatch):
     clock = iter(range(10**6, 0, -1000))
-    monkeypatch.setattr(studying.time, "time", lambda: float(next(clock)))
+    monkeypatch.setattr("time.time", lambda: float(next(clock)))
     with Study.open(tmp_path / "t.db", "a", KNOBS, seed=1) as study:
         run(study, 20)
         times = [event.time for event in study.events()]

@@ -190,6 +190,7 @@ def test_hold_resume_undo_and_back_to_start(service, visit):
 
 def test_a_lost_connection_is_said_and_comes_back(service, visit):
     service.make()
+    service.run(1)
     with cut_off(service) as (url, cut):
         page = visit(f"{url}/studies/a", allowed=("ERR_", "Failed to load"))
         is_drawn(page)
@@ -197,9 +198,9 @@ def test_a_lost_connection_is_said_and_comes_back(service, visit):
         cut(True)
         expect(page.locator("#banner")).to_contain_text("Connection lost")
         service.run(2)
-        expect(page.locator("#round")).to_have_text("0")
+        expect(page.locator("#round")).to_have_text("1")
         cut(False)
-        expect(page.locator("#round")).to_have_text("2")
+        expect(page.locator("#round")).to_have_text("3")
         expect(page.locator("#banner")).to_be_hidden()
 
 
@@ -368,6 +369,18 @@ def test_search_pages_and_ranges(service, visit, monkeypatch):
     expect(page.get_by_role("link", name="1 h")).to_have_attribute("aria-current", "true")
     text = service.http.get("/studies/press/figure?range=day&dark=true").text
     assert {trace["type"] for trace in json.loads(text)["data"]} == {"scatter"}
+
+
+def test_before_the_first_round_there_is_no_empty_chart(service, visit):
+    service.make()
+    page = visit(f"{service.url}/studies/a")
+    expect(page.locator("#chart")).to_have_text("No round yet in this range.")
+    expect(page.locator("[data-part=rounds]")).to_contain_text("No round has brought a value yet.")
+    assert service.http.get("/studies/a/figure").status_code == 204
+    service.run(1)
+    is_drawn(page)
+    expect(page.locator("#chart > p")).to_have_count(0)
+    expect(page.locator("[data-part=rounds] tbody tr")).to_have_count(1)
 
 
 def test_a_long_history_is_thinned(service, monkeypatch):

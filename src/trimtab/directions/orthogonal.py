@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -58,6 +60,43 @@ class Orthogonal(Fresh):
         """Rows by the chunk, from what makes their block."""
         return Frames(self, shape, seed, lane)
 
+    def apart(self, dim: int, seeds: Sequence[int], draws: Sequence[int]) -> Array:
+        """A single row of each seed: of what `fill` draws for many blocks, only that of its own is looked at."""
+        keyed, blocks, table = _keyed(), together(dim), cosines(dim)
+        size, unshuffled = -(-dim // 64), np.broadcast_to(np.arange(dim), (blocks, dim))
+        words = np.empty((2, len(seeds), size), dtype="<u8")
+        order, places = np.empty(len(seeds), table.whole), np.empty(len(seeds), np.intp)
+        before: object = None
+        for n, (seed, draw) in enumerate(zip(seeds, draws, strict=True)):
+            index, row = divmod(draw, blocks * dim)
+            block, place = divmod(row, dim)
+            if before != (before := (seed, index, block)):  # neighbours often have a block in common
+                rng = keyed.reseeded(seed, index)
+                drawn = rng.bit_generator.random_raw(3 * blocks * size).reshape(blocks, 3, size)[block]
+                shuffled = rng.permuted(unshuffled[: block + 1], axis=1)[block]
+            words[0, n], words[1, n] = drawn[0], drawn[2]
+            order[n], places[n] = shuffled[place], place
+        bits = np.unpackbits(words.view(np.uint8), axis=2, count=dim).astype(table.whole)
+        bits *= table.whole(2 * dim)  # what a sign adds to an angle
+        return table(order, bits[0], np.take_along_axis(bits[1], places[:, None], 1)[:, 0])
+
+
+OURS = threading.local()
+
+
+def _keyed() -> Keyed:
+    """Generators for this thread, of any seed: making them costs more than a row."""
+    if not hasattr(OURS, "keyed"):
+        OURS.keyed = Keyed(0, DIRECTIONS)
+    found: Keyed = OURS.keyed
+    return found
+
+
+def together(dim: int) -> int:
+    """How many blocks are drawn at once: in few dimensions one is soon used up."""
+    blocks = SOME // (3 * dim)
+    return blocks if blocks >= FEW else 1
+
 
 class Frames:
     """draw → its row of a frame: what makes some blocks (σ, π, ε) is kept, and the rows made from it last."""
@@ -65,8 +104,7 @@ class Frames:
     def __init__(self, law: Orthogonal, shape: tuple[int, ...], seed: int, lane: int) -> None:
         self.law, self.shape, self.lane = law, shape, lane
         self.keyed, self.cosines = Keyed(seed, DIRECTIONS), cosines(shape[-1])
-        blocks = SOME // (3 * shape[-1])
-        self.blocks = blocks if blocks >= FEW else 1  # drawn together: in few dimensions one is soon used up
+        self.blocks = together(shape[-1])
         # as `Rows` does, but a look-up has more to set up than a draw, so a chunk of few lanes is longer
         numbers = math.prod(shape)
         chunk = min(SOON // shape[-1], max(1, rows.CACHE // numbers))

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
+from trimtab.arithmetic import Lanes
 from trimtab.estimators.plane import Fit
 from trimtab.types import Array, Memory, Value
 
 
 def downhill(memory: Memory) -> tuple[Array, Value] | None:
-    """−g, and how much of it the curvature takes back per unit of length; None for estimators without a plane."""
-    return (-memory.fade * memory.slope, memory.bent) if isinstance(memory, Fit) else None
+    """−g, and how much of it the curvature takes back per unit of length; None for estimators without a plane.
+
+    One system's, or those of lanes.
+    """
+    return (np.asarray(-memory.fade)[..., None] * memory.slope, memory.bent) if isinstance(memory, Fit) else None
 
 
 def probing_cost(memory: Memory, cut: Array, square: float) -> float | None:
@@ -23,4 +29,12 @@ def probing_cost(memory: Memory, cut: Array, square: float) -> float | None:
         return None
     if not memory.certainty > 0:
         return None
-    return float(0.5 * memory.bent / memory.certainty * square + memory.fade * np.dot(memory.slope, cut))
+    return float(0.5 * (memory.bent / memory.certainty) * square + memory.fade * np.dot(memory.slope, cut))
+
+
+def probing_costs(memory: Memory, cut: Array, square: Array) -> Array | None:
+    """The same of lanes; NaN where it is None of one."""
+    if not isinstance(memory, Fit):
+        return None
+    curvature = memory.bent / np.where(memory.certainty > 0, memory.certainty, math.nan)
+    return np.asarray(0.5 * curvature * square + memory.fade * Lanes.dot(memory.slope, cut))

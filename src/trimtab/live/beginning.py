@@ -13,6 +13,7 @@ from trimtab.live.diagnostics import Diagnostics
 from trimtab.live.history import Position
 from trimtab.live.knobs import Knobs, described, encode
 from trimtab.live.limits import Limits
+from trimtab.live.packed import SHAPES, packed
 from trimtab.live.schema import Event, Saved
 from trimtab.live.store import Store
 from trimtab.live.terms import Terms
@@ -54,8 +55,14 @@ def create(
     begin = Position(setup, state, Diagnostics(), terms, limits=limits).planned(*plan)
     centre = encode(knobs, knobs.values(engine.centre(state)))
     start = Event(0, 0, "start", None, None, centre, time.time(), None)
+    shape = SHAPES.of(begin)
     return store.add(
-        name, {**described(knobs), **(more or {})}, begin.status(knobs, 0, None), [start], [begin.snapshot(0)]
+        name,
+        {**described(knobs), **(more or {})},
+        begin.status(knobs, 0, None),
+        [start],
+        [begin.snapshot(0)],
+        state=lambda uid: packed(shape, uid, begin, 0, 0),
     )
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from trimtab.live import engine
 from trimtab.live.errors import StoreError
-from trimtab.live.history import follow
-from trimtab.live.knobs import read_knobs
-from trimtab.live.schema import Saved
+from trimtab.live.history import Position, follow
+from trimtab.live.knobs import encode, read_knobs
+from trimtab.live.packed import SHAPES, packed, unpack
+from trimtab.live.schema import Event, Saved
 from trimtab.live.store import Store
 
 
@@ -30,7 +32,24 @@ def check_study(store: Store, saved: Saved) -> list[str]:
         if following is None and not whole:
             wrong.append(f"events after {snapshot.seq} are missing")
         try:
-            follow(knobs, snapshot, path if whole else [], f"the state after event {snapshot.seq}")
+            there = follow(knobs, snapshot, path if whole else [], f"the state after event {snapshot.seq}")
         except StoreError as error:
             wrong.append(str(error))
+            continue
+        if following is None and whole:
+            wrong += _in_row(store, saved, there, kept.get(saved.seq))
     return wrong
+
+
+def _in_row(store: Store, saved: Saved, there: Position, last: Event | None) -> list[str]:
+    """Whether the state in the row, where it is of now, is what was told leads to, bit by bit."""
+    data, knobs = store.state(saved), there.terms.knobs
+    piece = None if data is None else unpack(saved.uid, data, saved.seq)
+    shape = SHAPES.of(there)
+    if piece is None or shape is None or piece.key != shape.key or last is None:
+        return []  # it is not read by anybody
+    if encode(knobs, knobs.values(engine.centre(there.state))) != last.centre:
+        return []  # another version of NumPy leads there, in the last digits
+    if data != packed(shape, saved.uid, there, saved.seq, saved.status["turn"]):
+        return [f"the state in its row is not the one after event {saved.seq}: restore the store from a copy"]
+    return []

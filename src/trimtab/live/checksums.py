@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+from json.encoder import encode_basestring_ascii as quoted
+
+__all__ = ["canonical", "checksum", "hashed", "quoted"]
 
 
-def canonical(document: object) -> str:
-    """One text for one document: no spaces, keys in order, no NaN."""
-    return json.dumps(document, separators=(",", ":"), sort_keys=True, allow_nan=False)
+canonical = json.JSONEncoder(separators=(",", ":"), sort_keys=True, allow_nan=False).encode
+"""One text for one document: no spaces, keys in order, no NaN."""
 
 
 def checksum(document: object) -> int:
@@ -20,4 +22,9 @@ def checksum(document: object) -> int:
     >>> checksum({"a": 1, "b": 2.5}) == checksum({"b": 2.5, "a": 1}) != checksum({"a": 1, "b": 2})
     True
     """
-    return int.from_bytes(hashlib.blake2b(canonical(document).encode(), digest_size=8).digest(), "big", signed=True)
+    return hashed(canonical(document).encode())
+
+
+def hashed(data: bytes) -> int:
+    """Of what has only one way to be written."""
+    return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "big", signed=True)

@@ -3,47 +3,27 @@
 from __future__ import annotations
 
 import logging
-from abc import abstractmethod
 from contextlib import suppress
 from dataclasses import replace
 
 from trimtab.live.corrections import Changes, corrected, differences, fields_of, moved, present, sentence, with_parts
 from trimtab.live.errors import Unavailable
-from trimtab.live.history import Position, read_snapshot
+from trimtab.live.history import read_snapshot
 from trimtab.live.knobs import Knobs
+from trimtab.live.recorded import Recorded
 from trimtab.live.requests import read_request, requested
 from trimtab.live.store import person
-from trimtab.live.viewed import Viewed
 from trimtab.recipes import Method
 from trimtab.types import Document, Fields
 
 LOG = logging.getLogger("trimtab.live")
 
 
-class Correctable(Viewed):
+class Correctable(Recorded):
     """A position in a store that a person may correct."""
 
-    _held: bool
-    _turn: int
-    _snapshot_at: int
     _asked: list[str]
     _news: list[str]
-
-    @abstractmethod
-    def _position_after(self, seq: int) -> tuple[int, Position]: ...
-
-    @abstractmethod
-    def _record(
-        self,
-        kind: str,
-        after: Position,
-        round: int,
-        value: float | None = None,
-        query: list[object] | None = None,
-        note: str | None = None,
-        limits: list[float] | None = None,
-        request: str | None = None,
-    ) -> None: ...
 
     def set(self, changes: Fields, *, who: str | None = None, why: str | None = None) -> Changes:
         """Correct fields while the study runs, by their dotted names as in a study.toml; what was learnt is kept.
@@ -169,8 +149,3 @@ class Correctable(Viewed):
         note = f"{sentence(differences(was, present(after)))} (the correction of event {seq} is taken back)"
         self._record("undo", after, self.round, note=note)
         self._news.append(f"undo: {note}")
-
-    def _leaves_alone(self, kind: str, after: Position) -> bool:
-        """Whether it is a correction of the run alone: a trial that is open stays so."""
-        same = after.state is self.state and after.setup is self.setup and after.baseline == self._position.baseline
-        return kind in ("set", "undo") and same

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import cast
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from trimtab.rescaling import interrupted, rescaled
 from trimtab.setup import Setup
 from trimtab.state import State, frozen
 from trimtab.tuner import Tuner
-from trimtab.types import Array, Document
+from trimtab.types import Array, Document, Value
 
 
 def begin(
@@ -188,21 +187,28 @@ def measured(
 
 
 def edge(knobs: Knobs, setup: Setup, state: State) -> Edge:
-    """Which limits the operating point is at, and how steeply the value gets better beyond them.
+    """Which limits the operating point is at, and how steeply the value gets better beyond them; also in lanes.
 
     Less what the mean curvature makes of it over a probe: near an optimum at the limit, probes that can only go inwards
     see a slope, too. Where a probe is shorter than from one whole number to the next, that is its length, and nothing
     is known where no curvature is.
     """
-    method = setup.method
-    known, width = probing.downhill(state.slope), cast(float, state.last.width)
-    probe = method.radius * (min(setup.directions.reach(setup.dim)[0], 2.0) if known is None else abs(width))
+    radius, known = setup.method.radius, probing.downhill(state.slope)
+    if known is None:
+        probe: Value = radius * min(setup.directions.reach(setup.dim)[0], 2.0)
+    else:
+        probe = radius * np.abs(_column(state.last.width))
     low, high, first, last = knobs.ends
     near = 1e-9 + (probe if known is None else 0.5 * probe)
     sides = (state.centre >= high - near).astype(float) - (state.centre <= low + near)
     apart = np.where(sides > 0, last, first)
     if known is None:
         return Edge(sides, sides * (apart <= probe))
-    downhill, bent = known
+    downhill, bent = known[0], _column(known[1])
     outwards = downhill * sides - bent * np.maximum(apart, probe)
     return Edge(sides, sides * np.where((apart > probe) & (bent == 0), 0.0, outwards))
+
+
+def _column(value: Value) -> Array:
+    """One number, or one per lane, to go with a vector of each."""
+    return np.asarray(value)[..., None]

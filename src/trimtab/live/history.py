@@ -88,8 +88,7 @@ class Position(NamedTuple):
     @property
     def saving(self) -> Saving:
         """What tuning saves, so far."""
-        against = "the start" if self.baseline.setting is None else "the reference"
-        return self.ledger.saving(maximise=self.setup.maximise, every=self.baseline.every, against=against)
+        return saved(self.ledger, self.setup, self.baseline.every, self.baseline.setting)
 
     def planned(self, every: int, setting: Setting | None) -> Position:
         """With baseline rounds as often as this, of this setting; the books begin anew if it is another one."""
@@ -109,20 +108,51 @@ class Position(NamedTuple):
         """At a glance; `turn` is the last event that the state comes from, `time` that of the last round."""
         running = self.diagnostics
         told = bool(running.values)
-        return {
-            "round": self.state.round,
-            "turn": turn,
-            "centre": knobs.setting(engine.centre(self.state)),
-            "value": running.values[-1] if told else None,
-            "mean": running.fast if told else None,
-            "trend": running.trend if told else None,
-            "skipped": running.skipped,
-            "failures": running.failures,
-            "goal": "maximise" if self.setup.maximise else "minimise",
-            "time": time,
-            "saving": self.saving._asdict(),
-            **({"limits": self.limits.describe()} if self.limits.all else {}),
-        }
+        found = glance(
+            self.state.round,
+            turn,
+            knobs.setting(engine.centre(self.state)),
+            running.values[-1] if told else None,
+            (running.fast, running.slow) if told else None,
+            (running.skipped, running.failures),
+            self.setup.maximise,
+            time,
+            self.saving._asdict(),
+        )
+        return found | ({"limits": self.limits.describe()} if self.limits.all else {})
+
+
+def glance(
+    round: int,
+    turn: int,
+    centre: Setting,
+    value: float | None,
+    means: tuple[float, float] | None,
+    missed: tuple[int, int],
+    maximise: bool,
+    time: float | None,
+    saving: Document,
+) -> Document:
+    """What a row says of a study. means: of the last ten values or so, and of a hundred; missed: ever, and in a row."""
+    return {
+        "round": round,
+        "turn": turn,
+        "centre": centre,
+        "value": value,
+        "mean": None if means is None else means[0],
+        "trend": None if means is None else means[0] - means[1],
+        "skipped": missed[0],
+        "failures": missed[1],
+        "goal": "maximise" if maximise else "minimise",
+        "time": time,
+        "saving": saving,
+    }
+
+
+def saved(ledger: Ledger, setup: Setup, every: int, reference: Setting | None) -> Saving:
+    """What the books come to."""
+    against = "the start" if reference is None else "the reference"
+    return ledger.saving(maximise=setup.maximise, every=every, against=against)
 
 
 def follow(knobs: Knobs | Document, snapshot: Snapshot, events: Sequence[Event], who: str) -> Position:

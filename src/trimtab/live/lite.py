@@ -19,8 +19,8 @@ MOMENT = 0.5  # seconds for which a process that was killed may still have its l
 CHECKPOINT = 60.0  # seconds after which the log is written back into the file, so that a plain copy is a recent one
 
 MOVE = (
-    "UPDATE trimtab_studies SET seq = ?, status = ?, checksum = ?, failures = ?, advised = ?, told = ?"
-    " WHERE id = ? AND seq = ? AND holder IS NULL AND archived IS NULL"
+    "UPDATE trimtab_studies SET seq = ?, status = ?, checksum = ?, failures = ?, advised = ?, told = ?,"
+    " state = ? WHERE id = ? AND seq = ? AND holder IS NULL AND archived IS NULL"
 )
 
 
@@ -34,6 +34,8 @@ class Lite:
         "clustered": "WITHOUT ROWID",
         "failures": "json_extract(status, '$.failures')",
         "time": "json_extract(status, '$.time')",
+        "roomy": "",
+        "unchecked": "",
     }
     lost = False  # a file cannot be; see `verify`
 
@@ -121,14 +123,18 @@ class Lite:
         """What SQLite finds wrong with the file."""
         return [line for (line,) in self.execute("PRAGMA integrity_check(20)") if line != "ok"]
 
+    def among(self, column: str, values: Sequence[object]) -> tuple[str, Sequence[object]]:
+        """The condition that a column has one of these values, and what fills its marks."""
+        return f"{column} IN ({', '.join('?' * len(values)) or 'NULL'})", values
+
     def move(self, rows: Sequence[tuple[Any, ...]]) -> set[int]:
         """Studies' rows and events, where nobody holds or changed them; gives the ids of those that were stored."""
         if not self._db.in_transaction:
             with self.transaction():
                 return self.move(rows)
         stored = set()
-        for status, sealed, failures, advised, told, study, seq, *event in rows:
-            if self.change(MOVE, seq, status, sealed, failures, advised, told, study, seq - 1):
+        for status, sealed, failures, advised, told, state, study, seq, *event in rows:
+            if self.change(MOVE, seq, status, sealed, failures, advised, told, state, study, seq - 1):
                 self.execute(INSERT_EVENT, study, seq, *event)
                 stored.add(study)
         return stored

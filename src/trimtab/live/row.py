@@ -12,17 +12,20 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from trimtab.live import approval, engine
+from trimtab.live import approval, engine, schema
 from trimtab.live.errors import Damaged
 from trimtab.live.history import Position, advance, follow
 from trimtab.live.knobs import rounding
+from trimtab.live.packed import SHAPES, Shape, packed, unpack
 from trimtab.live.schema import ROUTINE, STILL, Event, Move, Saved, Setting, Snapshot
 from trimtab.live.shared import SharedStore
 from trimtab.live.study import Study, Trial
 from trimtab.live.text import clean
 from trimtab.randomness import Keyed
 
-LONG = 10  # events that somebody had to follow to load a study: the next one gets a state, so that nobody has to again
+LONG = (
+    10  # events that somebody had to follow to load a study whose row cannot hold its state: the next gets a snapshot
+)
 
 
 class Known(NamedTuple):
@@ -36,6 +39,8 @@ class Known(NamedTuple):
     """If it was asked for already."""
     followed: int = 0
     """How many events led here from the last state, when it was loaded."""
+    shape: Shape | None = None
+    """What it has in common with others, if its row can hold its state."""
 
     @property
     def at_rest(self) -> Known:
@@ -58,7 +63,33 @@ def caught_up(store: SharedStore, saved: Saved, known: Known) -> Known | None:
 
 
 def load(store: SharedStore, names: Sequence[str]) -> list[Known | Damaged]:
-    """Studies of those names that there are, from their last states, in two queries."""
+    """Studies of those names that there are: from their rows alone, or, where these do not say, from snapshots."""
+    found: list[Known | Damaged] = []
+    less: list[str] = []
+    for row in store.rows(names):
+        try:
+            known = of_row(row, store.where)
+        except Damaged as error:
+            found.append(error)
+            continue
+        less += [row[2]] if known is None else []
+        found += [] if known is None else [known]
+    return found + _from_snapshots(store, less) if less else found
+
+
+def of_row(row: Sequence[Any], where: str) -> Known | None:
+    """What a row alone says of a study; None where its state is out of date, or of a shape that is not known."""
+    *columns, state = row
+    saved = schema.read_study(columns, where)
+    piece = None if state is None else unpack(saved.uid, state, saved.seq)
+    shape = None if piece is None else SHAPES.get(piece.key)
+    if piece is None or shape is None:
+        return None
+    position = shape.position(shape.reseeded(piece.seed), piece.numbers)
+    return Known(saved, position, saved.seq, rounding(piece.seed), shape=shape)
+
+
+def _from_snapshots(store: SharedStore, names: Sequence[str]) -> list[Known | Damaged]:
     found = store.with_states(names)
     whole = [pair for pair in found if not isinstance(pair, Damaged)]
     spans = {saved.id: (snapshot.seq, saved.seq) for saved, snapshot in whole if snapshot.seq < saved.seq}
@@ -79,7 +110,8 @@ def made_of(saved: Saved, snapshot: Snapshot, events: Sequence[Event]) -> Known:
     if len(events) != saved.seq - snapshot.seq:
         raise Damaged(f"study {saved.name!r}: events after {snapshot.seq} are missing: restore the store from a copy")
     position = follow(saved.setup, snapshot, events, f"study {saved.name!r}")
-    return Known(saved, position, snapshot.seq, rounding(position.setup.seed), followed=len(events))
+    draws, shape = rounding(position.setup.seed), SHAPES.of(position)
+    return Known(saved, position, snapshot.seq, draws, followed=len(events), shape=shape)
 
 
 class RowStudy(Study):
@@ -92,7 +124,7 @@ class RowStudy(Study):
         self._lock = threading.RLock()
         self.callbacks = []
         self.name, self.uid, self.seq = saved.name, saved.uid, saved.seq
-        self._position, self._snapshot_at, self._draws, self._open, self._followed = known[1:]
+        self._position, self._snapshot_at, self._draws, self._open, self._followed, self._shape = known[1:]
         self._asked, self._news = [], []
         self._turn = saved.status["turn"]
         self.move: Move | None = None
@@ -105,7 +137,8 @@ class RowStudy(Study):
     @property
     def known(self) -> Known:
         """To go on from, once the move is stored."""
-        return Known(self._saved, self._position, self._snapshot_at, self._draws, self._open, self._followed)
+        about = (self._snapshot_at, self._draws, self._open, self._followed, self._shape)
+        return Known(self._saved, self._position, *about)
 
     @property
     def open_id(self) -> int:
@@ -221,10 +254,12 @@ class RowStudy(Study):
         self.move = self.move._replace(event=event._replace(note=clean(": ".join(filter(None, words)))))
 
     def _is_kept(self, kind: str, seq: int) -> bool:
-        return self._followed >= LONG or super()._is_kept(kind, seq)
+        return (self._shape is None and self._followed >= LONG) or super()._is_kept(kind, seq)
 
-    def _write(self, move: Move) -> None:
-        self.move = move
+    def _write(self, move: Move, after: Position, turn: int) -> None:
+        if move.event.kind not in ROUTINE:
+            self._shape = SHAPES.of(after)
+        self.move = move._replace(state=packed(self._shape, self.uid, after, move.event.seq, turn))
         self._followed = 0
 
     def _is_ours(self) -> bool:

@@ -1,8 +1,9 @@
 """The tables of a store, for SQLite and PostgreSQL alike, and how their rows are read and sealed.
 
-A study is a sealed row that says where it is; an event is value, query, centre and note, numbers as 8-byte floats; a
-snapshot is the state of the tuner after an event, at every hundredth and wherever the state did not follow from values;
-a request is a correction that somebody asks the holder of a study for.
+A study is a sealed row that says where it is, with the state to go on from (`trimtab.live.packed`); an event is value,
+query, centre and note, numbers as 8-byte floats; a snapshot is the state of the tuner after an event, at every
+hundredth and wherever the state did not follow from values; a request is a correction that somebody asks the holder of
+a study for.
 """
 
 from __future__ import annotations
@@ -10,13 +11,14 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
-from trimtab.live.checksums import checksum
+from trimtab.live.checksums import canonical, checksum, hashed, quoted
 from trimtab.live.errors import Damaged
 from trimtab.types import Document
 
-VERSION = 5
+VERSION = 6
 REQUESTS = "CREATE TABLE trimtab_requests (id {id}, study INTEGER NOT NULL, request TEXT NOT NULL)"
 TOKENS = """CREATE TABLE trimtab_tokens (
         id TEXT PRIMARY KEY, hash TEXT NOT NULL, scope TEXT NOT NULL, study TEXT, label TEXT, created {real} NOT NULL,
@@ -34,6 +36,7 @@ MIGRATIONS: dict[int, tuple[str, ...]] = {
         "ALTER TABLE trimtab_studies ADD COLUMN told {real}",
         "UPDATE trimtab_studies SET failures = {failures}, told = {time}",
     ),
+    6: ("ALTER TABLE trimtab_studies ADD COLUMN state {blob}", "{roomy}", "{unchecked}"),
 }
 """version → the statements that lead to it from the one before."""
 TABLES = (
@@ -42,9 +45,10 @@ TABLES = (
         id {id}, uid TEXT NOT NULL, name TEXT NOT NULL UNIQUE, created {real} NOT NULL, setup TEXT NOT NULL,
         seq BIGINT NOT NULL, status TEXT NOT NULL, checksum BIGINT NOT NULL,
         proposal TEXT, decision TEXT, holder TEXT, paused TEXT, archived {real},
-        failures INTEGER NOT NULL DEFAULT 0, advised INTEGER NOT NULL DEFAULT 0, told {real})""",
+        failures INTEGER NOT NULL DEFAULT 0, advised INTEGER NOT NULL DEFAULT 0, told {real}, state {blob})""",
+    "{roomy}",
     """CREATE TABLE trimtab_events (
-        study INTEGER NOT NULL REFERENCES trimtab_studies (id), seq BIGINT NOT NULL, round BIGINT NOT NULL,
+        study INTEGER NOT NULL, seq BIGINT NOT NULL, round BIGINT NOT NULL,
         kind TEXT NOT NULL, value {real}, query {blob}, centre {blob} NOT NULL, time {real} NOT NULL, note TEXT,
         checksum BIGINT NOT NULL, limits {blob}, PRIMARY KEY (study, seq)) {clustered}""",
     """CREATE TABLE trimtab_snapshots (
@@ -143,6 +147,8 @@ class Saved(NamedTuple):
     paused: str | None = None
     """Who asked that nothing new is set, when and why, as JSON."""
     archived: float | None = None
+    described: str = ""
+    """The setup as it is written in the row."""
 
 
 class Move(NamedTuple):
@@ -155,6 +161,8 @@ class Move(NamedTuple):
     keep: int
     request: str | None = None
     """What it is the answer to."""
+    state: bytes | None = None
+    """The state in one piece, for the row."""
 
     @property
     def saved(self) -> Saved:
@@ -173,8 +181,11 @@ def urgency(status: Document) -> tuple[int, int, float | None]:
 
 
 def seal(uid: str, name: str, created: float, setup: str, seq: int, status: str) -> int:
-    """The checksum of a study's row."""
-    return checksum([uid, name, created, setup, seq, status])
+    """The checksum of a study's row: of a list of these, as `canonical` would write it."""
+    return hashed(f"[{quoted(uid)},{quoted(name)},{created!r},{_setup(setup)},{seq},{quoted(status)}]".encode())
+
+
+_setup = lru_cache(1000)(quoted)  # many studies have the same
 
 
 def read_study(row: Sequence[Any], where: str) -> Saved:
@@ -183,16 +194,30 @@ def read_study(row: Sequence[Any], where: str) -> Saved:
     try:
         if seal(uid, name, created, setup, seq, status) != sealed:
             raise ValueError("its checksum does not fit")
-        return Saved(id, uid, name, created, json.loads(setup), seq, json.loads(status), *rest)
+        found = Saved(id, uid, name, created, json.loads(setup), seq, json.loads(status), *rest)
+        return found._replace(described=setup)
     except (ValueError, TypeError) as error:
-        raise Damaged(f"study {name!r} in {where} is damaged ({error}): restore the store from a copy") from None
+        raise unfit(name, where, str(error)) from None
+
+
+def unfit(name: str, where: str, why: str = "its checksum does not fit") -> Damaged:
+    """The error for a row that is not what was written."""
+    return Damaged(f"study {name!r} in {where} is damaged ({why}): restore the store from a copy")
+
+
+def move_row(move: Move) -> tuple[Any, ...]:
+    """For `Database.move`: the study's row, and the event's."""
+    study, seq, text = move.study, move.event.seq, canonical(move.status)
+    sealed = seal(study.uid, study.name, study.created, study.described or canonical(study.setup), seq, text)
+    return (text, sealed, *urgency(move.status), move.state, *event_row(study.id, move.event))
 
 
 def event_row(study: int, event: Event) -> tuple[Any, ...]:
     """For trimtab_events."""
-    query = None if event.query is None else _pack(event.query)
-    parts = (event.seq, event.round, event.kind, event.value, query, _pack(event.centre), event.time, event.note)
-    return (study, *parts, _sealed(event), None if event.limits is None else _pack(event.limits))
+    seq, round, kind, value, query, centre, time, note, limits = event
+    numbers = [None if some is None else _pack(some) for some in (query, centre, limits)]
+    about = (seq, round, kind, value, *numbers[:2], time, note)
+    return (study, *about, _sealed(about, numbers[2]), numbers[2])
 
 
 def read_event(row: Sequence[Any], where: str) -> Event:
@@ -201,15 +226,23 @@ def read_event(row: Sequence[Any], where: str) -> Event:
     try:
         told = (None if numbers is None else _unpack(numbers) for numbers in (query, limits))
         event = Event(seq, round, kind, value, next(told), _unpack(centre), time, note, next(told))
-        if _sealed(event) != sealed:
+        if sealed != _sealed(tuple(row[:8]), limits) and sealed != _sealed_before(event):
             raise ValueError("its checksum does not fit")
     except (ValueError, TypeError, struct.error) as error:
         raise Damaged(f"event {seq} in {where} is damaged ({error}): restore the store from a copy") from None
     return event
 
 
-def _sealed(event: Event) -> int:
-    """Events without limits have the checksum they had before there were any."""
+def _sealed(about: tuple[Any, ...], limits: bytes | None) -> int:
+    """The checksum of an event, of its numbers as they are stored. about: seq, round, kind, value, query, …, note."""
+    seq, round, kind, value, query, centre, time, note = about
+    sizes = [None if blob is None else len(blob) for blob in (query, centre, limits)]
+    blobs = b"".join(blob or b"" for blob in (query, centre, limits))
+    return hashed(repr((seq, round, kind, value, time, note, *sizes)).encode() + blobs)
+
+
+def _sealed_before(event: Event) -> int:
+    """What it was up to version 5 of the tables; without limits, what it was before there were any."""
     return checksum(event if event.limits is not None else event[:-1])
 
 

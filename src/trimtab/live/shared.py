@@ -7,16 +7,16 @@ other, because a move here holds only where the row says that nobody holds the s
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
 from typing import Any
 
 from trimtab.live import schema
 from trimtab.live.attention import Wanted, conditions
-from trimtab.live.checksums import canonical
+from trimtab.live.database import Database
 from trimtab.live.errors import Damaged
 from trimtab.live.schema import EVENT_COLUMNS, STUDY_COLUMNS, Event, Move, Saved, Snapshot
-from trimtab.live.store import EVERY, Database, Store
+from trimtab.live.store import EVERY, Store
 
 SNAPSHOT_COLUMNS = "seq, state, diagnostics, checksum"
 WIDTH = len(STUDY_COLUMNS.split(", "))
@@ -41,19 +41,16 @@ class SharedStore(Store):
         """How many rows a statement changed."""
         return self._ready().change(sql, *values)
 
-    def commit_if(self, moves: Sequence[Move]) -> set[int]:
+    def commit_if(self, moves: Sequence[Move], rows: Sequence[tuple[Any, ...]] = ()) -> set[int]:
         """Store the moves of studies that nobody holds, archived or changed meanwhile; gives the ids of those.
 
-        One transaction for all; no lock: the next writer is the one whose sequence fits (compare and set).
+        One transaction for all; no lock: the next writer is the one whose sequence fits (compare and set). rows: moves
+        that are written as `schema.move_row` does already, and need neither a snapshot nor thinning.
         """
-        db, rows = self._ready(), []
-        for move in moves:
-            study, seq, text = move.study, move.event.seq, canonical(move.status)
-            sealed = schema.seal(study.uid, study.name, study.created, canonical(study.setup), seq, text)
-            rows.append((text, sealed, *schema.urgency(move.status), *schema.event_row(study.id, move.event)))
+        db = self._ready()
         more = [move for move in moves if move.snapshot is not None or move.event.seq % EVERY == 0]
         with db.transaction() if more else nullcontext():
-            stored = db.move(rows)
+            stored = db.move([*rows, *map(schema.move_row, moves)])
             for move in more:
                 if move.study.id in stored and move.snapshot is not None:
                     self._insert_snapshot(move.study.id, move.snapshot)
@@ -61,6 +58,11 @@ class SharedStore(Store):
                     self._thin(move.study.id, move.event.seq, move.keep)
         db.verify()
         return stored
+
+    def rows(self, names: Sequence[str]) -> list[Any]:
+        """STUDY_COLUMNS and the state in one piece, of studies of those names that there are."""
+        among, values = self._ready().among("name", names)
+        return self._db.execute(f"SELECT {STUDY_COLUMNS}, state FROM trimtab_studies WHERE {among}", *values)
 
     def first_after(self, study: Saved, seq: int, but: Sequence[str]) -> Event | None:
         """The first event from `seq` on that is of another kind than those."""
@@ -86,14 +88,24 @@ class SharedStore(Store):
         rows = self._ready().execute(f"SELECT {', '.join(GLANCE)} FROM trimtab_studies WHERE name = ?", name)
         return tuple(rows[0]) if rows else None
 
+    def some(self, names: Sequence[str]) -> list[Saved]:
+        """Studies of those names that there are and that are whole."""
+        among, values = self._ready().among("name", names)
+        found = []
+        for row in self._db.execute(f"SELECT {STUDY_COLUMNS} FROM trimtab_studies WHERE {among}", *values):
+            with suppress(Damaged):  # that one is is said when it is looked at alone
+                found.append(schema.read_study(row, self.where))
+        return found
+
     def with_states(self, names: Sequence[str]) -> list[tuple[Saved, Snapshot] | Damaged]:
-        """Studies of those names that there are, each with its newest state."""
-        rows = self._ready().execute(
+        """Studies of those names that there are, each with its newest snapshot."""
+        among, values = self._ready().among("s.name", names)
+        rows = self._db.execute(
             f"SELECT {_of('s', STUDY_COLUMNS)}, {_of('t', SNAPSHOT_COLUMNS)} FROM trimtab_studies s"
             " LEFT JOIN trimtab_snapshots t ON t.study = s.id"
             " AND t.seq = (SELECT MAX(u.seq) FROM trimtab_snapshots u WHERE u.study = s.id)"
-            f" WHERE s.name IN ({_marks(names)})",
-            *names,
+            f" WHERE {among}",
+            *values,
         )
         return [self._with_state(row) for row in rows]
 
@@ -149,15 +161,15 @@ class SharedStore(Store):
 
     def numbers(self, names: Sequence[str], most: int) -> list[Any]:
         """id, name and seq of studies, or of the first ones that are not archived."""
-        where = f"name IN ({', '.join('?' * len(names))})" if names else "archived IS NULL"
-        return self._ready().execute(
-            f"SELECT id, name, seq FROM trimtab_studies WHERE {where} ORDER BY name LIMIT {most:d}", *names
+        where, values = self._ready().among("name", names) if names else ("archived IS NULL", ())
+        return self._db.execute(
+            f"SELECT id, name, seq FROM trimtab_studies WHERE {where} ORDER BY name LIMIT {most:d}", *values
         )
 
     def glances(self, ids: Sequence[int]) -> dict[int, tuple[object, ...]]:
         """The same as `glance`, by id."""
-        marks = ", ".join("?" * len(ids))
-        rows = self._ready().execute(f"SELECT {', '.join(GLANCE)} FROM trimtab_studies WHERE id IN ({marks})", *ids)
+        among, values = self._ready().among("id", ids)
+        rows = self._db.execute(f"SELECT {', '.join(GLANCE)} FROM trimtab_studies WHERE {among}", *values)
         return {row[0]: tuple(row) for row in rows}
 
     def some_events(self, study: Saved, after: int, most: int) -> list[Event]:
@@ -190,14 +202,11 @@ class SharedStore(Store):
         """A study with all its history, for ever."""
         db = self._ready()
         with db.transaction():
-            for table in ("events", "snapshots"):
+            db.execute("UPDATE trimtab_studies SET seq = seq WHERE id = ?", study.id)  # others who store it wait
+            for table in ("events", "snapshots", "requests"):
                 db.execute(f"DELETE FROM trimtab_{table} WHERE study = ?", study.id)
             db.execute("DELETE FROM trimtab_studies WHERE id = ?", study.id)
 
 
 def _of(table: str, columns: str) -> str:
     return ", ".join(f"{table}.{column}" for column in columns.split(", "))
-
-
-def _marks(values: Collection[object]) -> str:
-    return ", ".join("?" * len(values)) or "NULL"

@@ -11,87 +11,20 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self
+from typing import Self
 
 from trimtab.live import schema
 from trimtab.live.checksums import canonical
-from trimtab.live.errors import Damaged, NoStore, StoreError, Taken
-from trimtab.live.lite import InMemory, Lite
+from trimtab.live.database import Database, opened
+from trimtab.live.errors import Damaged, StoreError, Taken
+from trimtab.live.migrating import set_up
 from trimtab.live.schema import EVENT_COLUMNS, ROUTINE, STUDY_COLUMNS, Event, Saved, Snapshot
 from trimtab.types import Document
 
 EVERY = 100  # how often, in events, there is a snapshot, and the history is thinned
-
-
-class Database(Protocol):
-    """What a store asks of SQLite and PostgreSQL."""
-
-    where: str
-    words: ClassVar[dict[str, str]]
-
-    @property
-    def lost(self) -> bool:
-        """Whether the connection is gone, and with it the lock."""
-        ...
-
-    def execute(self, sql: str, *values: object) -> list[Any]:
-        """The rows that a statement gives."""
-        ...
-
-    def change(self, sql: str, *values: object) -> int:
-        """How many rows a statement changed."""
-        ...
-
-    def transaction(self) -> Any:
-        """A context: all that is done in it, or nothing."""
-        ...
-
-    def take_turns(self) -> None:
-        """Within a transaction: let one writer in at a time, until it ends."""
-        ...
-
-    def tables(self) -> set[str]:
-        """The names of the tables that are there."""
-        ...
-
-    def settle(self) -> None:
-        """What was written is in the file itself, not only in its log."""
-        ...
-
-    def verify(self) -> None:
-        """After a commit: raise if what was written is not in what is there now."""
-        ...
-
-    def backup(self, path: Path) -> None:
-        """A copy of the whole in one file."""
-        ...
-
-    def check(self) -> list[str]:
-        """What is wrong with it."""
-        ...
-
-    def lock(self, study: int, name: str) -> bool:
-        """Take a study for this process; False if another has it."""
-        ...
-
-    def reconnect(self) -> None:
-        """A new connection in place of one that is lost."""
-        ...
-
-    def close(self) -> None:
-        """Let go of it, and of the lock."""
-        ...
-
-    def move(self, rows: Sequence[tuple[object, ...]]) -> set[int]:
-        """Studies' rows and events, where nobody holds or changed them; the ids of those that were stored."""
-        ...
-
-    def taken(self, study: int, name: str) -> bool:
-        """Whether a process holds a study now."""
-        ...
 
 
 class Store:
@@ -106,12 +39,12 @@ class Store:
     """
 
     def __init__(self, where: str | os.PathLike[str], mode: str = "create", *, thorough: bool = False) -> None:
-        self._db = _open(os.fspath(where), mode, thorough)
+        self._db = opened(os.fspath(where), mode, thorough)
         self.where = self._db.where
         self._held: Saved | None = None
         self._described = ""
         try:
-            self._set_up(mode)
+            set_up(self._db, mode)
         except BaseException:
             self._db.close()
             raise
@@ -173,16 +106,21 @@ class Store:
         events: Sequence[Event],
         snapshots: Sequence[Snapshot],
         created: float | None = None,
+        state: Callable[[str], bytes | None] | None = None,
     ) -> Saved:
-        """A new study, with the events it has so far; afterwards in the file itself, not only in its log."""
+        """A new study, with the events it has so far; afterwards in the file itself, not only in its log.
+
+        state: what makes the state in one piece, of the study's uid.
+        """
         about = (os.urandom(8).hex(), name, time.time() if created is None else created, canonical(setup))
         seq, text = events[-1].seq, canonical(status)
         db = self._ready()
         with db.transaction():
             db.execute(
                 "INSERT INTO trimtab_studies (uid, name, created, setup, seq, status, checksum, failures, advised,"
-                " told) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                " told, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 *(*about, seq, text, schema.seal(*about, seq, text), *schema.urgency(status)),
+                None if state is None else state(about[0]),
             )
             ((id,),) = db.execute("SELECT id FROM trimtab_studies WHERE name = ?", name)
             for event in events:
@@ -231,6 +169,11 @@ class Store:
         with db.transaction():
             db.execute("DELETE FROM trimtab_snapshots WHERE study = ? AND seq = ?", study.id, snapshot.seq)
             self._insert_snapshot(study.id, snapshot)
+
+    def state(self, study: Saved) -> bytes | None:
+        """The state in one piece, as the study's row has it."""
+        rows = self._ready().execute("SELECT state FROM trimtab_studies WHERE id = ?", study.id)
+        return rows[0][0] if rows else None
 
     def events(self, study: Saved, after: int = -1, until: int = 2**62) -> list[Event]:
         """The history from the oldest on."""
@@ -355,63 +298,7 @@ class Store:
             )
             age, every = age * 10, every * 10
 
-    def _set_up(self, mode: str) -> None:
-        """Make the tables, or bring them up to date, all in one transaction."""
-        version = self._version()
-        self._refuse(version, mode)
-        if version == schema.VERSION:
-            return
-        with self._db.transaction():
-            self._db.take_turns()
-            version = self._version()
-            if version == 0:
-                for statement in schema.TABLES:
-                    self._db.execute(statement.format(**self._db.words))
-                self._db.execute("INSERT INTO trimtab_meta (version) VALUES (?)", schema.VERSION)
-            for number in range(version + 1, schema.VERSION + 1) if version else ():
-                for statement in schema.MIGRATIONS[number]:
-                    self._db.execute(statement.format(**self._db.words))
-                self._db.execute("UPDATE trimtab_meta SET version = ?", number)
-
-    def _refuse(self, version: object, mode: str) -> None:
-        known = schema.VERSION
-        if version == 0 and mode != "create":
-            raise NoStore(f"there are no studies in {self.where}: give the place of the store with --store")
-        if not isinstance(version, int) or version > known:
-            raise StoreError(f"{self.where} has version {version} and this trimtab knows {known}: upgrade trimtab")
-        if version and any(number not in schema.MIGRATIONS for number in range(version + 1, known + 1)):
-            raise StoreError(
-                f"{self.where} has version {version}, of a trimtab before the first release: choose another file, with"
-                " start where the system is now"
-            )
-        if 0 < version < known and mode == "read":
-            raise StoreError(
-                f"{self.where} has version {version}, and this trimtab writes {known}: open it to write once"
-            )
-
-    def _version(self) -> Any:
-        """Of the tables that are there; 0 if there are none."""
-        if "trimtab_meta" not in self._db.tables():
-            return 0
-        rows = self._db.execute("SELECT version FROM trimtab_meta")
-        return rows[0][0] if rows else 0
-
 
 def person() -> str:
     """Who this is, for others to read."""
     return f"{os.environ.get('USER', os.getuid())}@{os.uname().nodename}"
-
-
-def _open(where: str, mode: str, thorough: bool) -> Database:
-    scheme = where.partition("://")[0] if "://" in where else "sqlite"
-    if where == ":memory:":
-        return InMemory()
-    if scheme == "sqlite":
-        return Lite(where, mode, thorough=thorough)
-    if scheme.partition("+")[0] in ("postgresql", "postgres"):
-        from trimtab.live.server import Server
-
-        return Server(where.replace(scheme, "postgresql", 1), mode, thorough=thorough)
-    if not scheme:
-        raise ValueError("the store's URL cannot be read: write a path, or postgresql://user@host/database")
-    raise ValueError(f"the store {scheme} is not supported: use sqlite or postgresql")

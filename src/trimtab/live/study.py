@@ -7,7 +7,6 @@ import math
 import operator
 import os
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -15,20 +14,18 @@ from typing import NamedTuple
 
 from trimtab.live import approval, beginning, engine, exchange
 from trimtab.live import limits as limiting
-from trimtab.live.advice import advised
 from trimtab.live.baseline import Wanted, read_baseline, said_of
 from trimtab.live.correctable import Correctable
 from trimtab.live.corrections import moved
 from trimtab.live.diagnostics import Diagnostics
-from trimtab.live.errors import Damaged, NoStore, StoreError
-from trimtab.live.history import Position, follow
-from trimtab.live.knobs import Knob, Knobs, encode, read_knobs, rounding
+from trimtab.live.errors import NoStore, StoreError
+from trimtab.live.history import Position
+from trimtab.live.knobs import Knob, Knobs, rounding
 from trimtab.live.limits import Limits
 from trimtab.live.pausing import pause_of
-from trimtab.live.schema import ROUNDS, ROUTINE, STILL, Event, Move, Saved, Setting
-from trimtab.live.store import EVERY, Store
+from trimtab.live.schema import Event, Saved, Setting
+from trimtab.live.store import Store
 from trimtab.live.terms import check
-from trimtab.live.text import clean
 from trimtab.recipes import Method
 from trimtab.types import Fields
 
@@ -338,61 +335,6 @@ class Study(Correctable):
             why = "it was told, skipped or undone before" if 0 <= id < now else "it was never asked"
             raise ValueError(f"trial {id} is not open: {why}; the open one is {now}")
         return self.ask()
-
-    def _position_after(self, seq: int) -> tuple[int, Position]:
-        """Where the last snapshot before an event is, and the tuner after the event: what was told since, again."""
-        snapshot = self._store.last_snapshot(self._saved, seq)
-        if snapshot is None:
-            raise Damaged(f"study {self.name!r} has no state left before event {seq}: restore the store from a copy")
-        events = self._store.events(self._saved, snapshot.seq, seq)
-        if len(events) != seq - snapshot.seq:
-            raise LookupError(f"the events {snapshot.seq} to {seq} are not kept")
-        return snapshot.seq, follow(read_knobs(self._saved.setup), snapshot, events, f"study {self.name!r}")
-
-    def _record(
-        self,
-        kind: str,
-        after: Position,
-        round: int,
-        value: float | None = None,
-        query: list[object] | None = None,
-        note: str | None = None,
-        limits: list[float] | None = None,
-        request: str | None = None,
-    ) -> None:
-        """Everything that changes goes through here: first the disk, then the memory."""
-        seq, now = self.seq + 1, time.time()
-        knobs = after.terms.knobs
-        centre = encode(knobs, knobs.values(engine.centre(after.state)))
-        asked = None if query is None else encode(knobs, query)
-        event = Event(seq, round, kind, value, asked, centre, now, None if note is None else clean(note), limits)
-        turn = self._turn if kind in STILL or self._leaves_alone(kind, after) else seq
-        status = after.status(knobs, turn, now if kind in ROUNDS else self._saved.status["time"])
-        if said := advised(after):
-            status["advice"] = said
-        snapshot = after.snapshot(seq) if self._is_kept(kind, seq) else None
-        self._write(Move(self._saved, event, status, snapshot, after.terms["keep"], request))
-        self._position, self.seq, self._turn = after, seq, turn
-        self._saved = self._saved._replace(seq=seq, status=status)
-        self._snapshot_at = self._snapshot_at if snapshot is None else seq
-        if turn == seq:
-            self._open = None
-        seen = self._in_units(event) if self.callbacks else event
-        for call in self.callbacks:
-            try:
-                call(self, seen)
-            except Exception:
-                LOG.exception("a callback failed after round %d; the study goes on", round)
-
-    def _is_kept(self, kind: str, seq: int) -> bool:
-        """Whether the state after an event is stored beside it."""
-        return kind not in ROUTINE or seq % EVERY == 0
-
-    def _write(self, move: Move) -> None:
-        """To the disk."""
-        if not self._held:
-            raise ValueError(f"study {self.name!r} was opened to look at: use Study.open to change it")
-        self._store.record(*move)
 
     def _limit(self, wanted: Limits) -> None:
         """Other bounds from now on, if they are others."""

@@ -27,6 +27,8 @@ from trimtab.types import Document
 
 ABOUT = "Tune running systems over HTTP: ask what to set, tell what came of it. Every value is on the disk before 200."
 
+TURNS = 2  # requests of many results that a worker computes at once: while one waits for the disk, the next goes on
+
 
 def create(settings: Settings | None = None) -> FastAPI:
     """An application for one worker; without settings, with those of the environment."""
@@ -39,6 +41,7 @@ def create(settings: Settings | None = None) -> FastAPI:
         anyio.to_thread.current_default_thread_limiter().total_tokens = 4 * settings.connections
         app.state.fleet, app.state.door, app.state.watch = Fleet(pool, settings.cache), Door(pool), Watch(pool)
         app.state.overview, app.state.gathering = Overview(pool), Gathering(app.state.fleet)
+        app.state.turns = asyncio.Semaphore(TURNS)
         try:
             yield
         finally:

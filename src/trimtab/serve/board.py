@@ -16,6 +16,7 @@ from starlette.concurrency import run_in_threadpool
 from trimtab.live.attention import ATTENTION
 from trimtab.live.figures import figure
 from trimtab.live.row import RowStudy
+from trimtab.live.schema import ROUNDS
 from trimtab.live.thinning import thinned
 from trimtab.serve.closeup import closeup
 from trimtab.serve.fleet import Fleet
@@ -78,9 +79,10 @@ async def live(name: StudyName, request: Request, caller: Reads) -> Response:
 
 @router.get("/studies/{name}/figure")
 async def chart(name: StudyName, request: Request, _: Reads, range: Range = "all", dark: bool = False) -> Response:
-    """The chart of a study, as Plotly takes it."""
+    """The chart of a study, as Plotly takes it; 204 where no round is in the range."""
     text = await run_in_threadpool(_figure, fleet(request), name, RANGES[range][1], dark)
-    return Response(text, media_type="application/json", headers={"Cache-Control": "no-store"})
+    headers = {"Cache-Control": "no-store"}
+    return Response(text, media_type="application/json", headers=headers) if text else Response(None, 204, headers)
 
 
 @router.get("/static/plotly.min.js")
@@ -104,10 +106,12 @@ def _closeup(studies: Fleet, name: str) -> Document:
         return closeup(store, RowStudy(store, studies.known(store, name)))
 
 
-def _figure(studies: Fleet, name: str, seconds: float, dark: bool) -> str:
+def _figure(studies: Fleet, name: str, seconds: float, dark: bool) -> str | None:
     with studies.pool.store() as store:
         study = RowStudy(store, studies.known(store, name))
         some = thinned(store, study.saved, max(time.time() - seconds, 0.0), POINTS)
+    if not any(event.kind in ROUNDS for event in some):
+        return None
     drawn = figure(study, [study._in_units(event) for event in some], knobs=DRAWN, dark=dark, gl=False)
     drawn.update_layout(paper_bgcolor="rgba(0, 0, 0, 0)", title=None)
     text: str = drawn.to_json()

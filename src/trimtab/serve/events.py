@@ -123,7 +123,7 @@ def _since(studies: Fleet, names: dict[int, tuple[str, int]], place: Place, limi
 
 def _statuses(studies: Fleet, names: list[str]) -> list[Document]:
     with studies.pool.store() as store:
-        return [at_a_glance(known.saved) for known in studies.known_many(store, names, hasty=False).values()]
+        return [at_a_glance(saved) for saved in store.some(names)]
 
 
 def _written(place: Place) -> str:

@@ -7,12 +7,11 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from trimtab.live.errors import Damaged
 from trimtab.live.pool import Pool
-from trimtab.live.row import Known, RowStudy, caught_up, load
+from trimtab.live.row import Known, RowStudy, caught_up, load, of_row
 from trimtab.live.shared import GLANCE, SharedStore
 from trimtab.serve.problems import Problem
 
@@ -68,8 +67,9 @@ class Fleet:
         glance = None if remembered is None else store.glance(name)
         if remembered is not None and glance is not None and glance[:2] == (remembered.saved.id, remembered.saved.seq):
             return remembered._replace(saved=remembered.saved._replace(**dict(zip(STORED, glance[2:], strict=True))))
-        saved = None if remembered is None else store.find(name)
-        found = None if remembered is None or saved is None else caught_up(store, saved, remembered)
+        found = None
+        if remembered is not None and remembered.shape is None and (saved := store.find(name)) is not None:
+            found = caught_up(store, saved, remembered)  # where the row says it all, that is quicker
         if found is None:
             found = self._load(store, name)
         self._keep(name, found)
@@ -82,18 +82,10 @@ class Fleet:
             return found
         raise Problem(404, "no-study", f"there is no study {name!r}")
 
-    def known_many(self, store: SharedStore, names: Sequence[str], *, hasty: bool) -> dict[str, Known]:
-        """Those of many that there are; hasty: as they are remembered."""
-        found = {name: known for name in names if hasty and (known := self._remembered(name)) is not None}
-        cold = [name for name in dict.fromkeys(names) if self._remembered(name) is None]
-        for fresh in load(store, cold) if cold else ():
-            if isinstance(fresh, Known):  # that another one is damaged is said when it is looked at alone
-                found[fresh.saved.name] = fresh
-        for name in names:
-            if name not in found:
-                with suppress(Problem):
-                    found[name] = self.known(store, name)
-        return found
+    def as_in_row(self, store: SharedStore, row: Sequence[Any]) -> Known:
+        """A study as a row of `SharedStore.rows` has it."""
+        found = of_row(row, store.where)
+        return self.known(store, row[2]) if found is None else found
 
     def refuse(self, store: SharedStore, name: str) -> None:
         """After a move that was not stored: a problem, if it will not be stored at the next try either."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import os
 import time
@@ -60,6 +61,7 @@ class Observed:
 
     def __init__(self, app: ASGIApp, figures: Figures, settings: Settings) -> None:
         self._app, self._figures, self._settings = app, figures, settings
+        self._name, self._numbers = os.urandom(4).hex(), itertools.count()  # of this worker, and of its requests
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
@@ -67,7 +69,7 @@ class Observed:
             await self._app(scope, receive, send)
             return
         began, status, sent, took = time.perf_counter(), 0, 0, 0.0
-        number = os.urandom(8).hex()
+        number = f"{self._name}{next(self._numbers):08x}"
 
         async def sending(message: Message) -> None:
             nonlocal status, sent, took

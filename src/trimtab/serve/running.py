@@ -26,6 +26,7 @@ SELDOM = (
     20,
     20,
 )  # when to look for garbage in circles, as gc.set_threshold has it: a third of the work otherwise
+SWITCH = 0.001  # seconds after which a thread that computes lets the one in that answers
 
 
 def check_address(settings: Settings) -> None:
@@ -83,6 +84,7 @@ def worker() -> object:
     app = create()
     gc.freeze()
     gc.set_threshold(*SELDOM)
+    sys.setswitchinterval(SWITCH)
     return app
 
 

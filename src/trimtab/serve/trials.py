@@ -18,7 +18,7 @@ from trimtab.live.row import RowStudy
 from trimtab.live.study import Trial
 from trimtab.serve import rounds
 from trimtab.serve.access import scope
-from trimtab.serve.batch import Answer, Gathering, Given, tell_many
+from trimtab.serve.batch import Answer, Gathering, Given, tell_many, written
 from trimtab.serve.models import BlockedOut, ResultIn, ResultOut, TellsIn, TellsOut, TrialOut
 from trimtab.serve.problems import Problem
 from trimtab.serve.rounds import Blocked, Result
@@ -67,7 +67,7 @@ async def _told(request: Request, given: Given) -> Response:
     answer = await gathering.tell(given)
     if isinstance(answer, Problem):
         raise answer
-    return JSONResponse(answer, headers={"ETag": etag(answer["seq"])})
+    return Response(written(answer), headers={"ETag": etag(answer["seq"])}, media_type="application/json")
 
 
 @quick.put("/studies/{name}/trials/{id}/result", response_model=ResultOut)
@@ -126,8 +126,10 @@ async def tells(body: TellsIn, request: Request, caller: Tells) -> Json:
     }
     theirs = {n: one for n, one in enumerate(body.results) if n not in answers}
     given = [Given(one.study, one.trial, _result(one), body.next) for one in theirs.values()]
-    answers |= zip(theirs, await run_in_threadpool(tell_many, fleet(request), given), strict=True)
-    return JSONResponse({"results": [_said(answers[n]) for n in range(len(answers))]})
+    async with request.app.state.turns:
+        answers |= zip(theirs, await run_in_threadpool(tell_many, fleet(request), given), strict=True)
+    said = {"results": [_said(answers[n]) for n in range(len(answers))]}
+    return Response(written(said), media_type="application/json")
 
 
 def _result(body: ResultIn) -> Result:

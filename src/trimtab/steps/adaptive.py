@@ -53,6 +53,15 @@ class Pace(NamedTuple):
     """What the next width must not exceed."""
 
 
+def swells(trial: int) -> int:
+    """1 for a trial that looks wider than the width is, 0 for one that looks narrower: the sequence of Thue and Morse.
+
+    >>> [swells(trial) for trial in range(8)]
+    [0, 1, 1, 0, 1, 0, 0, 1]
+    """
+    return trial.bit_count() & 1
+
+
 @part
 @dataclass(frozen=True)
 class Adaptive:
@@ -141,7 +150,7 @@ class Adaptive:
         def width(pace: Memory, id: int) -> Value:
             wide: Value = pace.width
             if some(pace.moves):
-                wide = clip(wide * wavering[id.bit_count() & 1], narrowest, widest)
+                wide = clip(wide * wavering[swells(id)], narrowest, widest)
             return wide
 
         return Pacing(width, rate, settle, longest * FASTEST)

@@ -91,8 +91,15 @@ function watchStudy(title) {
   });
   const draw = often(OFTEN.chart, async () => {
     const query = new URLSearchParams({ range: chart.dataset.range, dark: dark.matches });
-    const figure = await (await get(`/studies/${name}/figure?${query}`)).json();
-    if (!globalThis.Plotly) { await load(chart.dataset.plotly); chart.replaceChildren(); }
+    const answer = await get(`/studies/${name}/figure?${query}`);
+    if (answer.status === 204) {
+      globalThis.Plotly?.purge(chart);
+      chart.replaceChildren(Object.assign(document.createElement("p"), { className: "quiet", textContent: "No round yet in this range." }));
+      return;
+    }
+    const figure = await answer.json();
+    if (!globalThis.Plotly) await load(chart.dataset.plotly);
+    chart.querySelector(":scope > p")?.remove();
     figure.layout.autosize = true;
     if (innerWidth < 720) { figure.layout.margin.l = 44; figure.layout.font.size = 10; }
     await Plotly.react(chart, figure.data, figure.layout, { displayModeBar: false, responsive: true, scrollZoom: false });

@@ -1,0 +1,93 @@
+"""A state as a row of numbers, and many of one setup as a matrix: eight bytes a number, nothing lost.
+
+Whole numbers of a state (rounds, trials) are below 2⁵³, so that a float holds them exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from trimtab.state import State, frozen
+from trimtab.types import Array, Memory
+
+
+class Flat:
+    """The places of the numbers of a state, found from any state of its setup without open trials.
+
+    >>> import trimtab as tt
+    >>> setup = tt.Setup(tt.residual(radius=0.1, step=0.01), (2,), seed=1)
+    >>> state = tt.init(setup, [1.0, 2.0])
+    >>> flat = Flat(state)
+    >>> flat.read(flat.write(state)).centre
+    array([1., 2.])
+    """
+
+    def __init__(self, like: State) -> None:
+        self._like = like._replace(open=())
+        leaves = list(_leaves("state", self._like))
+        self.names = [name for name, _ in leaves]
+        """What each number, or run of numbers, is: states of another trimtab may have others."""
+        sizes = [x.size if isinstance(x, np.ndarray) else 1 for _, x in leaves]
+        self._ends = np.cumsum(sizes).tolist()
+        self.size: int = self._ends[-1]
+        self._kinds = [type(x) for _, x in leaves]
+
+    def place(self, name: str) -> slice:
+        """Where the numbers of that name are."""
+        n = self.names.index(name)
+        return slice(self._ends[n - 1] if n else 0, self._ends[n])
+
+    def write(self, state: State) -> Array:
+        """The numbers of one state; of one in lanes, `(lanes, size)`."""
+        parts = [np.asarray(x, dtype=float) for _, x in _leaves("state", state._replace(open=()))]
+        if state.centre.ndim == 1:
+            return np.concatenate([np.atleast_1d(x) for x in parts])
+        out, begin = np.empty((len(state.centre), self.size)), 0
+        for x, end in zip(parts, self._ends, strict=True):
+            out[:, begin:end] = x if x.ndim == 2 else x[..., None]
+            begin = end
+        return out
+
+    def read(self, numbers: Array) -> State:
+        """The state that a row is."""
+        plain = numbers.tolist()
+        begins = [0, *self._ends]
+
+        def leaf(n: int) -> Any:
+            kind, place = self._kinds[n], begins[n]
+            return numbers[place : begins[n + 1]].copy() if kind is np.ndarray else kind(plain[place])
+
+        return frozen(_built(self._like, iter(range(len(self._kinds))), leaf))
+
+    def lanes(self, rows: Array) -> State:
+        """The states that rows are, side by side; the round is that of the first."""
+        begins = [0, *self._ends]
+
+        def leaf(n: int) -> Any:
+            kind, place = self._kinds[n], begins[n]
+            if kind is np.ndarray:
+                return rows[:, place : begins[n + 1]].copy()
+            column = rows[:, place]
+            return column.astype(np.int64) if kind is int else column.copy()
+
+        state: State = _built(self._like, iter(range(len(self._kinds))), leaf)
+        return frozen(state._replace(round=int(rows[0, 0])))
+
+
+def _leaves(name: str, part: Memory) -> Iterator[tuple[str, Any]]:
+    if not isinstance(part, tuple):
+        yield name, part
+        return
+    names = getattr(part, "_fields", range(len(part)))
+    for inner, x in zip(names, part, strict=True):
+        yield from _leaves(f"{name}.{inner}", x)
+
+
+def _built(like: Memory, numbers: Iterator[int], leaf: Any) -> Any:
+    if not isinstance(like, tuple):
+        return leaf(next(numbers))
+    parts = [_built(x, numbers, leaf) for x in like]
+    return type(like)(*parts) if hasattr(like, "_fields") else tuple(parts)

@@ -1,0 +1,220 @@
+"""A study's state in one piece, for its row: eight bytes a number, beside what many studies have in common.
+
+    key (16 bytes), seed, seq, turn, the numbers of the state, of the figures and of the books, checksum
+
+What does not change from round to round (method, domain, knobs, rails, baseline) is a `Shape`, the same for all studies
+made alike; the key is its hash, with the names of all numbers. Whoever does not know the shape of a key reads the
+study's last snapshot, and knows it then. The piece holds for one `seq`; where the row has another, it is out of date.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import struct
+import threading
+from collections import OrderedDict
+from dataclasses import fields
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from trimtab import crowd, storage
+from trimtab.crowd import Alone
+from trimtab.flat import Flat
+from trimtab.live.baseline import Baseline
+from trimtab.live.checksums import canonical
+from trimtab.live.diagnostics import LAG, Diagnostics
+from trimtab.live.guard import Guard
+from trimtab.live.history import Position, saved
+from trimtab.live.saving import PROBED, Ledger
+from trimtab.live.schema import Setting
+from trimtab.setup import Setup
+from trimtab.types import Array, Document
+
+FORMAT = 1
+KEY = 16  # bytes
+HEAD = struct.Struct(f"<{KEY}sQqq")
+FIGURES = ("told", "skipped", "failures", "at_edge", "near", "far", "slow", "fast", "moved", "capped", "long")
+COUNTS = FIGURES[:4]
+VECTORS = ("heading", "edges", "beyond", "beyond_square")
+BOOKS = (
+    *("reference_value", "reference_slot", "told", "paid", "places", "length", "stretches"),
+    *("baseline_rounds", "probed", "probing", "batches"),
+)
+"""Of the last, how many there are; they stand behind, three numbers each."""
+MOST = 1000  # shapes that are remembered
+
+
+class Packed(NamedTuple):
+    """A piece that was read: whose shape, and the numbers."""
+
+    key: bytes
+    seed: int
+    seq: int
+    turn: int
+    """The last event that the state comes from."""
+    numbers: Array
+
+
+class Shape:
+    """What studies that were made alike have in common, and where their numbers are."""
+
+    def __init__(self, key: bytes, position: Position, flat: Flat) -> None:
+        self.key, self.terms, self.flat = key, position.terms, flat
+        self.setup = storage.reseeded(position.setup, 0)
+        self.every, self.reference = position.baseline[:2]
+        self.figures = flat.size + 2  # after slot and due
+        self.values = self.figures + len(FIGURES)
+        self.vectors = self.values + LAG
+        self.books = self.vectors + len(VECTORS) * self.setup.dim
+        self.batches = self.books + len(BOOKS) + 3
+        self.centre = flat.place("state.centre")
+        self.lock = threading.Lock()
+        self.alone = Alone(self.setup)
+        self._unknown: dict[float, Document] = {}
+
+    def reseeded(self, seed: int) -> Setup:
+        """The setup of one study."""
+        return storage.reseeded(self.setup, seed)
+
+    @cached_property
+    def guard(self) -> Guard:
+        """The rails."""
+        found: Guard = self.terms.table("guard")
+        return found
+
+    @cached_property
+    def start(self) -> Setting:
+        """Where the system is when it begins, or what it is compared with."""
+        return self.reference or self.terms.knobs.setting(self.terms.knobs.start)
+
+    def numbers(self, position: Position) -> Array | None:
+        """Those of a position of this shape; None for one of a study that cannot be had so."""
+        running, ledger, dim = position.diagnostics, position.ledger, self.setup.dim
+        if len(running.values) != min(running.told, LAG):
+            return None
+        vectors = [list(getattr(running, name) or (0.0,) * dim) for name in VECTORS]
+        plain = [
+            *(position.baseline.slot, position.baseline.due),
+            *(getattr(running, name) for name in FIGURES),
+            *(*running.values, *(0.0,) * (LAG - len(running.values))),
+            *(x for vector in vectors for x in vector),
+            *(math.nan if (x := getattr(ledger, name)) is None else x for name in BOOKS[:-1]),
+            *(len(ledger.batches), *ledger.rest),
+            *(x for batch in ledger.batches for x in batch),
+        ]
+        return np.concatenate([self.flat.write(position.state), np.array(plain, dtype=float)])
+
+    def position(self, setup: Setup, numbers: Array) -> Position:
+        """What `numbers` was made of; setup: that of the shape, with the seed that is theirs."""
+        plain = numbers.tolist()
+        slot, due = (int(x) for x in plain[self.flat.size : self.figures])
+        return Position(
+            setup,
+            self.flat.read(numbers[: self.flat.size]),
+            self.diagnostics(plain),
+            self.terms,
+            Baseline(self.every, self.reference, slot, due),
+            self.ledger(plain),
+        )
+
+    def diagnostics(self, plain: list[float]) -> Diagnostics:
+        """The running figures among the numbers."""
+        found = dict(zip(FIGURES, plain[self.figures : self.values], strict=True))
+        found |= {name: int(found[name]) for name in COUNTS}
+        told, dim = int(found["told"]), self.setup.dim
+        vectors = {
+            name: tuple(plain[self.vectors + n * dim : self.vectors + (n + 1) * dim]) if told else ()
+            for n, name in enumerate(VECTORS)
+        }
+        values = tuple(plain[self.values : self.values + min(told, LAG)])
+        return Diagnostics(**found, values=values, **vectors)  # type: ignore[arg-type]
+
+    def saving(self, plain: list[float]) -> Document:
+        """What the books come to; the same for all of whom nothing is known yet."""
+        books = plain[self.books : self.batches]
+        rounds, probed, _, batches = books[7:11]
+        nothing = batches == 0 and probed < PROBED
+        if nothing and rounds in self._unknown:
+            return self._unknown[rounds]
+        found = saved(self.ledger(plain), self.setup, self.every, self.reference)._asdict()
+        if nothing:
+            self._unknown[rounds] = found
+        return found
+
+    def ledger(self, plain: list[float]) -> Ledger:
+        """The books among the numbers."""
+        value, slot, told, paid, places, length, stretches, rounds, probed, probing, count, *rest = plain[self.books :]
+        batches = tuple((rest[n], rest[n + 1], rest[n + 2]) for n in range(3, 3 + 3 * int(count), 3))
+        return Ledger(
+            None if math.isnan(value) else value,
+            *(int(slot), int(told), paid, places, batches, int(length)),
+            (rest[0], rest[1], rest[2]),
+            *(int(stretches), int(rounds), int(probed), probing),
+        )
+
+
+class Shapes:
+    """The shapes that this process has met."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[bytes, Shape] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: bytes) -> Shape | None:
+        """The one of a key, if it is known."""
+        return self._known.get(key)
+
+    def of(self, position: Position) -> Shape | None:
+        """That of a position; None where a piece cannot hold it: limits, several open trials, a state with some."""
+        setup = position.setup
+        if position.limits.all or position.asked or position.state.open or not crowd.fits(setup):
+            return None
+        flat = Flat(position.state)
+        names = [flat.names, FIGURES, VECTORS, BOOKS]
+        about = [FORMAT, storage.described(setup), position.terms.to_dict(), *position.baseline[:2], names]
+        key = hashlib.blake2b(canonical(about).encode(), digest_size=KEY).digest()
+        with self._lock:
+            if key not in self._known:
+                self._known[key] = Shape(key, position, flat)
+                if len(self._known) > MOST:
+                    self._known.popitem(last=False)
+            return self._known[key]
+
+
+SHAPES = Shapes()
+"""Shapes are configuration, the same whichever store it is of."""
+
+
+def pack(uid: str, packed: Packed) -> bytes:
+    """As bytes, with a checksum that is also over whose it is."""
+    head = HEAD.pack(packed.key, packed.seed, packed.seq, packed.turn)
+    data = head + packed.numbers.astype("<f8", copy=False).tobytes()
+    return data + _digest(uid, data)
+
+
+def unpack(uid: str, data: bytes, seq: int) -> Packed | None:
+    """What `pack` gave, if it is whole and of this event."""
+    if len(data) < HEAD.size + 8 or _digest(uid, data[:-8]) != data[-8:]:
+        return None
+    key, seed, at, turn = HEAD.unpack_from(data)
+    if at != seq:
+        return None
+    return Packed(key, seed, at, turn, np.frombuffer(data, "<f8", offset=HEAD.size)[:-1])
+
+
+def packed(shape: Shape | None, uid: str, position: Position, seq: int, turn: int) -> bytes | None:
+    """The piece for a study's row, after an event; None for one that has no shape."""
+    numbers = None if shape is None else shape.numbers(position)
+    if shape is None or numbers is None:
+        return None
+    return pack(uid, Packed(shape.key, position.setup.seed, seq, turn, numbers))
+
+
+def _digest(uid: str, data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=8, key=uid.encode()[:64]).digest()
+
+
+assert {*FIGURES, *VECTORS, "values"} == {field.name for field in fields(Diagnostics)}

@@ -1,0 +1,91 @@
+"""What of a study is how it is stored: everything that changes is an event, first on the disk, then in memory."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Any
+
+from trimtab.live import engine
+from trimtab.live.advice import advised
+from trimtab.live.errors import Damaged
+from trimtab.live.history import Position, follow
+from trimtab.live.knobs import encode, read_knobs
+from trimtab.live.schema import ROUNDS, ROUTINE, STILL, Event, Move
+from trimtab.live.store import EVERY
+from trimtab.live.text import clean
+from trimtab.live.viewed import Viewed
+
+LOG = logging.getLogger("trimtab.live")
+
+
+class Recorded(Viewed):
+    """A position in a store that goes on by events."""
+
+    callbacks: list[Callable[[Any, Event], object]]
+    """Called with the study and an event that is on the disk."""
+    _held: bool
+    _turn: int
+    _snapshot_at: int
+    _open: Any
+
+    def _position_after(self, seq: int) -> tuple[int, Position]:
+        """Where the last snapshot before an event is, and the tuner after the event: what was told since, again."""
+        snapshot = self._store.last_snapshot(self._saved, seq)
+        if snapshot is None:
+            raise Damaged(f"study {self.name!r} has no state left before event {seq}: restore the store from a copy")
+        events = self._store.events(self._saved, snapshot.seq, seq)
+        if len(events) != seq - snapshot.seq:
+            raise LookupError(f"the events {snapshot.seq} to {seq} are not kept")
+        return snapshot.seq, follow(read_knobs(self._saved.setup), snapshot, events, f"study {self.name!r}")
+
+    def _record(
+        self,
+        kind: str,
+        after: Position,
+        round: int,
+        value: float | None = None,
+        query: list[object] | None = None,
+        note: str | None = None,
+        limits: list[float] | None = None,
+        request: str | None = None,
+    ) -> None:
+        """Everything that changes goes through here: first the disk, then the memory."""
+        seq, now = self.seq + 1, time.time()
+        knobs = after.terms.knobs
+        centre = encode(knobs, knobs.values(engine.centre(after.state)))
+        asked = None if query is None else encode(knobs, query)
+        event = Event(seq, round, kind, value, asked, centre, now, None if note is None else clean(note), limits)
+        turn = self._turn if kind in STILL or self._leaves_alone(kind, after) else seq
+        status = after.status(knobs, turn, now if kind in ROUNDS else self._saved.status["time"])
+        if said := advised(after):
+            status["advice"] = said
+        snapshot = after.snapshot(seq) if self._is_kept(kind, seq) else None
+        self._write(Move(self._saved, event, status, snapshot, after.terms["keep"], request), after, turn)
+        self._position, self.seq, self._turn = after, seq, turn
+        self._saved = self._saved._replace(seq=seq, status=status)
+        self._snapshot_at = self._snapshot_at if snapshot is None else seq
+        if turn == seq:
+            self._open = None
+        seen = self._in_units(event) if self.callbacks else event
+        for call in self.callbacks:
+            try:
+                call(self, seen)
+            except Exception:
+                LOG.exception("a callback failed after round %d; the study goes on", round)
+
+    def _is_kept(self, kind: str, seq: int) -> bool:
+        """Whether the state after an event is stored beside it."""
+        return kind not in ROUTINE or seq % EVERY == 0
+
+    def _write(self, move: Move, after: Position, turn: int) -> None:
+        """To the disk; after: what it leads to, turn: the last event that the state comes from."""
+        if not self._held:
+            raise ValueError(f"study {self.name!r} was opened to look at: use Study.open to change it")
+        self._store.record(*move[:6])
+
+    def _leaves_alone(self, kind: str, after: Position) -> bool:
+        """Whether it is a correction of the run alone: a trial that is open stays so."""
+        same = after.state is self.state and after.setup is self.setup and after.baseline == self._position.baseline
+        return kind in ("set", "undo") and same

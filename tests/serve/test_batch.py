@@ -1,0 +1,186 @@
+"""Many results in one request: shapes of all kinds, duplicates, conflicts and failures among them."""
+
+import random
+import threading
+
+import pytest
+
+from trimtab.live import Study
+from trimtab.live.checking import check_study
+from trimtab.live.pool import Pool
+from trimtab.live.shared import SharedStore
+from trimtab.serve import batch
+from trimtab.serve.batch import Given, tell_many
+from trimtab.serve.fleet import Fleet
+from trimtab.serve.rounds import Result
+
+from ..live.conftest import server, url  # noqa: F401
+
+PLAIN = [{"name": "heat", "low": 150, "high": 220, "start": 180}, {"name": "gain", "low": 0, "high": 1, "start": 0.5}]
+LIMIT = {"limits": {"power": {"max": 3}}, "method": "primal-dual", "radius": 0.05, "step": 0.001}
+KINDS = {
+    "plain": {"knobs": PLAIN},
+    "other": {"knobs": PLAIN, "goal": "maximise", "radius": 0.1},
+    "mixed": {},
+    "often": {"baseline": {"every": 3}},
+    "rails": {"guard": {"failures": 2, "stop_above": 100.0}},
+    "late": {"max_pending": 3},
+    "limits": LIMIT,
+}
+
+
+def sent(service, results, **more):
+    answer = service.http.post("/v1/tells", json={"results": results, **more})
+    assert answer.status_code == 200, answer.text
+    return answer.json()["results"]
+
+
+def replayed(where):
+    """All studies, each of which is whole: what is in its row is what its values lead to."""
+    with SharedStore(where) as store:
+        found = store.all()
+        for saved in found.values():
+            assert check_study(store, saved) == []
+        return found
+
+
+def test_a_mixture_of_shapes(service):
+    chance, names = random.Random(0), [f"{kind}{n}" for kind in KINDS for n in range(8)]
+    for n, name in enumerate(names):
+        service.make(name, seed=n, **KINDS[name.rstrip("0123456789")])
+    trials = {name: service.ask(name).json() for name in names}
+    for _ in range(7):
+        results = []
+        for name in names:
+            value = None if chance.random() < 0.1 else chance.gauss(0, 1)
+            beside = {"values": {"power": chance.random()}} if name.startswith("limits") and value is not None else {}
+            results.append({"study": name, "trial": trials[name]["id"], "value": value, **beside})
+        results += chance.sample(results, 10)  # some of them twice
+        answers = sent(service, results, next=True)
+        assert [one["status"] for one in answers] == [200] * len(results)
+        assert [one["result"]["again"] for one in answers] == [False] * len(names) + [True] * 10
+        for name, one in zip(names, answers, strict=False):
+            following = one["result"].get("next") or service.ask(name).json()
+            assert following == service.ask(name).json()
+            trials[name] = following
+        assert all(one["result"]["again"] for one in sent(service, results))
+    assert all(saved.status["round"] >= 1 for saved in replayed(service.store).values())
+
+
+def test_lots_and_single_tells_lead_to_the_same(service):
+    for name in ("a", *(f"b{n}" for n in range(7))):
+        service.make(name, knobs=PLAIN, baseline={"every": 4})
+    chance = random.Random(1)
+    for _ in range(110):  # past a snapshot
+        trial, value = service.ask("a").json(), chance.gauss(0, 1)
+        assert service.tell(trial["id"], value, "a").json()["seq"] == trial["id"]
+        results = [{"study": f"b{n}", "trial": trial["id"], "value": value} for n in range(7)]
+        assert [one["result"]["seq"] for one in sent(service, results)] == [trial["id"]] * 7
+    with Study.look(service.store, "a") as a:
+        expected = a._position.snapshot(110)
+        for n in range(7):
+            with Study.look(service.store, f"b{n}") as b:
+                assert b._position.snapshot(110) == expected
+    replayed(service.store)
+
+
+def test_one_that_fails_does_not_spoil_the_rest(service):
+    names = [f"s{n}" for n in range(12)]
+    for name in names:
+        service.make(name, knobs=PLAIN, guard={"stop_above": 50.0})
+    with SharedStore(service.store) as store:
+        store.execute("UPDATE trimtab_studies SET status = '{}' WHERE name = 's1'")  # damaged
+    service.http.delete("/v1/studies/s2")
+    service.act("hold", "s3")
+    statuses = [200, 500, 410, 200, 409, 200, 404, 409, 200, 200, 200, 200, 404]
+    results = [{"study": name, "trial": 1, "value": 1.0} for name in names]
+    results[5]["value"] = 99.0  # beyond the rails
+    results[6]["trial"] = 7
+    results[7]["applied"] = {"heat": 1000.0}
+    results[8]["note"] = "by hand"
+    results[9]["value"] = None
+    results.append({"study": "nobody", "trial": 1, "value": 1.0})
+    with Study.open(service.store, "s4"):
+        answers = sent(service, results, next=True)
+    assert [one["status"] for one in answers] == statuses
+    following = [one["result"].get("next") is not None for one in answers if one["status"] == 200]
+    assert following == [True, False, False, True, True, True, True]
+    assert service.get("s5")["paused"]["why"].startswith("the value 99 is above")
+    assert service.events("s8")[-1]["note"] == "by hand"
+    statuses[4] = 200  # whoever held it is gone
+    assert [one["status"] for one in sent(service, results)] == statuses
+
+
+@pytest.mark.parametrize("kind", ["file", "server"])
+def test_those_that_somebody_else_was_faster_with_are_told_again(kind, tmp_path, request, monkeypatch):
+    """Others tell some of the studies between the look at their rows and the commit: each value is there once."""
+    where = str(tmp_path / "t.db") if kind == "file" else request.getfixturevalue("url")
+    names = [f"{kind}{n}" for n in range(10)]
+    for n, name in enumerate(names):
+        Study.open(where, name, PLAIN, seed=n, baseline=0).close()
+    pool = Pool(where, 3)
+    mine, theirs = Fleet(pool, 100), Fleet(pool, 100)
+    lots, raced = batch.Lot.tell, []
+
+    def slower(self, values, now):
+        if not raced:
+            raced.append(True)
+            answers = tell_many(theirs, [Given(name, 1, Result(5.0), False) for name in names[:4]])
+            assert [answer["again"] for answer in answers] == [False] * 4
+        return lots(self, values, now)
+
+    monkeypatch.setattr(batch.Lot, "tell", slower)
+    given = [Given(name, 1, Result(5.0 if n < 2 else 6.0), True) for n, name in enumerate(names)]
+    answers = tell_many(mine, given)
+    assert [getattr(answer, "status", 200) for answer in answers] == [200, 200, 409, 409, *[200] * 6]
+    assert [answer["again"] for answer in (*answers[:2], *answers[4:])] == [True, True, *[False] * 6]
+    assert mine.conflicts == 4
+    with pool.store() as store:
+        for n, name in enumerate(names):
+            (event,) = store.events(store.load(name), after=0)
+            assert (event.seq, event.value) == (1, 5.0 if n < 4 else 6.0)
+    pool.close()
+    replayed(where)
+
+
+@pytest.mark.parametrize("kind", ["file", "server"])
+def test_several_who_send_the_same_lots_at_once(kind, tmp_path, request):
+    where = str(tmp_path / "t.db") if kind == "file" else request.getfixturevalue("url")
+    names = [f"race{kind}{n}" for n in range(20)]
+    for n, name in enumerate(names):
+        Study.open(where, name, PLAIN, seed=n, baseline=0).close()
+    pool, taken = Pool(where, 6), []
+
+    def work(seed):
+        fleet, chance = Fleet(pool, 100), random.Random(seed)
+        for trial in range(1, 13):
+            some = chance.sample(names, len(names))
+            answers = tell_many(fleet, [Given(name, trial, Result(trial / 7), True) for name in some])
+            assert not [answer for answer in answers if not isinstance(answer, dict)]
+            taken.extend((name, trial) for name, answer in zip(some, answers, strict=True) if not answer["again"])
+
+    workers = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert sorted(taken) == sorted((name, trial) for name in names for trial in range(1, 13))
+    pool.close()
+    replayed(where)
+
+
+def test_states_in_rows_that_are_out_of_date_or_gone_do_not_matter(service):
+    for n in range(9):
+        service.make(f"s{n}", knobs=PLAIN)
+        assert service.tell(1, 1.0, f"s{n}").status_code == 200
+    with SharedStore(service.store) as store:
+        store.execute("UPDATE trimtab_studies SET state = NULL WHERE name IN ('s1', 's2')")
+        store.execute("UPDATE trimtab_studies SET state = ? WHERE name = 's3'", b"what is this")
+    for n in (4, 5):  # a process that holds a study does not write them
+        with Study.open(service.store, f"s{n}") as study:
+            study.tell(study.ask(), 2.0)
+    results = [{"study": f"s{n}", "trial": 3 if n in (4, 5) else 2, "value": 3.0} for n in range(9)]
+    assert [one["status"] for one in sent(service, results)] == [200] * 9
+    with SharedStore(service.store) as store:
+        assert store.execute("SELECT COUNT(*) FROM trimtab_studies WHERE state IS NULL") == [(0,)]
+    replayed(service.store)
