@@ -35,7 +35,7 @@ WORKED_OUT = ("free", "directions", "probe_length", "longest", "home")
 def namesakes(setup: Setup, rounds: Sequence[int]) -> list[int]:
     """Rounds that the setup's method takes for these in all but their directions; where it has none, the same ones.
 
-    `Plane` asks whether a round is the first, and whether it is an echo; `Adaptive`, whether it looks wider or narrower.
+    `Plane` asks whether a round is the first, and whether it is an echo; `Adaptive`, whether it looks wider.
     """
     estimator = setup.method.estimator
     if not (isinstance(estimator, Plane) and isinstance(setup.method.step, Adaptive)):

@@ -148,9 +148,8 @@ class Adaptive:
             return make(Pace, (moves, quickness, trail, course, reach, move, wide, root_share, top))
 
         def width(pace: Memory, id: int) -> Value:
-            wide: Value = pace.width
-            if some(pace.moves):
-                wide = clip(wide * wavering[swells(id)], narrowest, widest)
+            wide: Value = where(pace.moves > 0, pace.width * wavering[swells(id)], pace.width)
+            wide = clip(wide, narrowest, widest)
             return wide
 
         return Pacing(width, rate, settle, longest * FASTEST)
