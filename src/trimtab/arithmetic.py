@@ -58,6 +58,13 @@ class Single:
         return out
 
     @staticmethod
+    def drawn(a: float, x: Array, y: Array) -> Array:
+        """a·x + y, written over x."""
+        x *= a
+        x += y
+        return x
+
+    @staticmethod
     def fading(vector: Array, fade: float, kept: float, gain: float, news: Array) -> tuple[Array, float]:
         """A vector and its factor, fade, that make kept·(fade·vector) + gain·news: what fades is one number."""
         fade = fade * kept
@@ -127,6 +134,13 @@ class Lanes:
         out = np.asarray(np.asarray(a)[..., None] * x)
         out += y
         return out
+
+    @staticmethod
+    def drawn(a: Value, x: Array, y: Array) -> Array:
+        """a·x + y in each lane, written over x."""
+        x *= np.asarray(a)[..., None]
+        x += y
+        return x
 
     @classmethod
     def fading(cls, vector: Array, fade: Array, kept: float, gain: Array, news: Array) -> tuple[Array, Array]:

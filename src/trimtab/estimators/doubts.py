@@ -22,7 +22,7 @@ JUMP, ALONE = 20.0, 3.0  # a surprise that repeats counts up to so many rms, one
 SAME = 0.5  # a value repeats if it differs by less than this much of the surprise
 WILD, LOUD = 3.0, 5.0  # in the running rms a surprise counts as so many of them at most; in that of the values
 PROOF = 2.5  # times its variance is what the curvature's square must stand out of
-FLOOR = 1e-250  # in a quotient of squares: what is not known to be noisy is not infinitely certain
+FLOOR = 1e-280  # in a quotient of squares: what is not known to be noisy is not infinitely certain
 GUARD = 0.01  # of all surprises is noise at least, over the echoes heard: one echo may be silent by chance
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from trimtab.arithmetic import TINY
 from trimtab.estimators.base import OneQuery
-from trimtab.estimators.doubts import FLOOR, LOUD, PROOF, SETTLED, WILD, Doubts, repetitions, special_rounds
+from trimtab.estimators.doubts import FLOOR, JUMP, LOUD, PROOF, SETTLED, WILD, Doubts, repetitions, special_rounds
 from trimtab.parts import Estimate, Estimation, Frame, Sense
 from trimtab.registry import part
 from trimtab.state import Look, State, make
@@ -27,10 +27,9 @@ SLOW = 300.0  # rounds: the window of the rms slope, so long that it does not fo
 OTHERS = 1 / 100.0  # the least weight of another surprise in that of the values
 LEAST = 0.08  # the least share of signal, so that a step is never zero
 FAR = 16.0  # added to d in the distance: in few dimensions the plane has predicted most of the slope already
-HASTE, SLOWEST_LEVEL = 0.05, 0.2  # how fast the level's gain follows the agreement of neighbours, and the least gain
-STEEP = 0.03  # the least evenness of surprises up and down
-SIDES = 1 / 50.0  # the least weight of a surprise among those of its sign
-BENDS = 1.0 - 1 / 400.0  # a round: how the widths' say in the curvature fades
+HASTE, SLOWEST_LEVEL = 0.08, 0.2  # how fast the level's gain follows the agreement of neighbours, and the least gain
+STEEP = 0.03  # the least evenness of surprises, up and down
+REMEMBERED = 1.0 - 1 / 400.0  # a round, of what the widths said of the curvature
 OUTLIER = 0.1  # of the square of a surprise is the least that the widths are weighed by
 
 
@@ -160,7 +159,7 @@ class Plane(OneQuery):
         xp, unit2, far = frame.xp, frame.probe_length**2, math.sqrt(frame.dim + FAR)
         all_, any_, sqrt, maximum, minimum, dot = xp.all, xp.any, xp.sqrt, xp.maximum, xp.minimum, xp.dot
         kept, learning, limit = 1.0 - 1.0 / self.window, self.learning, self.clip**2
-        kept2, twice, where, fading, clip, axpy = kept * kept, 2.0 * kept, xp.where, xp.fading, xp.clip, xp.axpy
+        kept2, twice, where, fading, clip, drawn = kept * kept, 2.0 * kept, xp.where, xp.fading, xp.clip, xp.drawn
         wild2, loud2, least = WILD * WILD, LOUD * LOUD, LEAST
         special, repeated = special_rounds(frame, self.clip), repetitions(xp)
 
@@ -184,42 +183,51 @@ class Plane(OneQuery):
                 if not any_(idle == 0):
                     return frame.zero + math.nan, 0.0, slope, fit, None
                 error2 = error * error
-            # The rms slope along a probe, of all surprises and of those of this sign.
+            # The rms slope along a probe; by how much surprises are above their mean, and below it.
             learnt = minimum(learnt + 1.0, SLOW)
             newest, steep2 = 1.0 / learnt, minimum(error2 / length2, most)
             square = square + (steep2 - square) * newest + TINY
-            steepness, side = sqrt(square), minimum(maximum(newest + newest, SIDES), 1.0)
-            along = error / sqrt(length2)
-            unlike = clip(along - usual, -LOUD * steepness, LOUD * steepness)
-            usual = usual + 0.5 * side * unlike
-            up, unlike2 = unlike > 0, unlike * unlike
-            rise_square = where(up, rise_square + side * (unlike2 - rise_square), rise_square)
-            drop_square = where(up, drop_square, drop_square + side * (unlike2 - drop_square))
+            steepness, along = sqrt(square), error / sqrt(length2)
+            unlike = (along if routine else clip(along, -JUMP * steepness, JUMP * steepness)) - usual
+            usual = usual + newest * unlike
+            up, unlike2 = 2.0 * newest * (unlike > 0), unlike * unlike
+            rise_square = rise_square + up * (unlike2 - rise_square)
+            drop_square = drop_square + (2.0 * newest - up) * (unlike2 - drop_square)
             # What the widths say of the curvature.
             fresh = look.trial != state.last.trial
             if any_(counts := calmly & fresh):
-                trust = wider / maximum(power, OUTLIER * error2, FLOOR * wider * wider, TINY)
-                weight = where(counts, BENDS * weight + trust * wider, weight)
-                bend = where(counts, BENDS * bend + trust * (error + bent * wider), bend)
+                trust, kept_of = wider / (power + OUTLIER * error2 + FLOOR * wider * wider + TINY), REMEMBERED
+                if not all_(counts):
+                    trust, kept_of = where(counts, trust, 0.0), where(counts, REMEMBERED, 1.0)
+                weight = kept_of * weight + trust * wider
+                bend = kept_of * bend + trust * (error + bent * wider)
             # The plane.
             step = learning * error / length2
             size = maximum(kept2 * size + step * (twice * ahead + step * apart2), TINY)
             slope, fade = fading(slope, fade, kept, step, apart)
             level, spread = level + gain * (known + error), spread + gain * (probe2 - spread)
-            anchor, before = axpy(gain, apart, anchor), agreement
-            agreement = error / sqrt(maximum(power, error2, TINY))
-            gain = clip(gain * (1.0 + HASTE * agreement * before), SLOWEST_LEVEL, 1.0)
-            # The noise, from values of the same query; the curvature, from the opening and from the widths.
+            anchor, before = drawn(gain, apart, anchor), agreement
+            # The noise, from values of the same query; the level's gain, from neighbours.
             powered = power + (minimum(error2, at_most) - power) * maximum(newest, OTHERS) + TINY
             if all_(fresh):
                 power = powered
             else:
                 power, loud, doubts = repeated(state, look, value, probe2, powered, doubts)
-            certainty, bent = belief(weight + doubts.weight, bend + doubts.weight * doubts.curvature)
+            agreement = error / sqrt(powered + error2)
+            gain = clip(gain * (1.0 + HASTE * agreement * before), SLOWEST_LEVEL, 1.0)
+            # The curvature, from the opening and from the widths: what stands out of what it may be by chance.
+            opening = doubts[8]
+            weights = weight + opening
+            chance = sqrt(PROOF * weights) + TINY
+            bends = maximum(bend + opening * doubts[7], chance)
+            share = chance / bends
+            certainty = 1.0 - share * share
+            bent = certainty * (bends / (weights + FLOOR * bends + TINY))
             signal = maximum(power - loud, least * power) / power
             downhill = far * steepness
-            distance = downhill / maximum(bent, downhill / NOWHERE, TINY)
-            evenness = (maximum(minimum(drop_square, rise_square), STEEP * rise_square) + TINY) / (rise_square + TINY)
+            distance = downhill / (bent + downhill / NOWHERE + TINY)
+            edge = STEEP * rise_square + TINY
+            evenness = (minimum(drop_square, rise_square) + edge) / (rise_square + edge)
             surprise, calm = along / steepness, limit * square
             if not routine:
                 evenness = where(learnt > SETTLED, evenness, 1.0)
@@ -230,12 +238,5 @@ class Plane(OneQuery):
             if not routine and any_(idle):
                 return where(idle, math.nan, error), fade, slope, xp.merge(idle, fit, new), sense
             return error, fade, slope, new, sense
-
-        def belief(weight: Value, bend: Value) -> tuple[Value, Value]:
-            """How far the curvature, bend/weight, stands out of what it may be by chance, and so much of it."""
-            chance = sqrt(PROOF * weight) + TINY
-            bend = maximum(bend, chance)
-            sure = 1.0 - (chance / bend) * (chance / bend)
-            return sure, sure * (bend / maximum(weight, FLOOR * bend, TINY))
 
         return learn

@@ -89,10 +89,11 @@ class Adaptive:
         return None
 
     def start(self, frame: Frame, centre: Array) -> Memory:
-        """As wide as the radius given."""
+        """As wide as the radius given, where it swells."""
         zero, one = frame.zero, frame.zero + 1.0
+        wide = one / math.sqrt(1.0 + WAVER)
         move = zero + frame.probe_length / (RATIO * math.sqrt(frame.dim))
-        return Pace(zero, one, centre.copy(), 0.0 * centre, zero + frame.probe_length, move, one, one, one)
+        return Pace(zero, one, centre.copy(), 0.0 * centre, zero + frame.probe_length, move, wide, one, one)
 
     def bind(self, frame: Frame) -> Pacing:
         """Whiteness for the pace, the moves for the width."""
@@ -148,8 +149,7 @@ class Adaptive:
             return make(Pace, (moves, quickness, trail, course, reach, move, wide, root_share, top))
 
         def width(pace: Memory, id: int) -> Value:
-            wide: Value = where(pace.moves > 0, pace.width * wavering[swells(id)], pace.width)
-            wide = clip(wide, narrowest, widest)
-            return wide
+            wide: Value = pace[6] * wavering[id.bit_count() & 1]
+            return minimum(maximum(wide, narrowest), widest)  # type: ignore[no-any-return]
 
         return Pacing(width, rate, settle, longest * FASTEST)
