@@ -22,7 +22,8 @@ JUMP, ALONE = 20.0, 3.0  # a surprise that repeats counts up to so many rms, one
 SAME = 0.5  # a value repeats if it differs by less than this much of the surprise
 WILD, LOUD = 3.0, 5.0  # in the running rms a surprise counts as so many of them at most; in that of the values
 PROOF = 2.5  # times its variance is what the curvature's square must stand out of
-FLOOR = 1e-280  # in a quotient of squares: what is not known to be noisy is not infinitely certain
+FINEST = 1e-12  # of the square of a bend is noise at least: what is not known to be noisy is not infinitely certain
+FLOOR = 1e-280  # in a quotient of squares: it stays a number
 GUARD = 0.01  # of all surprises is noise at least, over the echoes heard: one echo may be silent by chance
 
 
@@ -101,9 +102,9 @@ def repetitions(xp: Any) -> Callable[..., tuple[Value, Value, Doubts]]:
         loud = TRUST * (1.0 + DOUBT / xp.sqrt(maximum(echoes, 1.0))) * noise
         bend = where(mirrored, maximum(0.5 * (before + value) - rest, 0.0), bend)
         curvature = where(mirrored, 2.0 * bend / where(mirrored, probe2, 1.0), curvature)
-        half = bend / maximum(curvature, TINY)
-        known = half * half / maximum(loud, GUARD * power / maximum(echoes, 1.0), FLOOR * half * half, TINY)
-        weight = where(repeat & (bend > 0), known, weight)
+        doubtful = maximum(loud, GUARD * power / maximum(echoes, 1.0), FINEST * bend * bend, TINY)
+        root = bend / maximum(curvature, TINY) / xp.sqrt(doubtful)
+        weight = where(repeat & (bend > 0), root * root, weight)
         return power, loud, doubts._replace(echoes=echoes, noise=noise, bend=bend, curvature=curvature, weight=weight)
 
     return repeated

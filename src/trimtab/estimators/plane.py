@@ -14,7 +14,18 @@ import numpy as np
 
 from trimtab.arithmetic import TINY
 from trimtab.estimators.base import OneQuery
-from trimtab.estimators.doubts import FLOOR, JUMP, LOUD, PROOF, SETTLED, WILD, Doubts, repetitions, special_rounds
+from trimtab.estimators.doubts import (
+    FINEST,
+    FLOOR,
+    JUMP,
+    LOUD,
+    PROOF,
+    SETTLED,
+    WILD,
+    Doubts,
+    repetitions,
+    special_rounds,
+)
 from trimtab.parts import Estimate, Estimation, Frame, Sense
 from trimtab.registry import part
 from trimtab.state import Look, State, make
@@ -196,11 +207,13 @@ class Plane(OneQuery):
             # What the widths say of the curvature.
             fresh = look.trial != state.last.trial
             if any_(counts := calmly & fresh):
-                trust, kept_of = wider / (power + OUTLIER * error2 + FLOOR * wider * wider + TINY), REMEMBERED
+                lifted, kept_of = bent * wider, REMEMBERED
+                unsure = power + OUTLIER * error2 + FINEST * lifted * lifted + FLOOR * wider * wider + TINY
+                trust = wider / unsure
                 if not all_(counts):
                     trust, kept_of = where(counts, trust, 0.0), where(counts, REMEMBERED, 1.0)
                 weight = kept_of * weight + trust * wider
-                bend = kept_of * bend + trust * (error + bent * wider)
+                bend = kept_of * bend + trust * (error + lifted)
             # The plane.
             step = learning * error / length2
             size = maximum(kept2 * size + step * (twice * ahead + step * apart2), TINY)
