@@ -86,7 +86,7 @@ hosts: .venv-hosts/ready
 	TRIMTAB_HOSTS=1 .venv-hosts/bin/pytest --dist loadfile tests/hosts $(HOSTED)
 
 long: .venv/dev
-	TRIMTAB_LONG=1 $(BIN)/pytest tests/contract tests/property tests/theory/test_guarantees.py \
+	TRIMTAB_LONG=1 $(BIN)/pytest tests/contract tests/property tests/statistical tests/theory/test_guarantees.py \
 	  tests/serve/test_schema.py tests/docs/test_console_blocks.py
 
 bench: .venv/bench
