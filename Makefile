@@ -14,7 +14,7 @@ help:
 	@echo "make docs   the site: out/docs/index.html, which needs no network to be read (its gallery needs the hosts)"
 	@echo "make pictures  every picture of README and docs anew (minutes; needs the hosts, and Chromium)"
 	@echo "make hosts  the adapters in their hosts: PyTorch, JAX, Xopt, blop, Bluesky with EPICS, ... (minutes to install)"
-	@echo "make long   a million hostile queries for every kind of domain, and what the docs say to type, in full (minutes)"
+	@echo "make long   what the tests thin out, in full: a million hostile queries for every kind of domain, ... (minutes)"
 	@echo "make bench  the benchmarks, as ratios within one run"
 	@echo "make peers  other optimisers on drifting systems (installs them, with PyTorch; some hours)"
 	@echo "make coverage, make package, make newest: see CONTRIBUTING.md"
@@ -86,7 +86,8 @@ hosts: .venv-hosts/ready
 	TRIMTAB_HOSTS=1 .venv-hosts/bin/pytest --dist loadfile tests/hosts $(HOSTED)
 
 long: .venv/dev
-	TRIMTAB_LONG=1 $(BIN)/pytest tests/contract/test_feasible_queries.py tests/docs/test_console_blocks.py
+	TRIMTAB_LONG=1 $(BIN)/pytest tests/contract tests/property tests/statistical tests/theory/test_guarantees.py \
+	  tests/serve/test_schema.py tests/docs/test_console_blocks.py
 
 bench: .venv/bench
 	$(BIN)/python benchmarks/overhead.py

@@ -1,4 +1,4 @@
-"""Which doctests are collected, and by how many processes the tests are run."""
+"""Which tests are collected, and by how many processes they are run."""
 
 import os
 from importlib.util import find_spec
@@ -14,6 +14,10 @@ def pytest_xdist_auto_num_workers():
     return 1 + (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 
 
-def pytest_collection_modifyitems(items):
-    """What takes longest begins first: the paper, end to end."""
+def pytest_collection_modifyitems(config, items):
+    """What takes longest begins first: the paper, end to end. What is marked long is left to `make long`."""
+    if not os.environ.get("TRIMTAB_LONG"):
+        left = [item for item in items if item.get_closest_marker("long")]
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
     items.sort(key=lambda item: "paper" not in item.path.parts)

@@ -1,6 +1,7 @@
 """The default method where the going is rough. Ratios and bounds, over lanes and fixed seeds."""
 
 import math
+import os
 
 import numpy as np
 import pytest
@@ -29,8 +30,12 @@ def bowl(x, centre=0.0):
 @pytest.mark.parametrize("dim", [1, 2, 10, 100])
 @pytest.mark.parametrize(("times", "limit"), [(10, 1.1), (50, 1.25)])
 def test_in_noise_far_above_the_signal_it_is_hardly_worse_than_standing_still(dim, times, limit):
-    """Noise of `times` the change that a probe makes at the start; the optimum walks. Median regret over 256 lanes."""
-    lanes, rng = 256, np.random.default_rng(5)  # of 32 the median is off by a fifth
+    """Noise of `times` the change that a probe makes at the start; the optimum walks. Median regret over 256 lanes.
+
+    In 100 dimensions the regrets of lanes differ less: 48 do, and `make long` takes 256.
+    """
+    lanes = 256 if dim < 100 or os.environ.get("TRIMTAB_LONG") else 48
+    rng = np.random.default_rng(5)  # of 32 the median is off by a fifth
     radius = 0.2 / math.sqrt(dim)
     walk = np.cumsum(0.005 / math.sqrt(dim) * rng.standard_normal((1000, lanes, dim)), axis=0)
     noise = times * radius * rng.standard_normal((1000, lanes))

@@ -8,6 +8,8 @@ import pytest
 import trimtab as tt
 from trimtab import checks
 
+LONG = pytest.mark.long  # pairs of parts, each of which another pair tries too
+
 
 def build(name):
     options = {"step": 0.01} if "step" in inspect.signature(tt.methods[name]).parameters else {}
@@ -19,19 +21,41 @@ def test_registered_methods_keep_the_contract(name):
     checks.check_method(build(name))
 
 
+LAWS = (tt.Sphere(), tt.Rademacher(), tt.Paired(), tt.Paired(tt.Sphere()), tt.Orthogonal())
+
+
 @pytest.mark.parametrize(
-    "law",
-    [tt.Sphere(), tt.Rademacher(), tt.Paired(), tt.Paired(tt.Sphere()), tt.Orthogonal()],
+    ("name", "law"),
+    [
+        *(("residual", law) for law in LAWS),
+        *(("high-pass", tt.Paired()), ("two-point", tt.Sphere())),
+        *(pytest.param("high-pass", law, marks=LONG) for law in LAWS if law != tt.Paired()),
+        *(pytest.param("two-point", law, marks=LONG) for law in LAWS if law != tt.Sphere()),
+    ],
     ids=str,
 )
-@pytest.mark.parametrize("name", ["residual", "high-pass", "two-point"])
 def test_laws_of_direction_keep_the_contract(name, law):
     checks.check_method(tt.methods[name](radius=0.1, step=0.01, directions=law))
 
 
-@pytest.mark.parametrize("estimator", [tt.Covariance(2), tt.Covariance(5), tt.Plane()], ids=str)
-@pytest.mark.parametrize("step", [1e-3, tt.Normalised(1.0)], ids=str)
-@pytest.mark.parametrize("law", [None, tt.Orthogonal()], ids=str)
+@pytest.mark.parametrize(
+    ("estimator", "step", "law"),
+    [
+        (tt.Covariance(2), 1e-3, None),
+        (tt.Covariance(2), tt.Normalised(1.0), tt.Orthogonal()),
+        (tt.Covariance(5), 1e-3, tt.Orthogonal()),
+        (tt.Covariance(5), tt.Normalised(1.0), None),
+        (tt.Plane(), 1e-3, None),
+        (tt.Plane(), tt.Normalised(1.0), tt.Orthogonal()),
+        pytest.param(tt.Covariance(2), 1e-3, tt.Orthogonal(), marks=LONG),
+        pytest.param(tt.Covariance(2), tt.Normalised(1.0), None, marks=LONG),
+        pytest.param(tt.Covariance(5), 1e-3, None, marks=LONG),
+        pytest.param(tt.Covariance(5), tt.Normalised(1.0), tt.Orthogonal(), marks=LONG),
+        pytest.param(tt.Plane(), 1e-3, tt.Orthogonal(), marks=LONG),
+        pytest.param(tt.Plane(), tt.Normalised(1.0), None, marks=LONG),
+    ],
+    ids=str,
+)
 def test_estimators_that_remember_keep_the_contract(estimator, step, law):
     checks.check_method(tt.Method(estimator=estimator, radius=0.1, step=step, directions=law))
 

@@ -1,6 +1,7 @@
 """Projections and shrinkages of random domains, near and far, alone and in lanes."""
 
 import math
+import os
 from functools import cache
 
 import clarabel
@@ -13,7 +14,9 @@ from scipy import sparse
 from trimtab.directions import Rademacher, Sphere
 from trimtab.domains import Ball, Box, Everywhere, Halfspace, Intersection, Polytope, Product, Simplex
 
-EVERY = settings(derandomize=True, deadline=None, database=None, max_examples=6)
+EVERY = settings(
+    derandomize=True, deadline=None, database=None, max_examples=30 if os.environ.get("TRIMTAB_LONG") else 3
+)
 POINTS = 12
 
 

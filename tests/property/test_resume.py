@@ -1,6 +1,7 @@
 """A tuner that is stopped at any round and resumed goes on bit by bit as if nothing had happened."""
 
 import math
+import os
 import tempfile
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 import trimtab as tt
 
 LAWS = [tt.Gaussian(), tt.Sphere(), tt.Rademacher(), tt.Paired()]
+LONG = bool(os.environ.get("TRIMTAB_LONG"))
 STEPS = [0.003, tt.Power(0.01), tt.Normalised(1.0)]
 
 
@@ -47,7 +49,7 @@ def go_on(tuner, values, rounds):
     return np.array(path)
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150 if LONG else 60, deadline=None, derandomize=True)
 @given(
     tuner=tuners(),
     rounds=st.integers(0, 40),
@@ -68,7 +70,7 @@ def test_resume_is_bit_identical(tuner, rounds, way, noise):
     assert tuner.to_json() == twin.to_json()
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60 if LONG else 25, deadline=None, derandomize=True)
 @given(tuner=tuners(), rounds=st.integers(0, 10))
 def test_asking_changes_nothing(tuner, rounds):
     go_on(tuner, np.random.default_rng(0), rounds)
@@ -81,7 +83,7 @@ def test_asking_changes_nothing(tuner, rounds):
         np.testing.assert_array_equal(query, queries[0])
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60 if LONG else 25, deadline=None, derandomize=True)
 @given(
     order=st.permutations(range(6)),
     values=st.lists(st.floats(-10, 10), min_size=6, max_size=6),

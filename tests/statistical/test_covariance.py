@@ -27,7 +27,7 @@ CURVATURE = np.array([[1.0, 0.3, 0.0, 0.1], [0.3, 2.0, -0.4, 0.0], [0.0, -0.4, 0
 
 
 @pytest.mark.parametrize("law", [tt.Rademacher(), tt.Gaussian()], ids=str)
-@pytest.mark.parametrize("m", [2, 3, 5])
+@pytest.mark.parametrize("m", [2, pytest.param(3, marks=pytest.mark.long), 5])
 def test_of_a_quadratic_that_stands_still_it_is_unbiased(m, law):
     b = np.array([1.0, -2.0, 0.5, 0.0])
     for rounds in (2, m + 3):  # also before the window is full

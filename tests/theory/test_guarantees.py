@@ -17,6 +17,7 @@ from trimtab.lab import run
 from trimtab.problems import Absolute, make
 
 LANES, SEED = 24, 11
+LONG = pytest.mark.long  # the same theorem on one more problem, dimension or offset
 HORIZONS = (300, 900, 2700)
 
 
@@ -40,8 +41,17 @@ def plan_for(problem, horizon, distance, **more):
     )
 
 
-@pytest.mark.parametrize(("id", "promise"), [("absolute-v1", 3 / 4), ("maximum-v1", 3 / 4), ("logcosh-v1", 2 / 3)])
-@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize(
+    ("id", "promise", "known"),
+    [
+        ("absolute-v1", 3 / 4, True),
+        ("absolute-v1", 3 / 4, False),
+        pytest.param("maximum-v1", 3 / 4, True, marks=LONG),
+        pytest.param("maximum-v1", 3 / 4, False, marks=LONG),
+        ("logcosh-v1", 2 / 3, True),
+        ("logcosh-v1", 2 / 3, False),
+    ],
+)
 def test_convex_regret_stays_below_the_bound_and_grows_as_promised(id, promise, known):
     """The level wanders (V_f = 0.2 for certain), the optimum stays: R is the distance at the start."""
     problem = make(id, dim=2, drift="none", offset=0.2, scale=1.5, distance=1.2, rotate=True)
@@ -56,7 +66,7 @@ def test_convex_regret_stays_below_the_bound_and_grows_as_promised(id, promise, 
 
 
 @pytest.mark.parametrize("id", ["absolute-v1", "maximum-v1", "logcosh-v1"])
-@pytest.mark.parametrize("dim", [1, 8, 30])
+@pytest.mark.parametrize("dim", [1, pytest.param(8, marks=LONG), 30])
 def test_convex_bounds_in_other_dimensions(id, dim):
     problem = make(id, dim=dim, drift="none", offset=0.3, scale=0.7)
     for horizon in (200, 1200):
@@ -86,7 +96,8 @@ def test_an_optimum_that_moves_and_noise(noise):
 
 
 @pytest.mark.parametrize(
-    ("kind", "offset"), [("lipschitz", 0.0), ("lipschitz", 0.05), ("smooth", 0.0), ("smooth", 0.05)]
+    ("kind", "offset"),
+    [pytest.param("lipschitz", 0.0, marks=LONG), ("lipschitz", 0.05), ("smooth", 0.0), ("smooth", 0.05)],
 )
 def test_nonconvex_slopes_stay_below_the_bound_and_grow_as_promised(kind, offset):
     """On an egg box ∇f_δ = exp(−δ²/2w²)·∇f exactly; the level is a martingale, so that W_T = 0 and W̃_T = T·offset²."""
@@ -122,7 +133,7 @@ class Fenced(Absolute):
         return np.tile(self.domain.centre, (trials, 1))
 
 
-@pytest.mark.parametrize("dim", [2, 3])
+@pytest.mark.parametrize("dim", [2, pytest.param(3, marks=LONG)])
 def test_feasible_queries_stay_below_their_bound_and_inside(dim):
     regrets = []
     for horizon in HORIZONS:
@@ -142,7 +153,7 @@ def test_feasible_queries_stay_below_their_bound_and_inside(dim):
         tuner.tell(trial, float(world.measure(t, trial.x[None, None])[0, 0]))
 
 
-@pytest.mark.parametrize(("dim", "offset"), [(2, 0.0), (10, 0.0), (10, 0.2)])
+@pytest.mark.parametrize(("dim", "offset"), [(2, 0.0), pytest.param(10, 0.0, marks=LONG), (10, 0.2)])
 def test_ball_smoothing_is_sharper_and_holds(dim, offset):
     """Regret, what is played, and the second moment in every round, below bounds that are linear in d."""
     for horizon in (200, 1200):
@@ -175,8 +186,17 @@ def test_what_is_played_costs_the_smoothing_once_more():
         slopes.bound(gap=1.0, variation=0.1, played=True)
 
 
-@pytest.mark.parametrize("id", ["absolute-v1", "logcosh-v1"])
-@pytest.mark.parametrize(("boldness", "offset", "slack"), [(1.0, 0.2, 400.0), (8.0, 0.2, 400.0), (1.0, 20.0, 3.0)])
+@pytest.mark.parametrize(
+    ("id", "boldness", "offset", "slack"),
+    [
+        ("absolute-v1", 1.0, 0.2, 400.0),
+        ("absolute-v1", 8.0, 0.2, 400.0),
+        ("logcosh-v1", 1.0, 20.0, 3.0),
+        pytest.param("logcosh-v1", 1.0, 0.2, 400.0, marks=LONG),
+        pytest.param("logcosh-v1", 8.0, 0.2, 400.0, marks=LONG),
+        pytest.param("absolute-v1", 1.0, 20.0, 3.0, marks=LONG),
+    ],
+)
 def test_the_second_moment_along_the_run(id, boldness, offset, slack):
     """E‖ĝ_t‖² ≤ α·E‖ĝ_{t−1}‖² + D in every round, and below the closed form; also at 8 times the step, while α < 1.
 
