@@ -40,6 +40,11 @@ def learnt(rounds=60, **options):
     return study
 
 
+def wide(study):
+    """δ_t/δ of the next trial."""
+    return study.setup.method.step.bind(study.setup.frame).width(study.state.pace, study.state.round)
+
+
 def exact(study):
     return engine.pack(study.setup, study.state)
 
@@ -105,7 +110,7 @@ def direction(study):
 def test_the_radius(radius):
     """The next probe is `radius` times the width wide, from the same centre, by what was learnt."""
     with learnt() as study:
-        before, width, slope = study.knobs.values(study.state.centre), study.state.pace.width, physical(study)
+        before, width, slope = study.knobs.values(study.state.centre), wide(study), physical(study)
         study.set({"radius": radius})
         assert study.knobs.values(study.state.centre) == before
         assert np.array_equal(physical(study), slope)
@@ -115,7 +120,7 @@ def test_the_radius(radius):
 def test_the_radius_of_a_knob():
     with learnt() as study:
         before, slope = study.knobs.values(study.state.centre), physical(study)
-        width = study.state.pace.width * direction(study)
+        width = wide(study) * direction(study)
         study.set({"knobs.x.radius": 0.01, "knobs.y.radius": 0.1})
         assert study.knobs.values(study.state.centre) == pytest.approx(before, rel=1e-12)
         assert physical(study) == pytest.approx(slope, rel=1e-12)

@@ -8,6 +8,7 @@ import xml.etree.ElementTree as ElementTree
 from html.parser import HTMLParser
 from importlib.resources import files
 from pathlib import Path
+from types import SimpleNamespace
 
 import jsonschema
 import pytest
@@ -84,7 +85,8 @@ def test_a_second_run_goes_on_from_what_is_finished(quick, work, monkeypatch):
     pictures = {name: [folder / file for file in some] for name, some in results["figures"].items()}
     monkeypatch.setenv("TRIMTAB_CACHE", str(quick.place / "cache"))
     monkeypatch.setattr(reproducing, "compute", pytest.fail)
-    monkeypatch.setattr(reproducing, "draw", lambda *_: pictures)
+    monkeypatch.setattr(reproducing, "planned_pictures", lambda *_: {name: name for name in pictures})
+    monkeypatch.setattr(reproducing, "paint", lambda name, *_: SimpleNamespace(files=pictures[name]))
     words = ["paper", "--quick", "--seed", str(results["seed"]), "--jobs", "1", "--json", "--out", str(folder)]
     again = CliRunner().invoke(app, words, catch_exceptions=False)
     assert json.loads(again.stdout) == results["claims"]

@@ -94,7 +94,8 @@ def repetitions(xp: Any) -> Callable[..., tuple[Value, Value, Doubts]]:
         fit, last, before = state.slope, state.last, state.values[0]
         _, _, _, echoes, noise, rest, bend, curvature, weight = doubts
         same = (look.trial == last.trial) & (fit.doubts.doubt == 0) & (fit.doubts.phase > 1)
-        repeat, mirrored = same & (look.width == last.width), same & (look.width == -last.width) & (look.width != 0)
+        repeat, mirrored = same & (look.width == last.width), same & (look.width == -last.width)
+        mirrored = mirrored & (look.width != 0) & (rest == rest)  # late values may come before the centre's
         limit = where((echoes > 3) & (noise > 0), LOUD * LOUD * noise, math.inf)
         difference = minimum((value - before) * (value - before), limit) - noise
         noise = noise + repeat * difference * maximum(1.0 / (echoes + 1.0), ECHOES)
