@@ -227,6 +227,29 @@ def test_skips_and_late_values():
     assert tt.Tuner.from_json(tuner.to_json()).to_json() == tuner.to_json()
 
 
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("size", [1e-300, 1e-150, 1.0, 1e120, 1e150, 1e308])
+def test_values_of_one_size_whose_signs_are_drawn_give_queries_that_are_numbers(size, seed):
+    """Echoes may agree to the last digit, so that nothing is known to be noisy."""
+    rng, tuner = np.random.default_rng(seed), tt.Tuner([0.5, 0.5], bounds=[(0, 1), (0, 1)], seed=seed)
+    for _ in range(60):
+        trial = tuner.ask()
+        assert np.all((trial.x >= 0) & (trial.x <= 1))
+        tuner.tell(trial, float(rng.choice([-1, 1])) * size)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_late_values_may_come_before_that_of_the_centre(seed):
+    rng, tuner = np.random.default_rng(seed), tt.Tuner([0.3, 0.5], bounds=[(0, 1), (0, 1)], seed=seed, max_pending=4)
+    open_ones = []
+    for _ in range(60):
+        open_ones.append(tuner.ask())
+        assert np.all((open_ones[-1].x >= 0) & (open_ones[-1].x <= 1))
+        if len(open_ones) == 4:
+            trial = open_ones.pop(rng.integers(4))
+            tuner.tell(trial, float(bowl(10 * trial.x, 6.0) + trial.id % 3))
+
+
 def test_an_active_constraint():
     """The best point of the box is a corner: the centre gets there, and all queries stay inside."""
     tuner = tt.Tuner(np.full((LANES, 4), 0.6), tt.auto(radius=0.02), domain=tt.Box(0.0, 1.0), seed=3)

@@ -149,7 +149,7 @@ class Adaptive:
             return make(Pace, (moves, quickness, trail, course, reach, move, wide, root_share, top))
 
         def width(pace: Memory, id: int) -> Value:
-            wide: Value = pace[6] * wavering[id.bit_count() & 1]
+            wide: Value = pace[6] * wavering[swells(id)]
             return minimum(maximum(wide, narrowest), widest)  # type: ignore[no-any-return]
 
         return Pacing(width, rate, settle, longest * FASTEST)
