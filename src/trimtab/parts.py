@@ -27,8 +27,6 @@ class Frame(NamedTuple):
     """δ·rms‖u‖: δ√d for Gaussian and Rademacher directions, δ for the unit sphere."""
     scale: float
     """The number s with s·E[u uᵀ] = I."""
-    narrowest: float
-    """The least δ_t/δ that the step allows."""
     longest: float
     """The largest ‖u‖; for normals, which NumPy draws below 14, more than can occur."""
     direction: Callable[[int | Integers], Array]

@@ -153,7 +153,6 @@ class Setup:
             radius=self.method.radius,
             probe_length=self.probe_length,
             scale=law.scale(self.dim),
-            narrowest=self.method.step.narrowest,
             longest=min(law.reach(self.dim)[1], 14.0 * math.sqrt(self.dim)),
             direction=stream if flat else lambda trial: self.domain.flatten(stream(trial)),
             partner=law.partner,

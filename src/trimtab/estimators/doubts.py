@@ -23,7 +23,6 @@ SAME = 0.5  # a value repeats if it differs by less than this much of the surpri
 WILD, LOUD = 3.0, 5.0  # in the running rms a surprise counts as so many of them at most; in that of the values
 PROOF = 2.5  # times its variance is what the curvature's square must stand out of
 FINEST = 1e-12  # of the square of a bend is noise at least: what is not known to be noisy is not infinitely certain
-FLOOR = 1e-280  # in a quotient of squares: it stays a number
 GUARD = 0.01  # of all surprises is noise at least, over the echoes heard: one echo may be silent by chance
 
 

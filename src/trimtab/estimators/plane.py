@@ -16,7 +16,6 @@ from trimtab.arithmetic import TINY
 from trimtab.estimators.base import OneQuery
 from trimtab.estimators.doubts import (
     FINEST,
-    FLOOR,
     JUMP,
     LOUD,
     PROOF,
@@ -41,6 +40,7 @@ FAR = 16.0  # added to d in the distance: in few dimensions the plane has predic
 HASTE, SLOWEST_LEVEL = 0.08, 0.2  # how fast the level's gain follows the agreement of neighbours, and the least gain
 STEEP = 0.03  # the least evenness of surprises, up and down
 REMEMBERED = 1.0 - 1 / 400.0  # a round, of what the widths said of the curvature
+FLOOR = 1e-280  # in a quotient of squares: it stays a number
 OUTLIER = 0.1  # of the square of a surprise is the least that the widths are weighed by
 
 
