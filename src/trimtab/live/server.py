@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
@@ -52,18 +53,17 @@ COLUMNS: dict[str, type[Column]] = {
     "limits": Blobs,
 }
 """What is stored of a move, in the order of `schema.move_row`."""
-# Rows are locked in one order, so that two who store many at once do not wait for each other.
+ID = list(COLUMNS).index("study")
+EVENT = list(COLUMNS)[ID:]
+# One join, and what is stored of an event comes out of it: a server that has planned the statement for lots of any size
+# takes them for small ones, and would join a second time by comparing each with each.
 MOVE = f"""
-WITH given AS MATERIALIZED (SELECT * FROM unnest({", ".join("?" * len(COLUMNS))}) AS g ({", ".join(COLUMNS)})),
-free AS MATERIALIZED (SELECT s.id FROM trimtab_studies s JOIN given ON s.id = study AND s.seq = given.seq - 1
- WHERE s.holder IS NULL AND s.archived IS NULL ORDER BY s.id FOR UPDATE OF s),
-moved AS (UPDATE trimtab_studies s SET seq = given.seq, status = given.status, checksum = given.sealed,
- failures = given.failures, advised = given.advised, told = given.told, state = given.state
- FROM given JOIN free ON free.id = study WHERE s.id = study RETURNING s.id)
-INSERT INTO trimtab_events (study, seq, round, kind, value, query, centre, time, note, checksum, limits)
- SELECT study, seq, round, kind, value, query, centre, time, note, checksum, limits
- FROM given JOIN moved ON study = moved.id
- RETURNING study
+WITH moved AS (UPDATE trimtab_studies s SET seq = g.seq, status = g.status, checksum = g.sealed,
+ failures = g.failures, advised = g.advised, told = g.told, state = g.state
+ FROM unnest({", ".join("?" * len(COLUMNS))}) AS g ({", ".join(COLUMNS)})
+ WHERE s.id = g.study AND s.seq = g.seq - 1 AND s.holder IS NULL AND s.archived IS NULL
+ RETURNING {", ".join(f"g.{column}" for column in EVENT)})
+INSERT INTO trimtab_events ({", ".join(EVENT)}) SELECT * FROM moved RETURNING study
 """
 
 
@@ -162,7 +162,8 @@ class Server:
 
     def move(self, rows: Sequence[tuple[object, ...]]) -> set[int]:
         """Studies' rows and events in one statement, where nobody holds or changed them; the ids of those stored."""
-        columns = zip(COLUMNS.values(), zip(*rows, strict=True), strict=True)
+        in_order = sorted(rows, key=itemgetter(ID))  # so that two who store the same ones wait, but not for each other
+        columns = zip(COLUMNS.values(), zip(*in_order, strict=True), strict=True)
         return {study for (study,) in self.execute(MOVE, *(kind.of(column) for kind, column in columns))}
 
     def taken(self, study: int, _: str) -> bool:
