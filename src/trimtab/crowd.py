@@ -11,6 +11,7 @@ shifted by.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -29,6 +30,8 @@ from trimtab.types import Array, Integers
 
 SHARED = ("method", "domain", "bounds", "lane", "copies", "maximise", "max_pending")
 """What of a setup is the same for one system and for many."""
+AROUND = (0, 1, -1, -2)
+"""Trials whose directions are drawn together: an echo looks back, and drawing several of a block costs as one."""
 WORKED_OUT = ("free", "directions", "probe_length", "longest", "home")
 
 
@@ -42,9 +45,13 @@ def namesakes(setup: Setup, rounds: Sequence[int]) -> list[int]:
         return list(rounds)
     if not isinstance(setup.directions, Fresh):
         return list(rounds)
-    echoes, every = estimator.echoes, estimator.every
-    alike = {(echoes(n), swells(n)): n for n in range(4 * every, every - 2, -1)}  # the first of each kind
+    echoes, alike = estimator.echoes, _first_of_each_kind(estimator)
     return [0 if round == 0 else alike[echoes(round), swells(round)] for round in rounds]
+
+
+@lru_cache(100)
+def _first_of_each_kind(estimator: Plane) -> dict[tuple[bool, int], int]:
+    return {(estimator.echoes(n), swells(n)): n for n in range(4 * estimator.every, estimator.every - 2, -1)}
 
 
 def fits(setup: Setup) -> bool:
@@ -55,7 +62,7 @@ def fits(setup: Setup) -> bool:
 class Draws:
     """Directions of systems with seeds of their own: one trial of each → u, `(systems, d)`.
 
-    Those of the trials asked for first, and of the ones that follow them, are kept: a round needs both.
+    Those of the trials asked for first, and of the ones before and after them, are kept: a round needs most of them.
     """
 
     def __init__(self, setup: Setup, seeds: Sequence[int]) -> None:
@@ -70,10 +77,9 @@ class Draws:
     def __call__(self, trials: Integers) -> Array:
         """Not to be written to."""
         if not self._known:
-            both = self._drawn(
-                [s for s in self._seeds for _ in range(2)], np.stack([trials, trials + 1], axis=1).ravel()
-            )
-            self._known = [(trials + k, locked(both[k::2])) for k in range(2)]
+            around = np.maximum(trials[:, None] + AROUND, 0)
+            drawn = self._drawn([seed for seed in self._seeds for _ in AROUND], around.ravel())
+            self._known = [(around[:, k], locked(drawn[k :: len(AROUND)])) for k in range(len(AROUND))]
         out, missing = np.empty((len(trials), self._dim)), np.ones(len(trials), dtype=bool)
         for asked, u in self._known:
             there = asked == trials
@@ -84,7 +90,7 @@ class Draws:
         if missing.any():  # what was asked before is looked at again
             seeds = [seed for seed, wanted in zip(self._seeds, missing.tolist(), strict=True) if wanted]
             out[missing] = self._drawn(seeds, trials[missing])
-        self._known = [*self._known[:2], (trials, locked(out))]
+        self._known = [*self._known[: len(AROUND)], (trials, locked(out))]
         return out
 
     def _drawn(self, seeds: Sequence[int], trials: Integers) -> Array:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from trimtab.live import Store, schema
+from trimtab.live.checksums import checksum
 
 
 def binaries():
@@ -67,7 +68,9 @@ NEW = {  # version → what it has that those before do not
     ),
     5: tuple(f"ALTER TABLE trimtab_studies DROP COLUMN {name}" for name in ("failures", "advised", "told")),
     6: ("ALTER TABLE trimtab_studies DROP COLUMN state",),
+    7: (),
 }
+SEALED = "SELECT id, uid, name, created, setup, seq, status FROM trimtab_studies"
 
 
 @pytest.fixture
@@ -77,6 +80,8 @@ def made_old():
 
     def make(where, version=2):
         with Store(where, "write") as store, store._db.transaction():
+            for id, *about in store._db.execute(SEALED) if version < 7 else ():
+                store._db.execute("UPDATE trimtab_studies SET checksum = ? WHERE id = ?", checksum(about), id)
             for number in range(schema.VERSION, version, -1):
                 for statement in NEW[number]:
                     store._db.execute(statement)

@@ -64,21 +64,21 @@ class Orthogonal(Fresh):
         """A single row of each seed: of what `fill` draws for many blocks, only that of its own is looked at."""
         keyed, blocks, table = _keyed(), together(dim), cosines(dim)
         size, unshuffled = -(-dim // 64), np.broadcast_to(np.arange(dim), (blocks, dim))
-        words = np.empty((2, len(seeds), size), dtype="<u8")
-        order, places = np.empty(len(seeds), table.whole), np.empty(len(seeds), np.intp)
-        before: object = None
-        for n, (seed, draw) in enumerate(zip(seeds, draws, strict=True)):
-            index, row = divmod(draw, blocks * dim)
-            block, place = divmod(row, dim)
-            if before != (before := (seed, index, block)):  # neighbours often have a block in common
-                rng = keyed.reseeded(seed, index)
-                drawn = rng.bit_generator.random_raw(3 * blocks * size).reshape(blocks, 3, size)[block]
-                shuffled = rng.permuted(unshuffled[: block + 1], axis=1)[block]
-            words[0, n], words[1, n] = drawn[0], drawn[2]
-            order[n], places[n] = shuffled[place], place
+        chunks, rest = np.divmod(np.asarray(draws, dtype=np.int64), blocks * dim)
+        inner, places = np.divmod(rest, dim)
+        whose = np.stack([np.asarray(seeds, dtype=np.uint64), chunks.view(np.uint64), inner.view(np.uint64)])
+        new = np.append(True, (whose[:, 1:] != whose[:, :-1]).any(axis=0))  # neighbours often have a block in common
+        words, order = np.empty((new.sum(), 2, size), "<u8"), np.empty((new.sum(), dim), table.whole)
+        skipped = np.empty(3 * blocks * size)
+        for n, (seed, index, block) in enumerate(whose[:, new].T.tolist()):
+            rng, before = keyed.reseeded(seed, index), 3 * (block + 1) * size
+            words[n] = rng.bit_generator.random_raw(before)[-3 * size :].reshape(3, size)[::2]
+            rng.random(out=skipped[before:])  # one word a number, as what would be drawn for the blocks that follow
+            order[n] = rng.permuted(unshuffled[: block + 1], axis=1)[block]
         bits = np.unpackbits(words.view(np.uint8), axis=2, count=dim).astype(table.whole)
         bits *= table.whole(2 * dim)  # what a sign adds to an angle
-        return table(order, bits[0], np.take_along_axis(bits[1], places[:, None], 1)[:, 0])
+        at = np.cumsum(new) - 1
+        return table(order[at, places], bits[at, 0], bits[at, 1, places])
 
 
 OURS = threading.local()

@@ -82,7 +82,7 @@ def read(row: Sequence[Any], where: str) -> Row | None:
     shape = None if piece is None else SHAPES.get(piece.key)
     if piece is None or shape is None:
         return None
-    if schema.seal(uid, name, created, setup, seq, status) != sealed:
+    if not schema.is_sealed(sealed, uid, name, created, setup, seq, status):
         raise schema.unfit(name, where)
     return Row(id, uid, name, created, setup, seq, paused, shape, piece.seed, piece.turn, piece.numbers)
 

@@ -18,7 +18,7 @@ from trimtab.live.checksums import canonical, checksum, hashed, quoted
 from trimtab.live.errors import Damaged
 from trimtab.types import Document
 
-VERSION = 6
+VERSION = 7
 REQUESTS = "CREATE TABLE trimtab_requests (id {id}, study INTEGER NOT NULL, request TEXT NOT NULL)"
 TOKENS = """CREATE TABLE trimtab_tokens (
         id TEXT PRIMARY KEY, hash TEXT NOT NULL, scope TEXT NOT NULL, study TEXT, label TEXT, created {real} NOT NULL,
@@ -37,6 +37,7 @@ MIGRATIONS: dict[int, tuple[str, ...]] = {
         "UPDATE trimtab_studies SET failures = {failures}, told = {time}",
     ),
     6: ("ALTER TABLE trimtab_studies ADD COLUMN state {blob}", "{roomy}", "{unchecked}"),
+    7: (),  # rows are sealed another way; those of before are read as they are
 }
 """version → the statements that lead to it from the one before."""
 TABLES = (
@@ -181,18 +182,26 @@ def urgency(status: Document) -> tuple[int, int, float | None]:
 
 
 def seal(uid: str, name: str, created: float, setup: str, seq: int, status: str) -> int:
-    """The checksum of a study's row: of a list of these, as `canonical` would write it."""
-    return hashed(f"[{quoted(uid)},{quoted(name)},{created!r},{_setup(setup)},{seq},{quoted(status)}]".encode())
+    """The checksum of a study's row. That of its setup stands for the setup: many studies have the same."""
+    return hashed(f"[{quoted(uid)},{quoted(name)},{created!r},{_hashed(setup)},{seq}]{status}".encode())
 
 
-_setup = lru_cache(1000)(quoted)  # many studies have the same
+def is_sealed(sealed: int, uid: str, name: str, created: float, setup: str, seq: int, status: str) -> bool:
+    """Whether a checksum is that of a row, also of one that was written before version 7 of the tables."""
+    about = (uid, name, created, setup, seq, status)
+    return sealed == seal(*about) or sealed == checksum(about)
+
+
+@lru_cache(1000)
+def _hashed(text: str) -> int:
+    return hashed(text.encode())
 
 
 def read_study(row: Sequence[Any], where: str) -> Saved:
     """A row of trimtab_studies, if it is what was written."""
     id, uid, name, created, setup, seq, status, sealed, *rest = row
     try:
-        if seal(uid, name, created, setup, seq, status) != sealed:
+        if not is_sealed(sealed, uid, name, created, setup, seq, status):
             raise ValueError("its checksum does not fit")
         found = Saved(id, uid, name, created, json.loads(setup), seq, json.loads(status), *rest)
         return found._replace(described=setup)

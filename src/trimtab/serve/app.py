@@ -27,7 +27,8 @@ from trimtab.types import Document
 
 ABOUT = "Tune running systems over HTTP: ask what to set, tell what came of it. Every value is on the disk before 200."
 
-TURNS = 2  # requests of many results that a worker computes at once: while one waits for the disk, the next goes on
+SINGLE = {"at_once": 1, "most": 100}  # of results that come one by one: two lots at once would be smaller, and cost more
+MANY = {"at_once": 2, "most": 1000}  # of those that come many at once: while a lot waits for the disk, the next goes on
 
 
 def create(settings: Settings | None = None) -> FastAPI:
@@ -40,8 +41,8 @@ def create(settings: Settings | None = None) -> FastAPI:
         pool = await asyncio.to_thread(Pool, settings.store, settings.connections, patient=True)
         anyio.to_thread.current_default_thread_limiter().total_tokens = 4 * settings.connections
         app.state.fleet, app.state.door, app.state.watch = Fleet(pool, settings.cache), Door(pool), Watch(pool)
-        app.state.overview, app.state.gathering = Overview(pool), Gathering(app.state.fleet)
-        app.state.turns = asyncio.Semaphore(TURNS)
+        app.state.overview, app.state.single = Overview(pool), Gathering(app.state.fleet, **SINGLE)
+        app.state.many = Gathering(app.state.fleet, **MANY)
         try:
             yield
         finally:

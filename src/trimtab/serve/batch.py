@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import itertools
 import time
+from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -24,8 +26,8 @@ from trimtab.types import Document
 
 Answer = Document | Problem
 """The body of 200, or what is wrong."""
-LOTS = 1  # of single results that are stored at once: with more, each would be smaller, and cost more
-MOST = 100  # results of a lot
+Waiting = tuple[Sequence["Given"], "asyncio.Future[list[Answer]]"]
+"""The results of a request, and where its answers go."""
 
 
 class Given(NamedTuple):
@@ -39,43 +41,52 @@ class Given(NamedTuple):
 
 
 class Gathering:
-    """Results that come one by one, stored together: while some are being stored, those that come meanwhile gather.
+    """Results that come in requests, stored together: while some are being stored, those that come meanwhile gather.
 
-    A worker that has little to do stores each at once; one that has much, many in one transaction.
+    A worker that has little to do stores each request at once; one that has much, several in one transaction.
+    at_once: how many lots may be under way; most: results at which a lot is full.
     """
 
-    def __init__(self, studies: Fleet) -> None:
-        self._studies, self._waiting, self._lots = studies, list[tuple[Given, asyncio.Future[Answer]]](), 0
+    def __init__(self, studies: Fleet, at_once: int, most: int) -> None:
+        self._studies, self._at_once, self._most, self._lots = studies, at_once, most, 0
+        self._waiting: deque[Waiting] = deque()
         self._tasks = set[asyncio.Task[None]]()
 
-    async def tell(self, given: Given) -> Answer:
-        """What becomes of one; an answer of `tell_many`."""
-        future = asyncio.get_running_loop().create_future()
+    async def tell(self, given: Sequence[Given]) -> list[Answer]:
+        """What becomes of those of one request; answers of `tell_many`."""
+        future: asyncio.Future[list[Answer]] = asyncio.get_running_loop().create_future()
         self._waiting.append((given, future))
-        if self._lots < LOTS:
+        if self._lots < self._at_once:
             self._lots += 1
             task = asyncio.create_task(self._store())
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
-        answer: Answer = await future
-        return answer
+        return await future
 
     async def _store(self) -> None:
         try:
             while self._waiting:
-                lot, self._waiting = self._waiting[:MOST], self._waiting[MOST:]
+                lot = [self._waiting.popleft()]
+                size = len(lot[0][0])
+                while self._waiting and (size := size + len(self._waiting[0][0])) <= self._most:
+                    lot.append(self._waiting.popleft())
                 await self._one(lot)
         finally:
             self._lots -= 1
 
-    async def _one(self, lot: list[tuple[Given, asyncio.Future[Answer]]]) -> None:
+    async def _one(self, lot: Sequence[Waiting]) -> None:
+        everything = [one for given, _ in lot for one in given]
         try:
-            answers = await run_in_threadpool(tell_many, self._studies, [given for given, _ in lot])
+            answers = iter(await run_in_threadpool(tell_many, self._studies, everything))
         except Exception as error:  # the store is away: none of them is stored, and each is told so
-            answers = [as_problem(error)] * len(lot)
-        for (_, future), answer in zip(lot, answers, strict=True):
+            for _, future in lot:
+                if not future.done():
+                    future.set_exception(as_problem(error))
+            return
+        for given, future in lot:
+            theirs = list(itertools.islice(answers, len(given)))
             if not future.done():  # the one who asked is gone
-                future.set_result(answer)
+                future.set_result(theirs)
 
 
 def answered(told: rounds.Told, study: RowStudy, *, next: bool) -> Answer:

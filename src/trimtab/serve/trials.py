@@ -18,7 +18,7 @@ from trimtab.live.row import RowStudy
 from trimtab.live.study import Trial
 from trimtab.serve import rounds
 from trimtab.serve.access import scope
-from trimtab.serve.batch import Answer, Gathering, Given, tell_many, written
+from trimtab.serve.batch import Answer, Gathering, Given, written
 from trimtab.serve.models import BlockedOut, ResultIn, ResultOut, TellsIn, TellsOut, TrialOut
 from trimtab.serve.problems import Problem
 from trimtab.serve.rounds import Blocked, Result
@@ -63,8 +63,8 @@ def _given(request: Request, body: bytes) -> Given | None:
 
 
 async def _told(request: Request, given: Given) -> Response:
-    gathering: Gathering = request.app.state.gathering
-    answer = await gathering.tell(given)
+    gathering: Gathering = request.app.state.single
+    (answer,) = await gathering.tell([given])
     if isinstance(answer, Problem):
         raise answer
     return Response(written(answer), headers={"ETag": etag(answer["seq"])}, media_type="application/json")
@@ -126,8 +126,8 @@ async def tells(body: TellsIn, request: Request, caller: Tells) -> Json:
     }
     theirs = {n: one for n, one in enumerate(body.results) if n not in answers}
     given = [Given(one.study, one.trial, _result(one), body.next) for one in theirs.values()]
-    async with request.app.state.turns:
-        answers |= zip(theirs, await run_in_threadpool(tell_many, fleet(request), given), strict=True)
+    gathering: Gathering = request.app.state.many
+    answers |= zip(theirs, await gathering.tell(given), strict=True)
     said = {"results": [_said(answers[n]) for n in range(len(answers))]}
     return Response(written(said), media_type="application/json")
 
