@@ -128,7 +128,7 @@ class Lot:
 
     def _told(self, n: int, row: Row, event: Event, status: Document) -> Told:
         numbers, seq, text = self._numbers[n, : row.numbers.size], event.seq, self._write(status)
-        after = row._replace(seq=seq, turn=seq, numbers=numbers)
+        after = Row(*row[:5], seq, *row[6:9], seq, numbers)
         sealed = schema.seal(row.uid, row.name, row.created, row.described, seq, text)
         state = pack(row.uid, Packed(row.shape.key, row.seed, seq, seq, numbers))
         return Told(after, (text, sealed, *schema.urgency(status), state, *schema.event_row(row.id, event)))

@@ -35,6 +35,7 @@ from trimtab.types import Array, Document
 
 FORMAT = 1
 KEY = 16  # bytes
+LITTLE = np.dtype("<f8")
 HEAD = struct.Struct(f"<{KEY}sQqq")
 FIGURES = ("told", "skipped", "failures", "at_edge", "near", "far", "slow", "fast", "moved", "capped", "long")
 COUNTS = FIGURES[:4]
@@ -191,7 +192,7 @@ SHAPES = Shapes()
 def pack(uid: str, packed: Packed) -> bytes:
     """As bytes, with a checksum that is also over whose it is."""
     head = HEAD.pack(packed.key, packed.seed, packed.seq, packed.turn)
-    data = head + packed.numbers.astype("<f8", copy=False).tobytes()
+    data = head + packed.numbers.astype(LITTLE, copy=False).tobytes()
     return data + _digest(uid, data)
 
 
@@ -202,7 +203,7 @@ def unpack(uid: str, data: bytes, seq: int) -> Packed | None:
     key, seed, at, turn = HEAD.unpack_from(data)
     if at != seq:
         return None
-    return Packed(key, seed, at, turn, np.frombuffer(data, "<f8", offset=HEAD.size)[:-1])
+    return Packed(key, seed, at, turn, np.frombuffer(data, LITTLE, offset=HEAD.size)[:-1])
 
 
 def packed(shape: Shape | None, uid: str, position: Position, seq: int, turn: int) -> bytes | None:

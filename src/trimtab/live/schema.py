@@ -224,9 +224,9 @@ def move_row(move: Move) -> tuple[Any, ...]:
 def event_row(study: int, event: Event) -> tuple[Any, ...]:
     """For trimtab_events."""
     seq, round, kind, value, query, centre, time, note, limits = event
-    numbers = [None if some is None else _pack(some) for some in (query, centre, limits)]
-    about = (seq, round, kind, value, *numbers[:2], time, note)
-    return (study, *about, _sealed(about, numbers[2]), numbers[2])
+    beside = None if limits is None else _pack(limits)
+    about = (seq, round, kind, value, None if query is None else _pack(query), _pack(centre), time, note)
+    return (study, *about, _sealed(about, beside), beside)
 
 
 def read_event(row: Sequence[Any], where: str) -> Event:
@@ -245,8 +245,8 @@ def read_event(row: Sequence[Any], where: str) -> Event:
 def _sealed(about: tuple[Any, ...], limits: bytes | None) -> int:
     """The checksum of an event, of its numbers as they are stored. about: seq, round, kind, value, query, …, note."""
     seq, round, kind, value, query, centre, time, note = about
-    sizes = [None if blob is None else len(blob) for blob in (query, centre, limits)]
-    blobs = b"".join(blob or b"" for blob in (query, centre, limits))
+    sizes = (None if query is None else len(query), len(centre), None if limits is None else len(limits))
+    blobs = (query or b"") + centre + (limits or b"")
     return hashed(repr((seq, round, kind, value, time, note, *sizes)).encode() + blobs)
 
 

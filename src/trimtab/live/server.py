@@ -158,7 +158,8 @@ class Server:
 
     def among(self, column: str, values: Sequence[object]) -> tuple[str, Sequence[object]]:
         """The condition that a column has one of these values, and what fills its marks."""
-        return f"{column} = ANY(?)", [list(values)]
+        kind = Texts if all(isinstance(value, str) for value in values) else Longs
+        return f"{column} = ANY(?)", [kind.of(values)]
 
     def move(self, rows: Sequence[tuple[object, ...]]) -> set[int]:
         """Studies' rows and events in one statement, where nobody holds or changed them; the ids of those stored."""

@@ -27,8 +27,9 @@ from trimtab.types import Document
 
 ABOUT = "Tune running systems over HTTP: ask what to set, tell what came of it. Every value is on the disk before 200."
 
-SINGLE = {"at_once": 1, "most": 100}  # of results that come one by one: two lots at once would be smaller, and cost more
-MANY = {"at_once": 2, "most": 1000}  # of those that come many at once: while a lot waits for the disk, the next goes on
+# How many lots of results are stored at once, and how large they may be. Of those that come one by one, two lots at
+# once would be smaller, and cost more; where many come at once, the next goes on while a lot waits for the disk.
+SINGLE, MANY = {"at_once": 1, "most": 100}, {"at_once": 2, "most": 1000}
 
 
 def create(settings: Settings | None = None) -> FastAPI:

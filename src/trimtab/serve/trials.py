@@ -17,7 +17,7 @@ from starlette.concurrency import run_in_threadpool
 from trimtab.live.row import RowStudy
 from trimtab.live.study import Trial
 from trimtab.serve import rounds
-from trimtab.serve.access import scope
+from trimtab.serve.access import Caller, scope
 from trimtab.serve.batch import Answer, Gathering, Given, written
 from trimtab.serve.models import BlockedOut, ResultIn, ResultOut, TellsIn, TellsOut, TrialOut
 from trimtab.serve.problems import Problem
@@ -30,18 +30,15 @@ POLL = 0.25  # seconds between two looks at what blocks a trial
 
 
 class Quick(APIRoute):
-    """The route that most requests are for: what is as described is taken at once, anything else goes the usual way."""
+    """A route that most requests are for: what is as described is taken at once, anything else goes the usual way."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Json, Json, Response]]:
         """As FastAPI makes it, with a way around it: finding out what a function wants costs as much as a tell."""
         usual = super().get_route_handler()
 
         async def handle(request: Request) -> Response:
-            given = _given(request, await request.body())
-            if given is None:
-                return await usual(request)
-            await allowed(request)
-            return await _told(request, given)
+            answer = _shortcut(request, await request.body())
+            return await usual(request) if answer is None else await answer(await allowed(request))
 
         return handle
 
@@ -50,16 +47,28 @@ allowed = scope("tell")
 quick = APIRouter(route_class=Quick)
 
 
-def _given(request: Request, body: bytes) -> Given | None:
-    """A result that needs no second look."""
-    name, id, query = request.path_params["name"], request.path_params["id"], request.scope["query_string"]
-    plain = request.headers.get("content-type") == "application/json" and query in (b"", b"next=true")
-    if not (plain and re.fullmatch(NAME, name) and id.isascii() and id.isdigit() and len(id) < 19):
+def _shortcut(request: Request, body: bytes) -> Callable[[Caller], Coroutine[Json, Json, Response]] | None:
+    """What answers a request that needs no second look, once it is known who asks."""
+    if request.headers.get("content-type") != "application/json":
         return None
     try:
-        return Given(name, int(id), _result(ResultIn.model_validate_json(body)), query != b"")
+        if "name" not in request.path_params:
+            many = TellsIn.model_validate_json(body)
+            return lambda caller: _all_told(request, many, caller)
+        given = _given(request, body)
+        return None if given is None else lambda _: _told(request, given)
     except ValueError:
         return None
+
+
+def _given(request: Request, body: bytes) -> Given | None:
+    """A single result."""
+    name, id, query = request.path_params["name"], request.path_params["id"], request.scope["query_string"]
+    if query not in (b"", b"next=true") or not (id.isascii() and id.isdigit() and len(id) < 19):
+        return None
+    if not re.fullmatch(NAME, name):
+        return None
+    return Given(name, int(id), _result(ResultIn.model_validate_json(body)), query != b"")
 
 
 async def _told(request: Request, given: Given) -> Response:
@@ -81,9 +90,6 @@ async def tell(
 ) -> Json:
     """The value of a trial, or null. Idempotent: the same again is 200, another is 409, one from before an undo 410."""
     return await _told(request, Given(name, id, _result(body), next))
-
-
-router.include_router(quick)
 
 
 @router.post("/studies/{name}/trials:ask", response_model=TrialOut, responses={202: {"model": BlockedOut}})
@@ -116,9 +122,16 @@ async def ask(
             await asyncio.sleep(min(POLL, max(end - time.monotonic(), 0.0)))
 
 
-@router.post("/tells", response_model=TellsOut)
+@quick.post("/tells", response_model=TellsOut)
 async def tells(body: TellsIn, request: Request, caller: Tells) -> Json:
     """Results of many studies in one transaction; each is answered as it would be alone."""
+    return await _all_told(request, body, caller)
+
+
+router.include_router(quick)
+
+
+async def _all_told(request: Request, body: TellsIn, caller: Caller) -> Response:
     answers: dict[int, Answer] = {
         n: Problem(403, "forbidden", f"this token is not for study {one.study!r}")
         for n, one in enumerate(body.results)
