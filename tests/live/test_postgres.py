@@ -132,6 +132,21 @@ def test_a_newer_store_is_refused(url):
         store.close()
 
 
+def test_a_lot_is_stored_by_one_join(url):
+    """Each study is looked up once: a second join may be planned as one of each row with each other row."""
+    from trimtab.live.server import COLUMNS, MOVE
+
+    with Store(url) as store:
+        ((plan,),) = store._db.execute(f"EXPLAIN (FORMAT JSON) {MOVE}", *(kind.of([]) for kind in COLUMNS.values()))
+    kinds, nodes = [], [plan[0]["Plan"]]
+    while nodes:
+        node = nodes.pop()
+        kinds.append(node["Node Type"])
+        nodes += node.get("Plans", [])
+    assert sum(kind in ("Nested Loop", "Hash Join", "Merge Join") for kind in kinds) == 1
+    assert kinds.count("Function Scan") == 1
+
+
 @pytest.mark.parametrize("version", range(2, schema.VERSION))
 def test_a_store_from_before_is_brought_up_to_date(url, made_old, version):
     name = f"old{version}"

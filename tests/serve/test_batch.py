@@ -1,5 +1,6 @@
 """Many results in one request: shapes of all kinds, duplicates, conflicts and failures among them."""
 
+import asyncio
 import random
 import threading
 
@@ -7,10 +8,11 @@ import pytest
 
 from trimtab.live import Study
 from trimtab.live.checking import check_study
+from trimtab.live.errors import Unavailable
 from trimtab.live.pool import Pool
 from trimtab.live.shared import SharedStore
 from trimtab.serve import batch
-from trimtab.serve.batch import Given, tell_many
+from trimtab.serve.batch import Gathering, Given, tell_many
 from trimtab.serve.fleet import Fleet
 from trimtab.serve.rounds import Result
 
@@ -167,6 +169,61 @@ def test_several_who_send_the_same_lots_at_once(kind, tmp_path, request):
     assert sorted(taken) == sorted((name, trial) for name in names for trial in range(1, 13))
     pool.close()
     replayed(where)
+
+
+def test_two_who_wait_for_each_other_are_told_apart_by_the_server(url, monkeypatch):  # noqa: F811
+    """The one that the server turns away stores the same again."""
+    psycopg = pytest.importorskip("psycopg")
+    Study.open(url, "deadlock", PLAIN, baseline=0).close()
+    pool, seen = Pool(url, 1), []
+    with pool.store() as store:
+        connection = type(store._db._db)
+    execute = connection.execute
+
+    def turned_away(self, query, *values, **options):
+        if "INSERT INTO trimtab_events" in query and not seen:
+            seen.append(query)
+            raise psycopg.errors.DeadlockDetected("deadlock detected")
+        return execute(self, query, *values, **options)
+
+    monkeypatch.setattr(connection, "execute", turned_away)
+    (answer,) = tell_many(Fleet(pool, 100), [Given("deadlock", 1, Result(5.0), False)])
+    assert (len(seen), answer["seq"], answer["again"]) == (1, 1, False)
+    pool.close()
+    replayed(url)
+
+
+def test_requests_that_come_while_others_are_stored_are_stored_together(monkeypatch):
+    lots, open_now = [], threading.Event()
+
+    def stored(_, given):
+        open_now.wait(300)
+        lots.append([one.study for one in given])
+        if lots[-1] == ["away"]:
+            raise Unavailable("the store is away")
+        return [{"seq": one.trial} for one in given]
+
+    async def run():
+        gathering = Gathering(None, at_once=1, most=4)
+        names = ["a", "bc", "de", "fghijk", "away"]
+        tasks = []
+        for name in names:
+            given = [Given(one, ord(one), Result(1.0), False) for one in name]
+            given = [Given(name, 1, Result(1.0), False)] if name == "away" else given
+            tasks.append(asyncio.create_task(gathering.tell(given)))
+            await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        open_now.set()
+        return names, await asyncio.gather(*tasks, return_exceptions=True)
+
+    monkeypatch.setattr(batch, "tell_many", stored)
+    names, answers = asyncio.run(run())
+    assert lots == [["a"], ["b", "c", "d", "e"], list("fghijk"), ["away"]]
+    for name, answer in zip(names, answers, strict=True):
+        if name == "away":
+            assert (answer.status, answer.kind) == (503, "store-unavailable")
+        else:
+            assert answer == [{"seq": ord(one)} for one in name]
 
 
 def test_states_in_rows_that_are_out_of_date_or_gone_do_not_matter(service):

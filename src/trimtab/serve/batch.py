@@ -8,12 +8,13 @@ import itertools
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from pydantic_core import to_json
 from starlette.concurrency import run_in_threadpool
 
-from trimtab.live.errors import Damaged
+from trimtab.live.errors import Collided, Damaged
 from trimtab.live.lot import TELL, Lot, Row, by_shape, read, strangers, takes
 from trimtab.live.row import RowStudy, load
 from trimtab.live.schema import Move
@@ -108,7 +109,7 @@ def tell_many(studies: Fleet, given: Sequence[Given]) -> list[Answer]:
         first: dict[str, int] = {}
         for n in left:
             first.setdefault(given[n].study, n)
-        with studies.pool.store() as store:
+        with suppress(Collided), studies.pool.store() as store:
             _wave(studies, store, given, list(first.values()), answers)
     busy = Problem(503, "busy", "too many change this study at once: try again", {"Retry-After": "1"})
     return [busy if answer is None else answer for answer in answers]
