@@ -25,7 +25,7 @@ from trimtab.reading import locked
 from trimtab.setup import Setup
 from trimtab.state import State, Trial, frozen
 from trimtab.steps import Adaptive
-from trimtab.steps.adaptive import swells
+from trimtab.steps.adaptive import looks_ahead, swells
 from trimtab.types import Array, Integers
 
 SHARED = ("method", "domain", "bounds", "lane", "copies", "maximise", "max_pending")
@@ -38,20 +38,24 @@ WORKED_OUT = ("free", "directions", "probe_length", "longest", "home")
 def namesakes(setup: Setup, rounds: Sequence[int]) -> list[int]:
     """Rounds that the setup's method takes for these in all but their directions; where it has none, the same ones.
 
-    `Plane` asks whether a round is the first, and whether it is an echo; `Adaptive`, whether it looks wider.
+    `Plane` asks whether a round is the first, and whether it is an echo; `Adaptive`, whether it looks wider or ahead.
     """
     estimator = setup.method.estimator
     if not (isinstance(estimator, Plane) and isinstance(setup.method.step, Adaptive)):
         return list(rounds)
     if not isinstance(setup.directions, Fresh):
         return list(rounds)
-    echoes, alike = estimator.echoes, _first_of_each_kind(estimator)
-    return [0 if round == 0 else alike[echoes(round), swells(round)] for round in rounds]
+    alike = _first_of_each_kind(estimator)
+    return [0 if round == 0 else alike[_kind(estimator, round)] for round in rounds]
+
+
+def _kind(estimator: Plane, round: int) -> tuple[bool, int, bool]:
+    return estimator.echoes(round), swells(round), looks_ahead(round)
 
 
 @lru_cache(100)
-def _first_of_each_kind(estimator: Plane) -> dict[tuple[bool, int], int]:
-    return {(estimator.echoes(n), swells(n)): n for n in range(4 * estimator.every, estimator.every - 2, -1)}
+def _first_of_each_kind(estimator: Plane) -> dict[tuple[bool, int, bool], int]:
+    return {_kind(estimator, n): n for n in range(4 * estimator.every, 0, -1)}
 
 
 def fits(setup: Setup) -> bool:

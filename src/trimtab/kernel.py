@@ -42,7 +42,7 @@ def build(setup: Setup) -> Kernel:
     axpy, missing, some = xp.axpy, xp.failed, xp.any
     free = isinstance(setup.domain, Everywhere)
     next_look, learn, longest_vector = estimator.bind(frame)
-    width_of, rate_of, settle, own_longest = method.step.bind(frame)
+    width_of, rate_of, settle, own_longest, aim = method.step.bind(frame)
     query_of, longest = _queries(setup, frame, free), setup.longest
     single, maximise = setup.lanes is None and setup.queries * setup.told == 1, setup.maximise
     one_at_a_time, in_lanes = setup.max_pending == 1, setup.lanes is not None
@@ -51,6 +51,8 @@ def build(setup: Setup) -> Kernel:
     measured = plain < math.inf
     outward = setup.outward if setup.bounds is not None else np.ndarray.copy if estimator.located else None
     latest: tuple[Any, ...] = (None, NEVER)  # state, id, look, query: tell comes after ask
+    if aim is not None:
+        next_look = _aimed(next_look, aim, None if free else project)
 
     def look_of(state: State, id: int) -> Look:
         if state.open:
@@ -106,6 +108,21 @@ def build(setup: Setup) -> Kernel:
         return np.asarray(xp.times(xp.where(contrast != contrast, math.nan, scale), vector))
 
     return Kernel(ask, tell, estimate)
+
+
+def _aimed(
+    look_of: Callable[[State, int, Value], Look],
+    aim: Callable[[State, int, Look], Look],
+    project: Callable[[Array], Array] | None,
+) -> Callable[[State, int, Value], Look]:
+    """Where the estimator looks, or the step, in the trials that are its own; inside the domain."""
+
+    def aimed(state: State, id: int, width: Value) -> Look:
+        own = look_of(state, id, width)
+        look = aim(state, id, own)
+        return look if look is own or project is None else look._replace(centre=project(look.centre))
+
+    return aimed
 
 
 def _queries(setup: Setup, frame: Frame, free: bool) -> Callable[[Look], Array]:

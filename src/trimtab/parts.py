@@ -29,6 +29,8 @@ class Frame(NamedTuple):
     """The number s with s·E[u uᵀ] = I."""
     longest: float
     """The largest ‖u‖; for normals, which NumPy draws below 14, more than can occur."""
+    tallest: float
+    """The largest |u_j|, √2 at most: so far a probe may go along one coordinate."""
     direction: Callable[[int | Integers], Array]
     """trial → u."""
     partner: Callable[[int | Integers], int | Integers | None]
@@ -134,6 +136,8 @@ class Pacing(NamedTuple):
     """(pace, where the centre went, None if as far as the rate said) → the memory after it, where it learns from it."""
     longest: float = math.inf
     """The longest move it makes, where it sees to that itself."""
+    aim: Callable[[State, int, Look], Look] | None = None
+    """(state, id, look) → where trial `id` looks instead; a point of the step's own choice has the width 0."""
 
 
 class Step(Protocol):

@@ -154,6 +154,7 @@ class Setup:
             probe_length=self.probe_length,
             scale=law.scale(self.dim),
             longest=min(law.reach(self.dim)[1], 14.0 * math.sqrt(self.dim)),
+            tallest=min(law.reach(self.dim)[0], math.sqrt(2.0)),
             direction=stream if flat else lambda trial: self.domain.flatten(stream(trial)),
             partner=law.partner,
             zero=0.0 if self.lanes is None else locked(np.zeros(self.lanes)),

@@ -45,12 +45,12 @@ def test_in_noise_far_above_the_signal_it_is_hardly_worse_than_standing_still(di
 
 
 def widths(rounds, measure, radius=0.1, dim=2, **more):
-    """δ_t/δ over the rounds, one lane alone."""
+    """δ_t/δ over the rounds that do not look along the course, one lane alone."""
     tuner = tt.Tuner(np.full(dim, 0.7), tt.auto(radius=radius, **more), seed=0)
     found = []
     for t in range(rounds):
         trial = tuner.ask()
-        found.append(trial.look.width)
+        found += [trial.look.width] if trial.look.width else []
         tuner.tell(trial, float(measure(t, trial.x)))
     return found
 
@@ -205,7 +205,7 @@ def test_drift_faster_than_the_cap_is_followed_as_far_as_it_goes():
     path = run(2, 200, lambda t, x: bowl(x, target[t]), start=0.0)
     assert np.all(np.isfinite(path))
     assert np.all(bowl(path, target).sum(0) < bowl(path[:1], target).sum(0))
-    assert np.linalg.norm(np.diff(path, axis=0), axis=-1).max() <= 9 * 0.1 * math.sqrt(2) * (1 + 1e-9)
+    assert np.linalg.norm(np.diff(path, axis=0), axis=-1).max() <= 18 * 0.1 * math.sqrt(2) * (1 + 1e-9)
 
 
 def test_a_hundred_thousand_dimensions():

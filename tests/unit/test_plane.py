@@ -45,14 +45,14 @@ def test_the_mirror_image_gives_slope_and_curvature():
 
 
 def test_an_echo_tells_the_noise_and_what_of_the_curvature_is_certain():
-    """D = (−1, 0), predicted 2 − 0.7; noise 0.04 counts 0.8·(1 + 2.5) times, and 2.5 times that against a bend of 1."""
+    """D = (−1, 0), predicted 2 − 0.7; noise 0.04 counts 0.8·(1 + 1.25) times, and 1.5 times that against a bend of 1."""
     contrasts, fit = learnt(*OPENING, (1, -1.0, [-1.0, 0.0], 1.2))
     assert contrasts[3] == pytest.approx(1.2 - (2.0 - 0.7))
     np.testing.assert_allclose(fit.fade * fit.slope, [0.7 * 2 / 3 + 0.7 * 0.1, 0.0])
     assert fit.size == pytest.approx((0.7 * 2 / 3 + 0.7 * 0.1) ** 2)
     assert (fit.doubts.echoes, fit.power) == (1.0, 4.0)
     assert fit.doubts.noise == pytest.approx(0.04)
-    assert fit.certainty == pytest.approx(1.0 - 2.5 * 0.8 * 3.5 * 0.04)
+    assert fit.certainty == pytest.approx(1.0 - 1.5 * 0.8 * 2.25 * 0.04)
     assert fit.bent == pytest.approx(2.0 * fit.certainty)
 
 
@@ -98,7 +98,7 @@ def test_a_change_of_the_width_is_no_surprise_where_the_curvature_is_certain():
     _, before = learnt(*OPENING, quiet)
     apart = np.array([0.0, 0.5]) - before.anchor
     known = before.fade * before.slope @ apart + 0.5 * before.certainty * 2.0 * (0.25 - before.spread)
-    assert before.certainty == pytest.approx(1 - 2.5 * 0.01 * 4.0)  # a hundredth of all surprises may be noise
+    assert before.certainty == pytest.approx(1 - 1.5 * 0.01 * 4.0)  # a hundredth of all surprises may be noise
     assert contrasts[4] == pytest.approx(5.0 - before.level - known)
     assert fit.spread == pytest.approx(before.spread + before.gain * (0.25 - before.spread))
 
@@ -115,9 +115,9 @@ def paced(**told):
 
 def test_the_first_move_is_in_units_of_the_radius_given():
     rate, _ = paced()
-    assert rate == pytest.approx(1.05 / 2**0.35 / 2.0)  # PACE·l/d^POWER/s
+    assert rate == pytest.approx(2.0 / 2**0.5 / 2.0)  # PACE·l/d^POWER/s
     assert paced(signal_share=0.25)[0] == pytest.approx(0.5 * rate)  # √h
-    assert paced(size=1e4)[0] == pytest.approx(1.0 / 1e2)  # no longer than a probe
+    assert paced(size=1e4)[0] == pytest.approx(2.0 / 1e2)  # no longer than two probes
 
 
 def test_where_the_curvature_is_certain_it_is_newtons():
@@ -125,13 +125,79 @@ def test_where_the_curvature_is_certain_it_is_newtons():
 
 
 def test_the_width_follows_the_moves_by_steps():
-    """l = 4·√d·M/√h with M ← M + (‖m‖ − M)/3 from a start at which it is 1."""
+    """l = 3·√d·M/√h with M ← M + (‖m‖ − M)/3 from a start at which it is 1."""
     _, width = paced()
     assert width(0.0) == pytest.approx(2 / 3)
-    assert width(1.0) == pytest.approx(1.0)  # up to the radius given, by a fifth in one round
-    assert paced(distance=2.0)[1](1.0) == pytest.approx(0.3 * 2.0)  # within reach
-    assert paced(distance=0.1)[1](1.0) == pytest.approx(0.5 / math.sqrt(1.2))  # no less than half in one round
+    assert width(1.0) == pytest.approx(1.12 / math.sqrt(1.15))  # beyond the radius given, by 12 % in one round
+    assert paced(distance=2.0)[1](1.0) == pytest.approx(0.27 * 2.0)  # within reach
+    assert paced(distance=0.1)[1](1.0) == pytest.approx(0.5 / math.sqrt(1.15))  # no less than half in one round
     assert paced(evenness=0.1)[1](1.0) == pytest.approx(2.0 * 0.1**0.4)  # a cliff is near
+
+
+def test_in_many_dimensions_wider_probes_have_to_be_worth_it():
+    """(2·√(a/√h))^(50/d)·evenness^(0.4 + 0.8·(1 − 50/d)), d = 200."""
+    method = tt.auto(radius=1.0 / math.sqrt(200))
+    setup = tt.Setup(method, (200,))
+    state, bound = tt.init(setup, np.zeros(200)), method.step.bind(setup.frame)
+    sense = Sense(1.0, 2.0, 1e-9, 0.25, 0.0, 0.0, 1e100, 0.5, False)
+    _, pace = bound.rate(state, tt.Look(1, np.zeros(200), 1.0), 1.0, sense)
+    assert pace[8] == pytest.approx((2.0 * math.sqrt(1.0 / 0.5)) ** 0.25 * 0.5 ** (0.4 + 0.8 * 0.75))
+
+
+def on_course(course, round=7, moves=9.0, d=2):
+    """A state whose course is known, and its setup."""
+    setup = tt.Setup(tt.auto(radius=1.0), (d,))
+    state = tt.init(setup, np.zeros(d))._replace(round=round, told=round - 2)
+    doubts = state.slope.doubts._replace(phase=3.0)
+    pace = state.pace._replace(course=np.array(course), reach=float(np.linalg.norm(course)), moves=moves, width=0.5)
+    return setup, state._replace(pace=pace, slope=state.slope._replace(doubts=doubts))
+
+
+def test_one_trial_of_eight_looks_along_the_course():
+    """Forwards or backwards, as long as a probe, and no farther along a coordinate than a probe may go."""
+    setup, state = on_course([0.3, 0.4])
+    look = tt.ask(setup, state).look
+    width = 0.5 * math.sqrt(1.15)  # trial 7 looks wider
+    assert look.width == 0
+    assert np.abs(look.centre) == pytest.approx(width * np.array([0.75, 1.0]))  # of at most 1 in two dimensions
+    np.testing.assert_array_equal(tt.ask(setup, state).x, look.centre)
+    sides = {np.sign(tt.ask(setup, on_course([0.3, 0.4], round)[1]).x[0]) for round in range(7, 8 * 20, 8)}
+    assert sides == {-1.0, 1.0}
+    in_many, state = on_course([0.1] * 50, d=50)
+    assert np.linalg.norm(tt.ask(in_many, state).x) == pytest.approx(width * math.sqrt(50))  # δ√d
+
+
+@pytest.mark.parametrize("known", [{"round": 8}, {"moves": 2.0}, {"course": [0.0, 0.0]}])
+def test_without_a_course_it_looks_elsewhere(known):
+    setup, state = on_course(**{"course": [0.3, 0.4], **known})
+    assert tt.ask(setup, state).look.width != 0
+
+
+def test_what_it_finds_along_the_course_sets_the_pace():
+    """log a ← log a ∓ 0.1·e/rms: it still falls ahead, so it goes faster; it rises, slower."""
+    setup, state = on_course([0.3, 0.4])
+    bound = setup.method.step.bind(setup.frame)
+
+    def pace(surprise, side):
+        sense = Sense(surprise, 2.0, 1e-9, 1.0, 0.0, 0.0, 1e100, 1.0, False)
+        look = tt.Look(7, state.centre + side * state.pace.course, 0.0)
+        return bound.rate(state._replace(centre=np.zeros(2)), look, 1.0, sense)[1][1]
+
+    slower = (1 - 0.05) / (1 + 0.05)
+    assert pace(1.0, 1.0) == pytest.approx(slower)
+    assert pace(1.0, -1.0) == pytest.approx(1 / slower)
+    assert pace(-1.0, 1.0) == pytest.approx(1 / slower)
+    assert pace(-100.0, 1.0) == pytest.approx((1 + 0.15) / (1 - 0.15))  # no more than three rms count
+
+
+def test_a_look_along_the_course_is_as_wide_as_it_is_long():
+    """W is drawn to ‖p − x‖², by half: the curvature's share of the value is known there, too."""
+    setup = tt.Setup(METHOD, (2,))
+    state = tt.init(setup, CENTRE)
+    _, fit = learnt(*OPENING, (1, -1.0, [-1.0, 0.0], 1.0))
+    look = tt.Look(4, np.array([0.6, 0.8]) + CENTRE, 0.0)
+    *_, after, _ = METHOD.estimator.bind(setup.frame).learn(state._replace(slope=fit), look, look.centre, (1.0,))
+    assert after.spread == pytest.approx(fit.spread + fit.gain * (1.0 - fit.spread))
 
 
 def test_the_width_wavers_within_its_limits():
@@ -140,6 +206,6 @@ def test_the_width_wavers_within_its_limits():
     assert width(pace, 1) == pytest.approx(1.0)  # the first probe is as wide as the radius given
     pace = pace._replace(width=0.5)
     assert [width(pace, id) > 0.5 for id in range(8)] == [False, True, True, False, True, False, False, True]
-    assert width(pace, 1) ** 2 - width(pace, 0) ** 2 == pytest.approx(2 * 0.2 * 0.25)
+    assert width(pace, 1) ** 2 - width(pace, 0) ** 2 == pytest.approx(2 * 0.15 * 0.25)
     assert width(pace._replace(width=4.0), 1) == 4.0
     assert width(pace._replace(width=0.03), 0) == 0.03

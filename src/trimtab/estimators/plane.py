@@ -33,7 +33,7 @@ from trimtab.validation import real, whole
 
 # Chosen on draws of the rule `trimtab.lab.unseen` under other seeds, where the radius is wrong by up to four.
 NOWHERE = 1e100  # the distance to an optimum of which nothing is known
-SLOW = 300.0  # rounds: the window of the rms slope, so long that it does not follow a single jump
+SLOW = 150.0  # rounds: the window of the rms slope, so long that it does not follow a single jump
 OTHERS = 1 / 100.0  # the least weight of another surprise in that of the values
 LEAST = 0.08  # the least share of signal, so that a step is never zero
 FAR = 16.0  # added to d in the distance: in few dimensions the plane has predicted most of the slope already
@@ -181,6 +181,9 @@ class Plane(OneQuery):
             width, value = look.width, values[0]
             probe2 = unit2 * (width * width)
             # The surprise: what the plane did not predict.
+            if any_(width == 0):  # a point of the step's own choice, or the centre, which the opening looks at
+                from_centre = query - state.centre
+                probe2 = where(width == 0, dot(from_centre, from_centre), probe2)
             apart = query - anchor
             apart2, ahead = dot(apart, apart), fade * dot(slope, apart)
             length2, wider = maximum(apart2, 0.5 * probe2) + TINY, 0.5 * (probe2 - spread)

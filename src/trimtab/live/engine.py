@@ -153,9 +153,10 @@ def probing_cost(setup: Setup, state: State, trial: int) -> float | None:
     x, look = core.ask(setup, state, trial)[1:3]
     if look is None:
         return None
-    width = float(look.width)
+    width, away = float(look.width), x - state.centre
     cut = x - look.centre - width * setup.method.radius * setup.frame.direction(look.trial)
-    return probing.probing_cost(state.slope, cut, (setup.probe_length * width) ** 2)
+    square = (setup.probe_length * width) ** 2 if width else float(away @ away)  # a point of the step's own choice
+    return probing.probing_cost(state.slope, cut, square)
 
 
 def probes(knobs: Knobs, setup: Setup, state: State) -> dict[str, float]:
@@ -197,7 +198,7 @@ def edge(knobs: Knobs, setup: Setup, state: State) -> Edge:
     if known is None:
         probe: Value = radius * min(setup.directions.reach(setup.dim)[0], 2.0)
     else:
-        probe = radius * np.abs(_column(state.last.width))
+        probe = radius * _column(state.pace.width if setup.method.step.finds_width else np.abs(state.last.width))
     low, high, first, last = knobs.ends
     near = 1e-9 + (probe if known is None else 0.5 * probe)
     sides = (state.centre >= high - near).astype(float) - (state.centre <= low + near)

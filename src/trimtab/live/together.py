@@ -104,7 +104,9 @@ def _probing(crowd: Crowd, state: State, look: Look, query: Array) -> Array | No
     """What probing cost in this round, as `engine.probing_cost` says it of one."""
     setup, width = crowd.setup, np.broadcast_to(look.width, len(query))
     cut = query - look.centre - (width * setup.method.radius)[:, None] * setup.frame.direction(look.trial)
-    return probing_costs(state.slope, cut, _squares(setup.probe_length * width))
+    away = query - state.centre
+    square = np.where(width == 0, Lanes.dot(away, away), _squares(setup.probe_length * width))
+    return probing_costs(state.slope, cut, square)
 
 
 def _figures(shape: Shape, after: Array, values: Array, moves: Array, edge: Edge) -> None:

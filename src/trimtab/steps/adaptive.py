@@ -13,22 +13,24 @@ from trimtab.types import Array, Memory, Value
 from trimtab.validation import real
 
 # Chosen as those of `Plane`.
-PACE, POWER = 1.05, 0.35  # a first move has the length of PACE/d^POWER probes
+PACE, POWER = 2.0, 0.5  # a first move has the length of PACE/d^POWER probes
 SLOWEST, FASTEST = 0.12, 9.0  # of a
 WHITENESS, PER_DIM = 0.1, 0.5  # the rate of log a: min(WHITENESS, PER_DIM/√d), as many rounds as a frame needs
 COURSE = 4.0  # √d: the window of the mean course
 TURN, STRIDE = 2, 8  # rounds: how often the course is taken, and the trail drawn on, whose window is at least 10
 NEWTON = 0.7 / (3.0 * 0.7)  # of 1/L: the plane's slope holds window·learning of what one round tells
 STEADY = 3  # contrasts before the pace changes: fewer have no direction
-RATIO = 4.0  # √d mean moves: how far the optimum is, and so how wide to look
+RATIO = 3.0  # √d mean moves: how far the optimum is, and so how wide to look
 FOLLOW = 20.0  # rounds: the window of the mean move's length
 TOP = 2.0  # times the radius: how wide to look before anything is known of noise
-RISE, BEYOND, FALL = 1.2, 1.08, 0.5  # the width changes by no more from round to round; so much beyond that given
-REACH = 0.3  # of the distance to the optimum is the widest look
-EDGE = 0.4  # the power of the evenness of surprises: where those upwards are the larger, a cliff is near
-WAVER = 0.2  # the square of the width goes up and down by so much: that is what shows the curvature
+RISE, BEYOND, FALL = 1.2, 1.12, 0.5  # the width changes by no more from round to round; so much beyond that given
+MANY = 50.0  # dimensions: in more of them wider probes cost too much before they have told enough
+REACH = 0.27  # of the distance to the optimum is the widest look
+EDGE, CLIFFS = 0.4, 0.8  # the power of the evenness of surprises (those upwards larger: a cliff is near); with d, more
+AHEAD, SURE = 8, 0.1  # one trial of so many looks along the course; the rate of log a by what it finds there
+WAVER = 0.15  # the square of the width goes up and down by so much: that is what shows the curvature
 PATIENCE = 16.0  # a value that is late by 1 + d/PATIENCE rounds slows nothing: a frame takes longer
-LONGEST = 1.0  # probes of the radius given: the longest move
+LONGEST = 2.0  # probes of the radius given: the longest move
 
 
 class Pace(NamedTuple):
@@ -62,13 +64,23 @@ def swells(trial: int) -> int:
     return trial.bit_count() & 1
 
 
+def looks_ahead(trial: int) -> bool:
+    """Whether a trial looks along the course, forwards or backwards, instead of in a direction of its own.
+
+    >>> [trial for trial in range(24) if looks_ahead(trial)]
+    [7, 15, 23]
+    """
+    return trial % AHEAD == AHEAD - 1
+
+
 @part
 @dataclass(frozen=True)
 class Adaptive:
     """A pace by whiteness, in units of the radius given or of Newton's step, and a radius that follows the moves.
 
-    The width wavers from trial to trial, by the sequence of Thue and Morse, whose averages hide no drift: from widths
-    that differ, an estimator learns the curvature.
+    One trial of eight looks along the course, where a single value says of the pace what takes d others. The width
+    wavers from trial to trial, by the sequence of Thue and Morse, whose averages hide no drift: from widths that
+    differ, an estimator learns the curvature.
 
     narrowest, widest: the least and the largest width of a probe, in times of the radius.
     """
@@ -106,6 +118,9 @@ class Adaptive:
         longest, follow, some, norm, axpy = LONGEST * length, RATIO * root / length, xp.any, xp.norm, xp.axpy
         merge, newest, within = xp.merge, 1.0 / FOLLOW, REACH / length
         beyond = BEYOND ** min(1.0, PATIENCE / frame.dim)  # a frame has to tell what wider probes cost
+        many = min(1.0, MANY / frame.dim)
+        edge, certain = EDGE + CLIFFS * (1.0 - many), 0.5 * SURE / half
+        tallest = frame.radius * frame.tallest
         wavering = math.sqrt(1.0 - WAVER), math.sqrt(1.0 + WAVER)
 
         def rate(state: State, look: Look, contrast: Value, sense: Sense | None) -> tuple[Value, Memory]:
@@ -122,12 +137,18 @@ class Adaptive:
                 if some(drawn := moves % STRIDE == 0):
                     trail = merge(drawn, axpy(drawn_on, course, trail), trail)
             lean = unit * dot(direction(look.trial), course) / reach
-            if some(seldom := (look.width < 0) | (moves <= STEADY)):
-                lean = where(seldom, where(moves <= STEADY, 0.0, -lean), lean)
+            most = 3.0
+            if some(seldom := (look.width <= 0) | (moves <= STEADY)):
+                ahead = look.width == 0
+                if some(ahead):  # along the course itself
+                    forwards = where(dot(look.centre - state.centre, state.pace[3]) < 0, -certain, certain)
+                    lean, most = where(ahead, forwards, lean), where(ahead, 3.0 * certain, most)
+                lean = where(seldom & ~ahead, -lean, lean)
+                lean = where(moves <= STEADY, 0.0, lean)
             # How late what is learnt comes, in times of what a frame takes anyway.
             delay = max(len(state.open) / patience, 1.0) if state.open else 1.0
             # Half the change c of log a, down and up, needs no exponential: (1 − c/2)/(1 + c/2) = e^(−c) + O(c³).
-            change = half / delay * clip(surprise * lean, -3.0, 3.0)
+            change = half / delay * clip(surprise * lean, -most, most)
             pace = clip(pace * (1.0 - change) / (1.0 + change), SLOWEST, FASTEST)
             if some(jumped):
                 pace, wide = where(jumped, maximum(pace, 1.0), pace), where(jumped, maximum(wide, 1.0), wide)
@@ -137,7 +158,7 @@ class Adaptive:
             root_size = sqrt(size)
             step = minimum(unit_step * pace * root_share / delay, longest * quick / root_size)
             # The width: no wider than noise asks for, than is within reach, or than a little more than before.
-            top = minimum(TOP * sqrt(quick / root_share), within * distance) * evenness**EDGE
+            top = minimum((TOP * sqrt(quick / root_share)) ** many, within * distance) * evenness**edge
             return step, (moves, pace, trail, course, reach, move, wide, root_share, top, step * root_size)
 
         def settle(pace: Memory, change: Array | None) -> Memory:
@@ -152,4 +173,17 @@ class Adaptive:
             wide: Value = pace[6] * wavering[swells(id)]
             return minimum(maximum(wide, narrowest), widest)  # type: ignore[no-any-return]
 
-        return Pacing(width, rate, settle, longest * FASTEST)
+        def aim(state: State, id: int, look: Look) -> Look:
+            if not looks_ahead(id):
+                return look
+            moves, _, _, course, reach, *_ = state.pace
+            peak = abs(course).max(axis=-1)
+            able = (look.trial == id) & (look.width != 0) & (moves > STEADY) & (peak > 0)
+            if not some(able):
+                return look
+            size = minimum(length / reach, tallest / where(able, peak, 1.0)) * look.width
+            forwards = where(direction(id)[..., 0] < 0, -size, size)  # a coin: u itself may be orthogonal to the course
+            centre, wide = axpy(forwards, course, look.centre), look.width
+            return look._replace(centre=merge(able, centre, look.centre), width=where(able, 0.0 * wide, wide))
+
+        return Pacing(width, rate, settle, longest * FASTEST, aim)
