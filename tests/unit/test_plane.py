@@ -45,7 +45,7 @@ def test_the_mirror_image_gives_slope_and_curvature():
 
 
 def test_an_echo_tells_the_noise_and_what_of_the_curvature_is_certain():
-    """D = (−1, 0), predicted 2 − 0.7; noise 0.04 counts 0.8·(1 + 1.25) times, and 1.5 times that against a bend of 1."""
+    """D = (−1, 0), predicted 2 − 0.7; noise 0.04 counts 0.8·(1 + 1.25) times, 1.5 times that against a bend of 1."""
     contrasts, fit = learnt(*OPENING, (1, -1.0, [-1.0, 0.0], 1.2))
     assert contrasts[3] == pytest.approx(1.2 - (2.0 - 0.7))
     np.testing.assert_allclose(fit.fade * fit.slope, [0.7 * 2 / 3 + 0.7 * 0.1, 0.0])
