@@ -1,6 +1,6 @@
 """What each part of the default method is for: remove one, and see what happens.
 
-Over the cells for choosing of the suite `drift` (those of up to 100 dimensions), at the radius of the cell, at four
+Over the cells for choosing of the suite `drift`, one of so many, at the radius of the cell, at four
 times and at a quarter of it: the geometric mean of the median regret, at the centre and of what is played, divided by
 that of the whole method at the same radius, and the number of diverged trials. Run it with
 
@@ -65,11 +65,13 @@ PARTS: dict[str, tuple[Callable[[float], tt.Method], dict[str, float]]] = {
     "the radius that follows the moves": (whole, {"RATIO": 1e9}),
     "the curvature (Newton's step, the reach, the compensation)": (whole, {"PROOF": 1e30}),
     "widths that waver (the curvature of the opening alone)": (whole, {"WAVER": 0.0}),
-    "the reach (probe at most 0.3 of the distance)": (whole, {"REACH": 1e9}),
-    "care at a cliff (surprises up larger than down)": (whole, {"EDGE": 0.0}),
+    "the reach (probe at most 0.27 of the distance)": (whole, {"REACH": 1e9}),
+    "care at a cliff (surprises up larger than down)": (whole, {"EDGE": 0.0, "CLIFFS": 0.0}),
+    "care in many dimensions (wider probes, cliffs)": (whole, {"MANY": 1e9, "CLIFFS": 0.0}),
     "the level's gain (0.5 in every round)": (whole, {"HASTE": 0.0}),
     "asking again": (with_estimator(clip=1e9), {}),
-    "the whiteness of the pace": (whole, {"WHITENESS": 0.0}),
+    "the whiteness of the pace": (whole, {"WHITENESS": 0.0, "SURE": 0.0}),
+    "looks along the course": (whole, {"AHEAD": NEVER}),
     "echoes": (with_estimator(every=NEVER, first=NEVER), {}),
     "limits on how fast the width changes": (whole, {"RISE": 1e9, "BEYOND": 1e9, "FALL": 1e-9}),
     "the longest move": (whole, {"LONGEST": 1e9}),
@@ -80,7 +82,7 @@ PARTS: dict[str, tuple[Callable[[float], tt.Method], dict[str, float]]] = {
 def scores(method: Callable[[float], tt.Method], every: int, trials: int) -> dict[float, np.ndarray]:
     """radius → (cells, 3): centre, played, diverged."""
     found: dict[float, list[tuple[float, float, int]]] = {times: [] for times in RADII}
-    for place in [p for p in DRIFT if p.parameters.get("dim", 1) <= 100 and "allocation" not in p.problem][::every]:
+    for place in DRIFT[::every]:
         problem = make(place.problem, **place.parameters)
         for times in RADII:
             record = lab.run(problem, method(times * problem.radius), rounds=place.rounds, trials=trials, seed=17)

@@ -119,8 +119,7 @@ class Adaptive:
         merge, newest, within = xp.merge, 1.0 / FOLLOW, REACH / length
         beyond = BEYOND ** min(1.0, PATIENCE / frame.dim)  # a frame has to tell what wider probes cost
         many = min(1.0, MANY / frame.dim)
-        edge, certain = EDGE + CLIFFS * (1.0 - many), 0.5 * SURE / half
-        tallest = frame.radius * frame.tallest
+        edge, sure, tallest = EDGE + CLIFFS * (1.0 - many), 0.5 * SURE, frame.radius * frame.tallest
         wavering = math.sqrt(1.0 - WAVER), math.sqrt(1.0 + WAVER)
 
         def rate(state: State, look: Look, contrast: Value, sense: Sense | None) -> tuple[Value, Memory]:
@@ -137,18 +136,16 @@ class Adaptive:
                 if some(drawn := moves % STRIDE == 0):
                     trail = merge(drawn, axpy(drawn_on, course, trail), trail)
             lean = unit * dot(direction(look.trial), course) / reach
-            most = 3.0
-            if some(seldom := (look.width <= 0) | (moves <= STEADY)):
-                ahead = look.width == 0
-                if some(ahead):  # along the course itself
-                    forwards = where(dot(look.centre - state.centre, state.pace[3]) < 0, -certain, certain)
-                    lean, most = where(ahead, forwards, lean), where(ahead, 3.0 * certain, most)
-                lean = where(seldom & ~ahead, -lean, lean)
-                lean = where(moves <= STEADY, 0.0, lean)
+            if some(seldom := (look.width < 0) | (moves <= STEADY)):
+                lean = where(seldom, where(moves <= STEADY, 0.0, -lean), lean)
+            change = half * clip(surprise * lean, -3.0, 3.0)
+            if some(ahead := look.width == 0):  # along the course itself
+                forwards = where(dot(look.centre - state.centre, state.pace[3]) < 0, -sure, sure)
+                change = where(ahead, forwards * clip(surprise, -3.0, 3.0), change)
             # How late what is learnt comes, in times of what a frame takes anyway.
             delay = max(len(state.open) / patience, 1.0) if state.open else 1.0
             # Half the change c of log a, down and up, needs no exponential: (1 − c/2)/(1 + c/2) = e^(−c) + O(c³).
-            change = half / delay * clip(surprise * lean, -most, most)
+            change = change / delay
             pace = clip(pace * (1.0 - change) / (1.0 + change), SLOWEST, FASTEST)
             if some(jumped):
                 pace, wide = where(jumped, maximum(pace, 1.0), pace), where(jumped, maximum(wide, 1.0), wide)
