@@ -45,15 +45,50 @@ def test_the_mirror_image_gives_slope_and_curvature():
 
 
 def test_an_echo_tells_the_noise_and_what_of_the_curvature_is_certain():
-    """D = (−1, 0), predicted 2 − 0.7; noise 0.04 counts 0.8·(1 + 1.25) times, 1.5 times that against a bend of 1."""
+    """D = (−1, 0), predicted 2 − 0.7; noise 0.04 counts 0.8·(1 + 2.5) times, 1.5 times that against a bend of 1."""
     contrasts, fit = learnt(*OPENING, (1, -1.0, [-1.0, 0.0], 1.2))
     assert contrasts[3] == pytest.approx(1.2 - (2.0 - 0.7))
     np.testing.assert_allclose(fit.fade * fit.slope, [0.7 * 2 / 3 + 0.7 * 0.1, 0.0])
     assert fit.size == pytest.approx((0.7 * 2 / 3 + 0.7 * 0.1) ** 2)
     assert (fit.doubts.echoes, fit.power) == (1.0, 4.0)
     assert fit.doubts.noise == pytest.approx(0.04)
-    assert fit.certainty == pytest.approx(1.0 - 1.5 * 0.8 * 2.25 * 0.04)
+    assert fit.certainty == pytest.approx(1.0 - 1.5 * 0.8 * 3.5 * 0.04)
     assert fit.bent == pytest.approx(2.0 * fit.certainty)
+
+
+def shares(*rounds):
+    """The share of signal after each round."""
+    setup = tt.Setup(METHOD, (2,))
+    state, bound, found = tt.init(setup, CENTRE), METHOD.estimator.bind(setup.frame), []
+    for id, (trial, width, query, value) in enumerate(rounds):
+        look = tt.Look(trial, CENTRE, width)
+        *_, memory, sense = bound.learn(state, look, np.array(query), (value,))
+        state = state._replace(slope=memory, values=(value,), told=id, last=look)
+        found.append(None if sense is None else sense.signal_share)
+    return found
+
+
+def test_the_share_of_signal_is_little_before_an_echo_and_less_the_more_of_them_are_loud():
+    """¼ at most; then 1 − 0.8·(1 + 2.5/n)·E[echo²]/E[e²], and 0.24/n at least, n from 3 to 16."""
+    assert shares(*OPENING) == [None, None, 0.25]
+    assert shares(*OPENING, (1, -1.0, [-1.0, 0.0], 1.2))[-1] == pytest.approx(1.0 - 0.8 * 3.5 * 0.04 / 4.0)
+    loud = [(1, -1.0, [-1.0, 0.0], 10.0 * (n % 2)) for n in range(30)]
+    found = shares(*OPENING, *loud)[3:]
+    assert found[1] == pytest.approx(0.24 / 3)
+    assert found[9] == pytest.approx(0.24 / 10)
+    assert found[-1] == pytest.approx(0.24 / 16)
+
+
+def test_a_surprise_that_repeats_casts_doubt_on_the_curvature():
+    """A quarter of its weight is left: after a change of scale the next values say what it is."""
+    rounds = [(k, 1.0, [math.cos(k), math.sin(k)], 1.0 + 0.1 * (-1) ** k) for k in range(4, 40)]
+    calm = learnt(*OPENING, (1, -1.0, [-1.0, 0.0], 1.0), *rounds)[1]
+    far = (40, 1.0, [math.cos(40), math.sin(40)], 1e4)
+    asked = learnt(*OPENING, (1, -1.0, [-1.0, 0.0], 1.0), *rounds, far)[1]
+    jumped = learnt(*OPENING, (1, -1.0, [-1.0, 0.0], 1.0), *rounds, far, far)[1]
+    assert asked.doubts.weight == calm.doubts.weight
+    assert jumped.doubts.weight == pytest.approx(0.25 * calm.doubts.weight)
+    assert jumped.weight == pytest.approx(0.25 * calm.weight)
 
 
 def test_the_level_follows_faster_while_neighbours_have_one_sign():

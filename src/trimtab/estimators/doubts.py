@@ -17,12 +17,13 @@ NOTHING = 1e-300  # a mean square up to this is that of zeros
 SETTLED = 5  # surprises before any is doubted: fewer do not make a scale
 ECHOES = 1 / 20.0  # the least weight of an echo in the running mean square of the noise
 TRUST = 0.8  # of what an echo differs by counts as noise; the rest may be drift of the level
-DOUBT = 1.25  # over √n more, while n echoes were heard: two values may agree by chance
+DOUBT = 2.5  # over n more, while n echoes were heard: two values may agree by chance
 JUMP, ALONE = 20.0, 3.0  # a surprise that repeats counts up to so many rms, one that does not up to so many
 SAME = 0.5  # a value repeats if it differs by less than this much of the surprise
 WILD, LOUD = 3.0, 5.0  # in the running rms a surprise counts as so many of them at most; in that of the values
 PROOF = 1.5  # times its variance is what the curvature's square must stand out of
 FINEST = 1e-12  # of the square of a bend is noise at least: what is not known to be noisy is not infinitely certain
+FORGOTTEN = 0.25  # is what counts of the curvature after a surprise beyond the limit: it may be another objective
 GUARD = 0.01  # of all surprises is noise at least, over the echoes heard: one echo may be silent by chance
 
 
@@ -99,7 +100,7 @@ def repetitions(xp: Any) -> Callable[..., tuple[Value, Value, Doubts]]:
         difference = minimum((value - before) * (value - before), limit) - noise
         noise = noise + repeat * difference * maximum(1.0 / (echoes + 1.0), ECHOES)
         echoes, power = echoes + repeat, where(repeat, fit.power, powered)
-        loud = TRUST * (1.0 + DOUBT / xp.sqrt(maximum(echoes, 1.0))) * noise
+        loud = TRUST * (1.0 + DOUBT / maximum(echoes, 1.0)) * noise
         bend = where(mirrored, maximum(0.5 * (before + value) - rest, 0.0), bend)
         curvature = where(mirrored, 2.0 * bend / where(mirrored, probe2, 1.0), curvature)
         doubtful = maximum(loud, GUARD * power / maximum(echoes, 1.0), FINEST * bend * bend, TINY)

@@ -16,6 +16,7 @@ from trimtab.arithmetic import TINY
 from trimtab.estimators.base import OneQuery
 from trimtab.estimators.doubts import (
     FINEST,
+    FORGOTTEN,
     JUMP,
     LOUD,
     PROOF,
@@ -35,7 +36,8 @@ from trimtab.validation import real, whole
 NOWHERE = 1e100  # the distance to an optimum of which nothing is known
 SLOW = 150.0  # rounds: the window of the rms slope, so long that it does not follow a single jump
 OTHERS = 1 / 100.0  # the least weight of another surprise in that of the values
-LEAST = 0.08  # the least share of signal, so that a step is never zero
+LEAST, FEW, ENOUGH = 0.24, 3.0, 16.0  # over as many as the echoes heard: the least share of signal, never zero
+UNHEARD = 0.25  # the largest share of signal before any echo
 FAR = 16.0  # added to d in the distance: in few dimensions the plane has predicted most of the slope already
 HASTE, SLOWEST_LEVEL = 0.08, 0.2  # how fast the level's gain follows the agreement of neighbours, and the least gain
 STEEP = 0.03  # the least evenness of surprises, up and down
@@ -196,7 +198,8 @@ class Plane(OneQuery):
                 idle, jumped, error, most, at_most, doubts, fit = special(state, look, query, value, error, length2)
                 if not any_(idle == 0):
                     return frame.zero + math.nan, 0.0, slope, fit, None
-                error2 = error * error
+                error2, counted = error * error, where(doubts.run > 1, FORGOTTEN, 1.0)
+                weight, bend, doubts = counted * weight, counted * bend, doubts._replace(weight=counted * doubts.weight)
             # The rms slope along a probe; by how much surprises are above their mean, and below it.
             learnt = minimum(learnt + 1.0, SLOW)
             newest, steep2 = 1.0 / learnt, minimum(error2 / length2, most)
@@ -239,7 +242,10 @@ class Plane(OneQuery):
             share = chance / bends
             certainty = 1.0 - share * share
             bent = certainty * (bends / (weights + FLOOR * bends + TINY))
-            signal = maximum(power - loud, least * power) / power
+            echoes = doubts[3]
+            signal = maximum(power - loud, least / clip(echoes, FEW, ENOUGH) * power) / power
+            if any_(echoes == 0):
+                signal = where(echoes == 0, minimum(signal, UNHEARD), signal)
             downhill = far * steepness
             distance = downhill / (bent + downhill / NOWHERE + TINY)
             edge = STEEP * rise_square + TINY
