@@ -16,7 +16,7 @@ import pytest
 
 import trimtab as tt
 
-LANES, FEW = 500, 120
+LANES, FEW = 500, 60
 LONG = bool(os.environ.get("TRIMTAB_LONG"))
 TRIANGLE = tt.Polytope([[1, 1], [-1, 0], [0, -1]], [1, 0, 0])
 SKEW = tt.Polytope([[1, 2, 0.5], [-1, 0.3, 0], [0.1, -1, 0.2], [0, 0.2, -1], [0.3, -0.1, 1]], [1, 0.5, 0.4, 0.7, 2])
