@@ -134,9 +134,9 @@ RANGES = [(0.0, 1.0), (1.0, 1e4), (-1e-6, 1e-6), (1e9, 1e9 + 1), (-1e12, 1e-3), 
 @pytest.mark.parametrize(("name", "margin"), [("residual", "erode"), ("auto", "erode"), ("auto", "project")])
 @pytest.mark.parametrize("law", [tt.Rademacher(), tt.Sphere()], ids=str)
 def test_queries_stay_within_bounds_in_the_units_of_the_user(name, margin, law):
-    low, high = np.transpose(RANGES)
-    tuner = tt.Tuner(np.tile(0.5 * (low + high), (LANES, 1)), method(name, law, margin, 0.05), bounds=RANGES, seed=3)
-    hostile = Hostile(len(RANGES), 3, LANES)
+    lanes, (low, high) = 200, np.transpose(RANGES)
+    tuner = tt.Tuner(np.tile(0.5 * (low + high), (lanes, 1)), method(name, law, margin, 0.05), bounds=RANGES, seed=3)
+    hostile = Hostile(len(RANGES), 3, lanes)
     lowest, highest = high.copy(), low.copy()
     for round in range(300):
         trial = tuner.ask()
