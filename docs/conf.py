@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-os.environ["TERMINAL_WIDTH"] = "122"  # of the help of the commands, which Typer reads when it is imported
+os.environ["TERMINAL_WIDTH"] = "92"  # of the help of the commands, as wide as the page; Typer reads it when imported
 os.environ["NO_COLOR"] = "1"
 sys.path.insert(0, str(HERE / "_ext"))
 

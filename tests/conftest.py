@@ -5,6 +5,16 @@ import time
 import pytest
 
 
+@pytest.fixture(scope="session", autouse=True)
+def one_thread():
+    """For kernels: those who run tests share the cores, and the form for several is compiled where it is tested."""
+    try:
+        from numba import set_num_threads
+    except ImportError:
+        return
+    set_num_threads(1)
+
+
 @pytest.fixture
 def until():
     """Wait for something; not for ever."""

@@ -215,7 +215,21 @@ def _become(words, cwd, env):
     sys.path.pop(0)  # the folder of this file
     from trimtab.cli import main
 
-    sys.exit(main())
+    try:
+        main()
+    except SystemExit as end:
+        if isinstance(end.code, int):
+            _end(end.code)
+        raise
+
+
+def _end(status):
+    """As Python ends, but what is in memory is not taken apart first, which takes as long as most commands do."""
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(status)
 
 
 if __name__ == "__main__":

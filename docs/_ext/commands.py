@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from docutils import nodes
@@ -26,13 +27,22 @@ class Commands(Directive):
         from trimtab.cli import app
 
         found: list[nodes.Node] = []
-        for name in typer.main.get_group(app).commands:
-            shown = CliRunner().invoke(app, [name, "--help"], prog_name="trimtab", catch_exceptions=False)
+        for words in names(typer.main.get_group(app)):
+            shown = CliRunner().invoke(app, [*words, "--help"], prog_name="trimtab", catch_exceptions=False)
+            name = " ".join(("trimtab", *words))
             if shown.exit_code:
-                raise self.error(f"trimtab {name} --help ended with status {shown.exit_code}")
-            section = nodes.section(ids=[f"trimtab-{name}"], names=[f"trimtab {name}"])
+                raise self.error(f"{name} --help ended with status {shown.exit_code}")
+            section = nodes.section(ids=[name.replace(" ", "-")], names=[name])
             text = "\n".join(line.rstrip() for line in shown.output.strip("\n").splitlines())
-            section += nodes.title(text=f"trimtab {name}")
+            section += nodes.title(text=name)
             section += nodes.literal_block(text, text, language="text")
             found.append(section)
         return found
+
+
+def names(group: Any) -> Iterator[tuple[str, ...]]:
+    """The words of every command; those of a group come after it."""
+    for name, command in group.commands.items():
+        yield (name,)
+        if hasattr(command, "commands"):
+            yield from ((name, *more) for more in names(command))

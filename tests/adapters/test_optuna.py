@@ -11,8 +11,6 @@ from wsgiref.util import setup_testing_defaults
 
 import numpy as np
 import optuna
-import optuna_dashboard
-import optunahub
 import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution
 from optuna.testing.pytest_samplers import BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnlySamplerTestCase
@@ -279,6 +277,8 @@ def test_limits_that_are_measured():
 
 
 def test_the_dashboard_shows_the_study(tmp_path):
+    import optuna_dashboard  # here, because it takes long, and every process that runs tests would wait
+
     storage = optuna.storages.RDBStorage(f"sqlite:///{tmp_path / 'study.db'}")
     study = optuna.create_study(study_name="drift", storage=storage, sampler=Sampler(start=START))
     study.optimize(drifting, n_trials=12)
@@ -299,6 +299,8 @@ def test_the_dashboard_shows_the_study(tmp_path):
 
 
 def test_optunahub_can_load_it():
+    import optunahub  # the same
+
     hub = Path(__file__).parents[2] / "hub"
     module = optunahub.load_local_module("samplers/trimtab", registry_root=str(hub))
     study = optuna.create_study(sampler=module.Sampler(start=START))

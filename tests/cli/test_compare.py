@@ -2,10 +2,11 @@
 
 import json
 import os
-import subprocess
-import sys
 
 import pytest
+from typer.testing import CliRunner
+
+from trimtab.cli import app, console
 
 from ..program import run
 
@@ -92,7 +93,7 @@ def test_help_has_an_example(shell):
 
 
 def test_compare_over_a_suite(shell, tmp_path):
-    words = ("compare", "--suite", "late", "--methods", "auto,still,residual", "--trials", "2", "--quick")
+    words = ("compare", "--suite", "late", "--methods", "auto,still,residual", "--trials", "2", "--quick", "--jobs=1")
     done = shell(*words)
     for word in ("for choosing", "played to residual", "worst cell, centre", "diverged trials", "ratios.png", "d = 2"):
         assert word in done.stdout
@@ -109,18 +110,12 @@ def test_compare_over_a_suite(shell, tmp_path):
     assert again == found
 
 
-def test_progress_is_told_in_a_pipe_too(shell, tmp_path):
-    code = "import trimtab.cli.console as c; c.QUIET = 0.0; import sys; sys.argv[0] = 'trimtab'; c.main()"
-    words = ("compare", "--suite", "late", "--methods", "still", "--trials", "2", "--quick", "--json")
-    done = subprocess.run(
-        [sys.executable, "-c", f"from trimtab.cli import app; {code}", *words],
-        cwd=tmp_path,
-        env={**os.environ, "TRIMTAB_CACHE": str(tmp_path / "cache")},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=True,
-    )
+def test_progress_is_told_in_a_pipe_too(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TRIMTAB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(console, "QUIET", 0.0)
+    words = ("compare", "--suite", "late", "--methods", "still", "--trials", "2", "--quick", "--json", "--jobs", "1")
+    done = CliRunner().invoke(app, words, catch_exceptions=False)
     assert "suite late: cells, 100% after" in done.stderr
     json.loads(done.stdout)
 

@@ -66,7 +66,7 @@ def test_a_day_with_a_study(tmp_path):
     table = shell(tmp_path, "trimtab show demo") + shell(tmp_path, "trimtab list")
     for word in (
         "demo what it saves is not known yet: 4 baseline",
-        "demo: 76 rounds, minimise",
+        "demo: 76 rounds and 4 of the baseline",
         "probe",
         "valve",
         "rpm",

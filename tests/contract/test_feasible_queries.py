@@ -16,7 +16,7 @@ import pytest
 
 import trimtab as tt
 
-LANES, FEW = 500, 120
+LANES, FEW = 500, 60
 LONG = bool(os.environ.get("TRIMTAB_LONG"))
 TRIANGLE = tt.Polytope([[1, 1], [-1, 0], [0, -1]], [1, 0, 0])
 SKEW = tt.Polytope([[1, 2, 0.5], [-1, 0.3, 0], [0.1, -1, 0.2], [0, 0.2, -1], [0.3, -0.1, 1]], [1, 0.5, 0.4, 0.7, 2])
@@ -134,9 +134,9 @@ RANGES = [(0.0, 1.0), (1.0, 1e4), (-1e-6, 1e-6), (1e9, 1e9 + 1), (-1e12, 1e-3), 
 @pytest.mark.parametrize(("name", "margin"), [("residual", "erode"), ("auto", "erode"), ("auto", "project")])
 @pytest.mark.parametrize("law", [tt.Rademacher(), tt.Sphere()], ids=str)
 def test_queries_stay_within_bounds_in_the_units_of_the_user(name, margin, law):
-    low, high = np.transpose(RANGES)
-    tuner = tt.Tuner(np.tile(0.5 * (low + high), (LANES, 1)), method(name, law, margin, 0.05), bounds=RANGES, seed=3)
-    hostile = Hostile(len(RANGES), 3, LANES)
+    lanes, (low, high) = 200, np.transpose(RANGES)
+    tuner = tt.Tuner(np.tile(0.5 * (low + high), (lanes, 1)), method(name, law, margin, 0.05), bounds=RANGES, seed=3)
+    hostile = Hostile(len(RANGES), 3, lanes)
     lowest, highest = high.copy(), low.copy()
     for round in range(300):
         trial = tuner.ask()

@@ -22,6 +22,7 @@ def test_a_killed_worker_costs_its_cell(backend, tmp_path):
     clusters.a_killed_worker_costs_its_cell(backend, tmp_path)
 
 
+@pytest.mark.parametrize("backend", ["loky", pytest.param("dask", marks=pytest.mark.long)], indirect=True)
 def test_ctrl_c_keeps_what_is_finished(backend, tmp_path):
     clusters.ctrl_c_keeps_what_is_finished(backend, tmp_path)
 

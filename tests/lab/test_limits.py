@@ -25,7 +25,7 @@ def test_what_is_told_is_what_the_core_is_told():
     np.testing.assert_allclose(record.final, tuner.centre, rtol=1e-9)
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])
 def test_the_long_run_violation_goes_to_zero(seed):
     """The mean of g is at most λ/(α·T), with λ bounded: eight times the rounds, an eighth of it or so."""
     records = simulate(

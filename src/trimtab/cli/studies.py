@@ -212,9 +212,9 @@ def _write_csv(study: Study, events: list[Event]) -> None:
 def _print_study(study: Study, events: list[Event]) -> None:
     about, probes = study.summary(), study.probes
     out.print(f"{study.name} {study.saving.sentence}", highlight=False)
-    table = new_table(
-        "knob", "centre", "probe", "low", "high", "unit", title=f"{study.name}: {study.round} rounds, {about['goal']}"
-    )
+    baselines = f" and {count} of the baseline" if (count := study.saving.baseline_rounds) else ""
+    title = f"{study.name}: {study.round} rounds{baselines}, {about['goal']}"
+    table = new_table("knob", "centre", "probe", "low", "high", "unit", title=title)
     for knob in study.knobs.all:
         low, high = map(cell, ends(knob))
         probe = f"±{short(probes[knob.name], 3)}"
