@@ -95,8 +95,10 @@ bench: .venv/bench
 	$(BIN)/python benchmarks/live.py
 	$(BIN)/python benchmarks/service.py
 
-peers: .venv/peers
-	$(BIN)/python benchmarks/peers.py --out docs/results
+# What was played is kept, and not played again: `make peers PEERS="--again auto"` after a change of that method.
+peers: .venv/dev .venv/peers
+	$(BIN)/python benchmarks/peers.py --out docs/results --page docs/peers.md $(PEERS)
+	$(BIN)/python docs/draw peers.png
 
 python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
