@@ -78,7 +78,7 @@ def details(entries: dict[str, Row]) -> str:
             *(_interval(row[score]) for score in SCORES),
             *beyond,
             str(row["lost"] or ""),
-            _setting(row["setting"]),
+            _setting(row),
         ]
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
