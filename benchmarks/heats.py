@@ -6,6 +6,7 @@ every round, so that a busy moment of the machine hurts all alike.
 
 from __future__ import annotations
 
+import importlib
 import json
 import time
 import warnings
@@ -19,6 +20,7 @@ from arenas import arenas
 from contestants import contestants
 from joblib import Parallel, delayed
 
+PACKAGES = ("cmaes", "gymnasium", "nevergrad", "xopt.generators.sequential.extremumseeking")
 LOST = 1e6  # a cost beyond this many times that at the start counts as lost
 OFTEN = 20.0  # seconds between two lines that say how far it is
 
@@ -99,7 +101,7 @@ class Kept:
         keys = [heat.key for heat in heats]
         missing = {key: heat for key, heat in zip(keys, heats, strict=True) if key not in self.scores}
         start = said = time.monotonic()
-        work = (delayed(_played)(key, heat) for key, heat in missing.items())
+        work = (delayed(_played)(key, heat, jobs == 1) for key, heat in missing.items())
         for k, (key, scores) in enumerate(Parallel(n_jobs=jobs, return_as="generator_unordered")(work), 1):
             self.add(key, scores)
             now = time.monotonic()
@@ -109,7 +111,9 @@ class Kept:
         return [self.scores[key] for key in keys]
 
 
-def _played(key: str, heat: Heat) -> tuple[str, Scores]:
+def _played(key: str, heat: Heat, alone: bool) -> tuple[str, Scores]:
+    for package in () if alone else PACKAGES:  # else joblib takes a late import for a leak, and starts the process anew
+        importlib.import_module(package)
     return key, heat.play()
 
 

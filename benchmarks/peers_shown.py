@@ -23,7 +23,7 @@ ABOUT = {
     "lqr": "36 gains of a plant that is unstable from round 49 on unless they follow: a test of survival, 100 rounds.",
     "lqr-zero-mean": "The same plant, with drift in no direction, 300 rounds.",
     "quadratic-d20": "A valley whose lowest point and level walk about, with noise, 20 dimensions, 500 rounds.",
-    "deap-peaks": "Five peaks in five dimensions, between limits, all changed at once every 50 rounds; 500 rounds.",
+    "deap-peaks": "DEAP's moving peaks, ten in five dimensions, between limits, changed every 50 rounds; 500 rounds.",
     "deap-peaks-rare": "The same peaks, changed once in 1000 rounds; 2000 rounds.",
     "allocation": "Resource allocation on a network of 16 agents, 576 dimensions, noise, 300 rounds.",
     "pendulum": "Three gains of a controller, between −20 and 20, that holds Gymnasium's pendulum under changing "
