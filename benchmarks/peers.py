@@ -2,7 +2,8 @@
 
 Contestants (contestants.py): trimtab's `auto` (nothing tuned), residual feedback, RESZO, HLF-SZO and PBGD; cmaes (CMA,
 SepCMA); nevergrad (OnePlusOne, TBPSA, SPSA); Xopt's extremum seeking. Who has a main scale may try 8 settings of it on
-4 seeds that are not reported, and keeps the one with the best median of what was played.
+4 seeds that are not reported, and keeps the one with the best median of what was played; on real systems, which are
+dear, the worse half of everybody's settings is not tried on the next seed.
 
 Arenas (arenas.py): LQR (T = 100), LQR with zero-mean drift, a quadratic with d = 20, DEAP's moving peaks (a change
 every 50 rounds, and every 1000), resource allocation; Gymnasium's pendulum under changing gravity and mass; and two
@@ -25,11 +26,12 @@ import argparse
 import json
 import os
 import random
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from arenas import arenas
+from arenas import Arena, arenas
 from contestants import contestants
 from heats import Heat, Kept
 from peers_shown import SCORES, Results, overview, refresh
@@ -40,51 +42,53 @@ RESAMPLES, LEVEL = 2000, 0.95
 GONE = 1e300  # an infinite cost, with which differences can be taken
 
 
-def compete(kept: Kept, names: list[str], *, trials: int, tuning: int, jobs: int, quick: bool) -> Results:
-    """Everybody in these arenas: tuned on seeds of their own, reported on 0, 1, …"""
-    some = {name: arena for name, arena in arenas(quick).items() if name in names}
-    settings = {
-        name: {c: entry.settings[:: 7 if quick else 1] for c, entry in contestants(arena).items()}
-        for name, arena in some.items()
-    }
+Player = tuple[str, Any]
+"""A contestant and its setting."""
 
-    def scores(what: str, chosen: dict[str, list[tuple[str, Any]]], seeds: range) -> dict[Any, np.ndarray]:
-        """(arena, contestant, setting) → played and centre, by seed."""
-        heats = [
-            Heat(arena, seed, tuple(players), quick)
-            for arena, all_players in chosen.items()
-            for seed in seeds
-            for players in ([all_players] if some[arena].real else [[player] for player in all_players])
-            if players
-        ]
+
+@dataclass(frozen=True)
+class Field:
+    """All who compete in an arena."""
+
+    arena: Arena
+    kept: Kept
+    jobs: int
+    quick: bool
+
+    def compete(self, trials: int, tuning: int) -> dict[str, dict[str, Any]]:
+        """Everybody tuned on seeds of their own, and reported on 0, 1, …"""
+        settings = {name: entry.settings[:: 7 if self.quick else 1] for name, entry in contestants(self.arena).items()}
+        players = [(name, setting) for name, choice in settings.items() for setting in choice]
+        best = dict(self.tuned([player for player in players if len(settings[player[0]]) > 1], tuning))
+        found = self.scores("trials", [(name, best.get(name, settings[name][0])) for name in settings], range(trials))
+        return {name: row(setting, of, found["auto", None]) for (name, setting), of in found.items()}
+
+    def tuned(self, players: list[Player], tuning: int) -> list[Player]:
+        """Everybody with the setting that paid least; on real systems, in rounds that halve the settings."""
+        seeds = range(FIRST_TUNING_SEED, FIRST_TUNING_SEED + tuning)
+        stages = [seeds[k : k + 1] for k in range(tuning)] if self.arena.real else [seeds]
+        paid: dict[Player, list[float]] = {player: [] for player in players}
+        for stage in stages:
+            for player, found in self.scores("tuning", players, stage).items():
+                paid[player] += found[:, 0].tolist()
+            ranked = sorted(players, key=lambda player: float(np.median(paid[player])))
+            players = []
+            for name in dict.fromkeys(name for name, _ in paid):
+                own = [player for player in ranked if player[0] == name]
+                players += own[: max(2, len(own) // 2)] if stage != stages[-1] else own[:1]
+        return players
+
+    def scores(self, what: str, players: list[Player], seeds: range) -> dict[Player, np.ndarray]:
+        """Of each: played and centre, by seed."""
+        groups = [players] if self.arena.real else [[player] for player in players]
+        heats = [Heat(self.arena.name, seed, tuple(group), self.quick) for group in groups for seed in seeds]
         random.Random(0).shuffle(heats)  # so that the time which is left can be told from that which went by
         heats.sort(key=lambda heat: ("auto", None) in heat.players)  # what changes most comes last
-        found: dict[Any, np.ndarray] = {}
-        for real in (False, True):
-            these = [heat for heat in heats if some[heat.arena].real == real]
-            for heat, of_heat in zip(these, kept.of(these, what, 1 if real else jobs), strict=True):
-                for (name, setting), pair in zip(heat.players, of_heat, strict=True):
-                    found.setdefault((heat.arena, name, setting), np.empty((len(seeds), 2)))[heat.seed - seeds[0]] = (
-                        pair
-                    )
+        found = {player: np.empty((len(seeds), 2)) for player in players}
+        for heat, pairs in zip(heats, self.kept.of(heats, f"{self.arena.name}, {what}", self.jobs), strict=True):
+            for player, pair in zip(heat.players, pairs, strict=True):
+                found[player][heat.seed - seeds[0]] = pair
         return found
-
-    tried = {
-        a: [(c, s) for c, choice in by_name.items() if len(choice) > 1 for s in choice]
-        for a, by_name in settings.items()
-    }
-    tuned = scores("tuning", tried, range(FIRST_TUNING_SEED, FIRST_TUNING_SEED + tuning))
-
-    def best(arena: str, name: str) -> Any:
-        choice = settings[arena][name]
-        return min(choice, key=lambda s: np.median(tuned[arena, name, s][:, 0])) if len(choice) > 1 else choice[0]
-
-    chosen = {arena: [(name, best(arena, name)) for name in by_name] for arena, by_name in settings.items()}
-    found = scores("trials", chosen, range(trials))
-    return {
-        arena: {name: row(s, found[arena, name, s], found[arena, "auto", None]) for name, s in players}
-        for arena, players in chosen.items()
-    }
 
 
 def row(setting: Any, found: np.ndarray, auto: np.ndarray) -> dict[str, Any]:
@@ -133,7 +137,10 @@ def main() -> None:
         kept.forget(name, names)
     file = options.out / "peers.json"
     results: Results = json.loads(file.read_text()) if options.only and file.exists() else {}
-    results |= compete(kept, names, trials=trials, tuning=tuning, jobs=options.jobs, quick=options.quick)
+    for name, arena in arenas(options.quick).items():
+        if name in names:
+            field = Field(arena, kept, 1 if arena.real else options.jobs, options.quick)
+            results[name] = field.compete(trials, tuning)
     results = {name: results[name] for name in arenas(False) if name in results}
     file.write_text(json.dumps(results, indent=1) + "\n")
     print(overview(results))
