@@ -101,6 +101,8 @@ class Kept:
         keys = [heat.key for heat in heats]
         missing = {key: heat for key, heat in zip(keys, heats, strict=True) if key not in self.scores}
         start = said = time.monotonic()
+        if missing:
+            print(f"  {what}: {len(missing)} of {len(heats)} heats are to be played", flush=True)
         work = (delayed(_played)(key, heat, jobs == 1) for key, heat in missing.items())
         for k, (key, scores) in enumerate(Parallel(n_jobs=jobs, return_as="generator_unordered")(work), 1):
             self.add(key, scores)

@@ -76,4 +76,14 @@ def test_what_is_forgotten_is_played_again_also_after_an_interruption(tmp_path, 
 
 def test_how_far_it_is_is_told(tmp_path, heats, capsys):
     Kept(tmp_path / "plays.jsonl").of(heats, "trials", jobs=1)
-    assert re.fullmatch(r"( {2}trials: \d of 3, .*left\n)*  trials: 3 of 3, .*, 0 s left\n", capsys.readouterr().out)
+    first, *_, last = capsys.readouterr().out.splitlines()
+    assert first == "  trials: 3 of 3 heats are to be played"
+    assert re.fullmatch("  trials: 3 of 3, .*, 0 s left", last)
+
+
+def test_nothing_is_told_of_what_was_played_before(tmp_path, heats, capsys):
+    kept = Kept(tmp_path / "plays.jsonl")
+    kept.of(heats, "trials", jobs=1)
+    capsys.readouterr()
+    kept.of(heats, "trials", jobs=1)
+    assert capsys.readouterr().out == ""
