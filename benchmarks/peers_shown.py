@@ -172,9 +172,6 @@ def draw(results: Results, file: Path) -> None:
                     ax.plot(of["median"], k + offset, mark, color=colour, ms=6 if mark == "o" else 9, mew=2)
             if row["lost"]:
                 ax.text(0.99, k, f"{row['lost']} lost", transform=ax.get_yaxis_transform(), ha="right", fontsize=7)
-        finite = [v for r in entries.values() for v in (r["played"]["median"], r["centre"]["median"]) if np.isfinite(v)]
-        if finite and min(finite) > 0 and max(finite) > 10 * min(finite):
-            ax.set_xscale("log")
         ax.set_yticks(range(len(names)), names)
         ax.set_title(arena)
         ax.set_xlabel("mean cost: ● played, | centre")
