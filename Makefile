@@ -16,7 +16,7 @@ help:
 	@echo "make hosts  the adapters in their hosts: PyTorch, JAX, Xopt, blop, Bluesky with EPICS, ... (minutes to install)"
 	@echo "make long   what the tests thin out, in full: a million hostile queries for every kind of domain, ... (minutes)"
 	@echo "make bench  the benchmarks, as ratios within one run"
-	@echo "make peers  other optimisers on drifting systems (installs them, with PyTorch; some hours)"
+	@echo "make peers  other optimisers on drifting systems (installs them, with PyTorch; an hour or two, and goes on where it was)"
 	@echo "make coverage, make package, make newest: see CONTRIBUTING.md"
 
 run: .venv/dev
@@ -95,8 +95,10 @@ bench: .venv/bench
 	$(BIN)/python benchmarks/live.py
 	$(BIN)/python benchmarks/service.py
 
-peers: .venv/peers
-	$(BIN)/python benchmarks/peers.py --out docs/results
+# What was played is kept, and not played again: `make peers PEERS="--again auto"` after a change of that method.
+peers: .venv/dev .venv/peers
+	$(BIN)/python benchmarks/peers.py --out docs/results --page docs/peers.md $(PEERS)
+	$(BIN)/python docs/draw peers.png
 
 python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

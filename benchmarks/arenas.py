@@ -1,7 +1,8 @@
 """The systems of `peers.py`: simulated ones, two real ones, and a control task, all of them drifting.
 
 An arena says how many rounds to play, how far a probe is sensible, and between which limits (None: anywhere). It builds
-an object with `start`, `measure(t, x)` (what is paid and seen), `cost(t, x)` (looked at, not paid) and `close()`.
+an object with `start`, `measure(t, points)` (what is paid and seen, of each), `cost(t, points)` (looked at, not paid)
+and `close()`. One object serves all who play in a heat: what one of them does changes nothing for the others.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -25,11 +28,15 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 sys.path.insert(0, str(EXAMPLES))
 
 
+Points = list[np.ndarray]
+Values = list[float]
+
+
 class System(Protocol):
     start: np.ndarray
 
-    def measure(self, t: int, x: np.ndarray) -> float: ...
-    def cost(self, t: int, x: np.ndarray) -> float: ...
+    def measure(self, t: int, points: Points) -> Values: ...
+    def cost(self, t: int, points: Points) -> Values: ...
     def close(self) -> None: ...
 
 
@@ -43,7 +50,14 @@ class Arena:
     looks: int = 50
     """How often the centre is looked at."""
     real: bool = False
-    """A real system is measured alone, not beside others."""
+    """Measured in real time: all contestants of a trial take turns, round by round, and trials do not run at once."""
+    made: str = ""
+    """What it is made of, if that may change."""
+
+    @property
+    def signature(self) -> str:
+        """What a play depends on: with another one it is played anew."""
+        return f"{self.name}, {self.rounds} rounds, {self.looks} looks, {self.radius} in {self.limits}, {self.made}"
 
 
 class Simulated:
@@ -53,13 +67,13 @@ class Simulated:
         problem = make(id, **parameters)
         self.world, self.start = problem.world(seed, 1), problem.start(seed, 1)[0]
 
-    def measure(self, t: int, x: np.ndarray) -> float:
+    def measure(self, t: int, points: Points) -> Values:
         with np.errstate(over="ignore", invalid="ignore"):
-            return float(self.world.measure(t, x[None, None])[0, 0])
+            return list(map(float, self.world.measure(t, np.array(points)[None])[0]))
 
-    def cost(self, t: int, x: np.ndarray) -> float:
+    def cost(self, t: int, points: Points) -> Values:
         with np.errstate(over="ignore", invalid="ignore"):
-            return float(self.world.cost(t, x[None, None])[0, 0])
+            return list(map(float, self.world.cost(t, np.array(points)[None])[0]))
 
     def close(self) -> None:
         pass
@@ -76,11 +90,11 @@ class DeapPeaks:
         self.start = np.random.default_rng(seed).uniform(0.0, 100.0, 5)
         self.changed, self.every = 0, every
 
-    def cost(self, t: int, x: np.ndarray) -> float:
+    def cost(self, t: int, points: Points) -> Values:
         while self.changed < t // self.every:
             self.peaks.changePeaks()
             self.changed += 1
-        return -float(self.peaks(np.clip(x, 0.0, 100.0), count=False)[0])
+        return [-float(self.peaks(np.clip(x, 0.0, 100.0), count=False)[0]) for x in points]
 
     measure = cost
 
@@ -89,44 +103,57 @@ class DeapPeaks:
 
 
 class QueueServer:
-    """examples/queue_server.py: a real server under a load that changes; two knobs, each from 0 to 1."""
+    """examples/queue_server.py: a real server under a load that changes; two knobs, each from 0 to 1.
+
+    It mostly waits, so that some can be measured at once, each on a server of its own.
+    """
 
     WINDOW, PACE = 0.1, 4  # seconds of requests a round; rounds of its load that go by in one of ours
+    SERVERS, PERIOD = 4, 240  # the wave of its load, with one rush in it
 
     def __init__(self, seed: int) -> None:
         import queue_server
 
         queue_server.WINDOW = self.WINDOW
         self.example, self.seed = queue_server, seed
-        script = str(EXAMPLES / "queue_server.py")
-        self.server = subprocess.Popen([sys.executable, script, "serve"], stdout=subprocess.PIPE, text=True)
-        self.port = int(self.server.stdout.readline()) if self.server.stdout else 0
+        command = [sys.executable, str(EXAMPLES / "queue_server.py"), "serve"]
+        self.servers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(self.SERVERS)]
+        self.ports = [int(server.stdout.readline()) for server in self.servers if server.stdout]
         batch, workers = queue_server.START["batch"], queue_server.START["workers"]
         self.start = np.array([math.log(batch, 64), math.log(workers, 16)])
 
-    def measure(self, t: int, x: np.ndarray) -> float:
-        batch, workers = round(64 ** np.clip(x[0], 0, 1)), round(16 ** np.clip(x[1], 0, 1))
-        round_ = self.PACE * t + 37 * self.seed
-        return float(asyncio.run(self.example.measure(self.port, batch, workers, round_)))
+    def measure(self, t: int, points: Points) -> Values:
+        groups = np.array_split(np.array(points), -(-len(points) // self.SERVERS))
+        return [value for group in groups for value in asyncio.run(self.together(t, group))]
+
+    async def together(self, t: int, points: np.ndarray) -> Values:
+        knobs = [(round(64 ** x[0]), round(16 ** x[1])) for x in np.clip(points, 0.0, 1.0)]
+        round_ = (self.PACE * t + 37 * self.seed) % self.PERIOD
+        pairs = zip(self.ports, knobs, strict=False)
+        return await asyncio.gather(*(self.example.measure(port, *knob, round_) for port, knob in pairs))
 
     cost = measure
 
     def close(self) -> None:
-        self.server.send_signal(signal.SIGTERM)
-        self.server.wait()
+        for server in self.servers:
+            server.send_signal(signal.SIGTERM)
+            server.wait()
 
 
 class ZlibShipper:
     """examples/zlib_shipper.py: real compression of data that change; level, chunk and threads, each from 0 to 1."""
 
+    SIZE, PERIOD = 2**17, 100  # bytes a round; rounds until the data are of the first kind again
+
     def __init__(self, seed: int) -> None:
         import zlib_shipper
 
-        self.example, self.shipper = zlib_shipper, zlib_shipper.Shipper(seed)
+        zlib_shipper.SIZE = self.SIZE
+        self.example, self.shipper = zlib_shipper, zlib_shipper.Shipper(seed, self.PERIOD)
         self.start = np.array(zlib_shipper.START)
 
-    def measure(self, t: int, x: np.ndarray) -> float:
-        return float(self.shipper.ship(t, *self.example.decode(x)))
+    def measure(self, t: int, points: Points) -> Values:
+        return [float(self.shipper.ship(t, *self.example.decode(x))) for x in points]
 
     cost = measure
 
@@ -145,11 +172,14 @@ class Pendulum:
     def __init__(self, seed: int) -> None:
         import gymnasium
 
-        self.env = gymnasium.make("Pendulum-v1", max_episode_steps=self.STEPS)
+        self.env = gymnasium.make("Pendulum-v1", max_episode_steps=self.STEPS, disable_env_checker=True)
         self.seed, rng = seed, np.random.default_rng(seed)
         self.phases, self.start = rng.uniform(0, 2 * math.pi, 2), np.array([4.0, 0.5, 0.0])
 
-    def measure(self, t: int, x: np.ndarray) -> float:
+    def measure(self, t: int, points: Points) -> Values:
+        return [self.episode(t, x) for x in points]
+
+    def episode(self, t: int, x: np.ndarray) -> float:
         inner: Any = self.env.unwrapped
         inner.g = 10.0 * (1 + 0.4 * math.sin(2 * math.pi * t / 300 + self.phases[0]))
         inner.m = 1.0 + 0.3 * math.sin(2 * math.pi * t / 170 + self.phases[1])
@@ -158,7 +188,7 @@ class Pendulum:
         for _ in range(self.STEPS):
             angle = math.atan2(seen[1], seen[0])
             torque = float(np.clip(-(x[0] * angle + x[1] * seen[2] + x[2]), -2.0, 2.0))
-            seen, reward, *_ = self.env.step(np.array([torque], dtype=np.float32))
+            seen, reward, *_ = inner.step(np.array([torque], dtype=np.float32))
             total -= float(reward)
         return total / self.STEPS
 
@@ -168,17 +198,20 @@ class Pendulum:
         self.env.close()
 
 
+@cache
 def arenas(quick: bool) -> dict[str, Arena]:
-    unit = (0.0, 1.0)
+    unit, hundred = (0.0, 1.0), (0.0, 100.0)
+    deap, gym = (f"{name} {version(name)}" for name in ("deap", "gymnasium"))
+    queue, ships = f"{QueueServer.WINDOW} s", f"{ZlibShipper.SIZE} bytes"
     found = [
         Arena("lqr", 100, 0.05, None, lambda seed: Simulated("lqr-v1", seed)),
         Arena("lqr-zero-mean", 300, 0.1, None, lambda seed: Simulated("lqr-zero-mean-v1", seed)),
         Arena("quadratic-d20", 500, 0.1, None, lambda seed: Simulated("quadratic-v1", seed, dim=20, noise=0.01)),
-        Arena("deap-peaks", 500, 2.0, (0.0, 100.0), DeapPeaks),
-        Arena("deap-peaks-rare", 2000, 2.0, (0.0, 100.0), lambda seed: DeapPeaks(seed, every=1000)),
+        Arena("deap-peaks", 500, 2.0, hundred, DeapPeaks, made=deap),
+        Arena("deap-peaks-rare", 2000, 2.0, hundred, lambda seed: DeapPeaks(seed, every=1000), made=deap),
         Arena("allocation", 300, 0.03, None, lambda seed: Simulated("allocation-v1", seed)),
-        Arena("pendulum", 400, 0.3, (-20.0, 20.0), Pendulum),
-        Arena("zlib-shipper", 200, 0.08, unit, ZlibShipper, looks=20, real=True),
-        Arena("queue-server", 60, 0.08, unit, QueueServer, looks=6, real=True),
+        Arena("pendulum", 400, 0.3, (-20.0, 20.0), Pendulum, made=gym),
+        Arena("zlib-shipper", 100, 0.08, unit, ZlibShipper, looks=10, real=True, made=ships),
+        Arena("queue-server", 60, 0.08, unit, QueueServer, looks=6, real=True, made=queue),
     ]
     return {a.name: replace(a, rounds=min(a.rounds, 20), looks=min(a.looks, 4)) if quick else a for a in found}

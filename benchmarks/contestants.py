@@ -1,14 +1,19 @@
 """The contestants of `peers.py`: `ask() → x`, `tell(y)`, and `centre`, the point that would be recommended now.
 
-Every one that has a main scale (step, σ, oscillation and gain) may choose from `SETTINGS` values of it.
+Every one that has a main scale (step, σ, oscillation and gain) may choose from `SETTINGS` values of it. PyNOL is not
+among them: `pip install pynol` finds no distribution. Its learner for one value a round is PBGD, which trimtab has.
 """
 
 from __future__ import annotations
 
 import inspect
 import itertools
+import zlib
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,7 +24,7 @@ import trimtab as tt
 SETTINGS = 8
 SCALES = tuple(np.geomspace(0.1, 10.0, SETTINGS).tolist())  # times the radius of the arena
 STEPS = tuple(np.geomspace(1e-6, 1.0, SETTINGS).tolist())
-OWN = ("auto", "residual", "reszo", "hlf-szo", "pbgd")  # those that are registered
+OWN = ("auto", "residual", "reszo", "hlf-szo", "pbgd")
 
 
 class Player(Protocol):
@@ -83,6 +88,14 @@ class Nevergrad:
         if kind != "SPSA":  # which knows no first point but its own
             self.optimizer.suggest(x0)
 
+    @classmethod
+    def spsa(cls, x0: np.ndarray, step: float, arena: Arena, seed: int) -> Nevergrad:
+        """Its gains a and c are "arbitrary", says its source: the first probe is the radius, the first step is ours."""
+        first = 0.1  # c
+        player = cls(x0, "SPSA", arena.radius / first, arena, seed)
+        player.optimizer.a = step * (1 + player.optimizer.A) ** 0.602 / (arena.radius / first) ** 2
+        return player
+
     def ask(self) -> np.ndarray:
         self.candidate = self.optimizer.ask()
         return np.asarray(self.candidate.value, dtype=float)
@@ -119,7 +132,11 @@ class ExtremumSeeking:
         return self.x
 
     def tell(self, y: float) -> None:
-        self.generator.add_data(self.frame({**dict(zip(self.names, self.x[:, None], strict=True)), "f": [y]}))
+        if self.started:  # all that `add_data` does, without the tables that take most of its time
+            self.generator._last_input, self.generator._last_outcome = self.x, y
+            self.generator._i += 1
+        else:
+            self.generator.add_data(self.frame(np.append(self.x, y)[None], columns=[*self.names, "f"]))
         self.started = True
         self.recent.append(self.x)
 
@@ -129,35 +146,56 @@ class ExtremumSeeking:
 
 
 Settings = list[Any]
-Entry = tuple[Settings, Callable[[np.ndarray, Any, Arena, int], Player]]
 
 
-def registered(name: str) -> Entry:
+@dataclass(frozen=True)
+class Entry:
+    settings: Settings
+    """To choose from; one: nothing is tuned."""
+    build: Callable[[np.ndarray, Any, Arena, int], Player]
+    version: str
+    """What a play depends on besides: another one is played anew."""
+
+
+def registered(name: str, arena: Arena) -> Entry:
     """A method of trimtab, with a step to be tuned if it has one."""
     build = tt.methods[name]
     if "step" not in inspect.signature(build).parameters:
-        return [None], lambda x0, s, a, seed: Trimtab(x0, build(radius=a.radius), a, seed)
-    return list(STEPS), lambda x0, s, a, seed: Trimtab(x0, build(radius=a.radius, step=s), a, seed)
+        method = build(radius=arena.radius)
+        return Entry([None], lambda x0, s, a, seed: Trimtab(x0, method, a, seed), _digest(method))
+    return Entry(
+        list(STEPS),
+        lambda x0, s, a, seed: Trimtab(x0, build(radius=a.radius, step=s), a, seed),
+        _digest(build(radius=arena.radius, step=1.0)),
+    )
 
 
+def _digest(method: tt.Method) -> str:
+    """Of its parts and their constants; not of their code."""
+    return f"{zlib.crc32(repr(method).encode()):08x}"
+
+
+@cache
 def contestants(arena: Arena) -> dict[str, Entry]:
-    """name → (the settings to choose from, how to build it with one)."""
+    """name → its settings, and how to build it with one."""
     sizes: Settings = [s * arena.radius for s in SCALES]
 
     def cma(kind: str) -> Entry:
-        return sizes, lambda x0, s, a, seed: Cmaes(x0, kind, s, a, seed)
+        return Entry(sizes, lambda x0, s, a, seed: Cmaes(x0, kind, s, a, seed), version("cmaes"))
 
     def nevergrad(kind: str) -> Entry:
-        return sizes, lambda x0, s, a, seed: Nevergrad(x0, kind, s, a, seed)
+        return Entry(sizes, lambda x0, s, a, seed: Nevergrad(x0, kind, s, a, seed), version("nevergrad"))
 
     seeking: Settings = list(itertools.product(sizes[:: SETTINGS // 4], (0.3, 3.0)))
     return {
-        "still": registered("still"),
-        **{name: registered(name) for name in OWN if name in tt.methods},
+        "still": registered("still", arena),
+        **{name: registered(name, arena) for name in OWN},
         "cmaes CMA": cma("CMA"),
         "cmaes SepCMA": cma("SepCMA"),
         "nevergrad OnePlusOne": nevergrad("OnePlusOne"),
         "nevergrad TBPSA": nevergrad("TBPSA"),
-        "nevergrad SPSA": nevergrad("SPSA"),
-        "Xopt extremum seeking": (seeking, lambda x0, s, a, seed: ExtremumSeeking(x0, s[0], s[1], a)),
+        "nevergrad SPSA": Entry(list(STEPS), Nevergrad.spsa, version("nevergrad")),
+        "Xopt extremum seeking": Entry(
+            seeking, lambda x0, s, a, seed: ExtremumSeeking(x0, s[0], s[1], a), version("xopt")
+        ),
     }

@@ -1,17 +1,51 @@
-"""What `peers.py` has found: as a table, and as a picture."""
+"""What `peers.py` has found: as tables, in words, and as a picture.
+
+`python benchmarks/peers_shown.py RESULTS.json PAGE.md` writes tables and words between the two marks of a page.
+"""
 
 from __future__ import annotations
 
+import json
+import re
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 SCORES = ("played", "centre")
-Results = dict[str, dict[str, dict[str, Any]]]
+MARKS = ("<!-- what was found: benchmarks/peers_shown.py -->", "<!-- end of what was found -->")
+
+Row = dict[str, Any]
+Results = dict[str, dict[str, Row]]
+
+ABOUT = {
+    "lqr": "36 gains of a plant that is unstable from round 49 on unless they follow: a test of survival, 100 rounds.",
+    "lqr-zero-mean": "The same plant, with drift in no direction, 300 rounds.",
+    "quadratic-d20": "A valley whose lowest point and level walk about, with noise, 20 dimensions, 500 rounds.",
+    "deap-peaks": "DEAP's moving peaks, ten in five dimensions, between limits, changed every 50 rounds; 500 rounds.",
+    "deap-peaks-rare": "The same peaks, changed once in 1000 rounds; 2000 rounds.",
+    "allocation": "Resource allocation on a network of 16 agents, 576 dimensions, noise, 300 rounds.",
+    "pendulum": "Three gains of a controller, between −20 and 20, that holds Gymnasium's pendulum under changing "
+    "gravity and mass; an episode from a random angle a round, 400 rounds.",
+    "zlib-shipper": "Real compression of data that change: level, chunk and threads; ms for 128 kB, 100 rounds.",
+    "queue-server": "A real server under a load that changes: batch and workers; ms a request, and 2 for a worker, 60 "
+    "rounds.",
+}
+WHEN = {
+    "lqr": "a plant is about to become unstable",
+    "lqr-zero-mean": "many gains drift in no direction",
+    "quadratic-d20": "one smooth valley wanders",
+    "deap-peaks": "peaks jump every few dozen rounds",
+    "deap-peaks-rare": "valleys differ much and change rarely (hundreds of rounds apart)",
+    "allocation": "there are hundreds of knobs and few rounds",
+    "pendulum": "a few gains are far from the best, in wide ranges, measured from random starts",
+    "zlib-shipper": "values are times of a busy machine",
+    "queue-server": "a few whole-numbered knobs have a few dozen rounds",
+}
 
 
-def table(results: Results) -> str:
+def overview(results: Results) -> str:
     """Played / centre, in Markdown; where trials were lost, how many."""
     names = list(dict.fromkeys(name for entries in results.values() for name in entries))
     lines = ["| | " + " | ".join(results) + " |", "|---" * (len(results) + 1) + "|"]
@@ -21,14 +55,92 @@ def table(results: Results) -> str:
     return "\n".join(lines)
 
 
-def _cell(row: dict[str, Any] | None, entries: dict[str, dict[str, Any]]) -> str:
+def _cell(row: Row | None, entries: dict[str, Row]) -> str:
     if row is None:
         return ""
-    if row["lost"]:
+    if np.isinf(row["played"]["median"]):
         return f"{row['lost']} of {len(row['played_each'])} lost"
     best = {score: min(each[score]["median"] for each in entries.values()) for score in SCORES}
     words = [f"{row[score]['median']:.3g}" for score in SCORES]
-    return " / ".join(f"**{w}**" if row[s]["median"] == best[s] else w for w, s in zip(words, SCORES, strict=True))
+    both = " / ".join(f"**{w}**" if row[s]["median"] == best[s] else w for w, s in zip(words, SCORES, strict=True))
+    return both + (f", {row['lost']} lost" if row["lost"] else "")
+
+
+def details(entries: dict[str, Row]) -> str:
+    """One arena, with intervals, and differences to `auto`."""
+    lines = [
+        "| | played | centre | played, beyond `auto` | centre, beyond `auto` | lost | setting |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name, row in entries.items():
+        beyond = ["", ""] if name == "auto" else [_interval(row[f"{score}_to_auto"]) for score in SCORES]
+        cells = [
+            *(_interval(row[score]) for score in SCORES),
+            *beyond,
+            str(row["lost"] or ""),
+            _setting(row),
+        ]
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _interval(of: dict[str, float]) -> str:
+    median, low, high = (f"{of[k]:.3g}".replace("inf", "∞").replace("-", "−") for k in ("median", "low", "high"))
+    return median if low == high == median else f"{median} ({low} to {high})"
+
+
+def _setting(row: Row) -> str:
+    setting = row["setting"]
+    parts = setting if isinstance(setting, tuple | list) else [] if setting is None else [setting]
+    return ", ".join(f"{s:.2g}" for s in parts)
+
+
+def verdict(arena: str, entries: dict[str, Row]) -> str:
+    """Who pays less than `auto`, trial by trial, who about the same; and so for the centre; and whom to take."""
+    less, same, more = _sides(entries, "played")
+    better, *_ = _sides(entries, "centre")
+    words = []
+    if less:
+        words.append(f"Less than `auto` pays {_names(less)}.")
+    if same:
+        words.append(f"About the same {'as `auto` ' * (not less)}pays {_names(same)}.")
+    if more:
+        words.append(f"Everybody else pays more{' than `auto`' * (not less and not same)}.")
+    words.append(f"A better centre than `auto` has {_names(better)}." if better else "Nobody has a better centre.")
+    if less:
+        first = min(less, key=lambda name: entries[name]["played"]["median"])
+        words.append(f"**Where {WHEN[arena]}, {'leave the knobs alone' if first == 'still' else f'take {first}'}.**")
+    return " ".join(words)
+
+
+def _sides(entries: dict[str, Row], score: str) -> tuple[list[str], list[str], list[str]]:
+    """Below `auto`, about the same, above: by whether the interval of the differences has 0 in it."""
+    to = {name: row[f"{score}_to_auto"] for name, row in entries.items() if name != "auto"}
+    below = sorted((n for n in to if to[n]["high"] < 0), key=lambda n: entries[n][score]["median"])
+    above = [n for n in to if to[n]["low"] > 0]
+    return below, [n for n in to if n not in below and n not in above], above
+
+
+def _names(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
+
+
+def shown(results: Results) -> str:
+    """All that a page tells of the results."""
+    parts = [overview(results)]
+    for arena, entries in results.items():
+        parts += [f"### {arena}", ABOUT[arena], verdict(arena, entries), details(entries)]
+    return "\n\n".join(parts)
+
+
+def refresh(page: Path, results: Results) -> None:
+    """The same, between the marks of a page."""
+    first, last = MARKS
+    between = re.compile(re.escape(first) + ".*?" + re.escape(last), re.S)
+    text = page.read_text(encoding="utf-8")
+    if not between.search(text):
+        raise SystemExit(f"{page}: there is no place for the results: write {first} and {last}")
+    page.write_text(between.sub(lambda _: f"{first}\n\n{shown(results)}\n\n{last}", text), encoding="utf-8")
 
 
 def draw(results: Results, file: Path) -> None:
@@ -60,10 +172,11 @@ def draw(results: Results, file: Path) -> None:
                     ax.plot(of["median"], k + offset, mark, color=colour, ms=6 if mark == "o" else 9, mew=2)
             if row["lost"]:
                 ax.text(0.99, k, f"{row['lost']} lost", transform=ax.get_yaxis_transform(), ha="right", fontsize=7)
-        finite = [v for r in entries.values() for v in (r["played"]["median"], r["centre"]["median"]) if np.isfinite(v)]
-        if finite and min(finite) > 0 and max(finite) > 10 * min(finite):
-            ax.set_xscale("log")
         ax.set_yticks(range(len(names)), names)
         ax.set_title(arena)
         ax.set_xlabel("mean cost: ● played, | centre")
     figure.savefig(file, dpi=110)
+
+
+if __name__ == "__main__":
+    refresh(Path(sys.argv[2]), json.loads(Path(sys.argv[1]).read_text()))

@@ -1,7 +1,7 @@
 """All pictures of README and docs, or some: `make pictures`, `.venv/bin/python docs/draw [NAME ...]`.
 
 Two run in the environment of the hosts: .venv-hosts, or what TRIMTAB_HOSTS_PYTHON names. `peers.png` is drawn of
-docs/results/peers.json, which `make peers` writes in some hours. What is no longer drawn is removed.
+docs/results/peers.json, which `make peers` writes. What is no longer drawn is removed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""The table of docs/peers.md is that of the results that are stored, from which its picture is drawn."""
+"""What docs/peers.md tells is of the results that are stored, from which its picture is drawn."""
 
 import json
 import sys
 
+import pytest
 from pages import ROOT, text
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
@@ -10,22 +11,68 @@ sys.path.insert(0, str(ROOT / "benchmarks"))
 import peers_shown
 
 
-def test_the_table_is_of_the_results():
+def found(played, centre, to=(0.0, 0.0), lost=0):
+    """A row: medians; the differences to `auto`, with intervals of ±0.1 about them."""
+    some = {"setting": None, "lost": lost, "played_each": [played]}
+    for score, median, difference in (("played", played, to[0]), ("centre", centre, to[1])):
+        some[score] = {"median": median, "low": median, "high": median}
+        some[f"{score}_to_auto"] = {"median": difference, "low": difference - 0.1, "high": difference + 0.1}
+    return some
+
+
+ROWS = {
+    "auto": found(1.0, 0.5),
+    "still": found(2.0, 0.25, (1.0, -0.25)),
+    "residual": found(1.05, 0.5, (0.05, 0.0)),
+    "gone": found(float("inf"), float("inf"), (float("inf"), float("inf")), lost=1),
+}
+
+
+def test_the_page_tells_the_results():
     results = json.loads(text("docs/results/peers.json"))
-    assert peers_shown.table(results) in text("docs/peers.md")
+    assert peers_shown.shown(results) in text("docs/peers.md")
 
 
 def test_lost_trials_and_the_best_are_told():
-    rows = {
-        "auto": {"lost": 0, "played_each": [1.0], "played": {"median": 1.0}, "centre": {"median": 0.5}},
-        "still": {"lost": 0, "played_each": [2.0], "played": {"median": 2.0}, "centre": {"median": 0.25}},
-        "gone": {"lost": 1, "played_each": [9.0], "played": {"median": float("inf")}, "centre": {"median": 3.0}},
-    }
-    lines = peers_shown.table({"arena": rows}).splitlines()
-    assert lines == [
-        "| | arena |",
+    assert peers_shown.overview({"lqr": ROWS}).splitlines() == [
+        "| | lqr |",
         "|---|---|",
         "| auto | **1** / 0.5 |",
         "| still | 2 / **0.25** |",
+        "| residual | 1.05 / 0.5 |",
         "| gone | 1 of 1 lost |",
     ]
+
+
+def test_nobody_pays_less():
+    told = peers_shown.verdict("lqr", ROWS)
+    assert told == (
+        "About the same as `auto` pays residual. Everybody else pays more. A better centre than `auto` has still."
+    )
+
+
+def test_a_peer_that_pays_less_is_recommended():
+    better = {**ROWS, "cmaes CMA": found(0.5, 0.6, (-0.5, 0.1)), "pbgd": found(0.8, 0.6, (-0.2, 0.1))}
+    told = peers_shown.verdict("pendulum", better)
+    assert told.startswith("Less than `auto` pays cmaes CMA and pbgd. About the same pays residual.")
+    assert told.endswith("measured from random starts, take cmaes CMA.**")
+
+
+def test_a_page_without_marks_is_left_alone(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("mine")
+    with pytest.raises(SystemExit, match="no place"):
+        peers_shown.refresh(page, {"lqr": ROWS})
+    assert page.read_text() == "mine"
+
+
+def test_results_go_between_the_marks(tmp_path):
+    page, (first, last) = tmp_path / "page.md", peers_shown.MARKS
+    page.write_text(f"before\n{first}\nold\n{last}\nafter\n")
+    for _ in range(2):
+        peers_shown.refresh(page, {"lqr": ROWS})
+    told = page.read_text()
+    assert told.startswith("before\n")
+    assert told.endswith("after\n")
+    assert "old" not in told
+    assert told.count(peers_shown.shown({"lqr": ROWS})) == 1
