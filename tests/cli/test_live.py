@@ -66,7 +66,8 @@ def test_a_day_with_a_study(tmp_path):
     table = shell(tmp_path, "trimtab show demo") + shell(tmp_path, "trimtab list")
     for word in (
         "demo what it saves is not known yet: 4 baseline",
-        "demo: 76 rounds and 4 of the baseline",
+        "demo: 76 rounds, minimise",
+        "failures 0, 4 rounds of the baseline beside",
         "probe",
         "valve",
         "rpm",

@@ -212,8 +212,7 @@ def _write_csv(study: Study, events: list[Event]) -> None:
 def _print_study(study: Study, events: list[Event]) -> None:
     about, probes = study.summary(), study.probes
     out.print(f"{study.name} {study.saving.sentence}", highlight=False)
-    baselines = f" and {count} of the baseline" if (count := study.saving.baseline_rounds) else ""
-    title = f"{study.name}: {study.round} rounds{baselines}, {about['goal']}"
+    title = f"{study.name}: {study.round} rounds, {about['goal']}"
     table = new_table("knob", "centre", "probe", "low", "high", "unit", title=title)
     for knob in study.knobs.all:
         low, high = map(cell, ends(knob))
@@ -221,6 +220,7 @@ def _print_study(study: Study, events: list[Event]) -> None:
         table.add_row(knob.name, cell(short(about["centre"][knob.name])), probe, low, high, cell(knob.unit))
     out.print(table)
     counts = ", ".join(f"{key} {short(about[key])}" for key in ("value", "mean", "trend", "skipped", "failures"))
+    counts += f", {study.saving.baseline_rounds} rounds of the baseline beside"
     for line in (counts, *limits_in_words(study.limits)):
         out.print(cell(line))
     table = new_table("diagnostic", "now", "advice", title="How it goes")
