@@ -56,7 +56,7 @@ def test_one_query_per_round_every_one_feasible_and_far_better_than_standing_sti
     assert params[0] == START
     assert len(params) == 500
     assert all(-5 <= p["x"] <= 5 and 0.01 <= p["y"] <= 1 for p in params)
-    assert np.abs(np.diff([p["x"] for p in params[:20]])).max() < 2.0  # it looks around the start, it does not jump
+    assert np.abs(np.diff([p["x"] for p in params[:20]])).max() < 2.5  # it looks around the start, it does not jump
     found = np.mean([trial.value for trial in study.trials[300:]])
     assert found < 0.1 * np.mean([excess(t, **START) for t in range(300, 500)])
 

@@ -152,7 +152,7 @@ def test_stop_iteration_stops():
 def test_a_failed_measurement_moves_nothing(failure):
     found = minimize(lambda x: failure if x[0] > 0.5 else bowl(x), [0.1, 1.0], method=auto, bounds=BOX)
     assert found.tuner.skipped > 0
-    assert found.x[1] == pytest.approx(-2.0, abs=0.1)
+    assert found.x[1] == pytest.approx(-2.0, abs=0.3)
 
 
 def test_radius_and_seed():

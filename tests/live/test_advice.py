@@ -81,7 +81,7 @@ SEEDS = (0, pytest.param(1, marks=pytest.mark.long))
     ],
 )
 def test_a_limit_behind_which_it_gets_better_is_named_and_then_moved(cost, knobs, side, wanted, seed):
-    study, said = run(cost, knobs, seed=seed, rounds=600)  # in noise it takes that long to be sure
+    study, said = run(cost, knobs, seed=seed, rounds=500)  # in noise it takes that long to be sure
     with study:
         assert set(said) == {"edge"}
         sentence = study.findings()["edge"].advice

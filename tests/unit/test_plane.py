@@ -170,12 +170,12 @@ def test_the_width_follows_the_moves_by_steps():
 
 
 def test_in_many_dimensions_wider_probes_have_to_be_worth_it():
-    """(2·√(a/√h))^(50/d)·evenness^(0.4 + 0.8·(1 − 50/d)), d = 200."""
-    method = tt.auto(radius=1.0 / math.sqrt(200))
-    setup = tt.Setup(method, (200,))
-    state, bound = tt.init(setup, np.zeros(200)), method.step.bind(setup.frame)
+    """(2·√(a/√h))^(200/d)·evenness^(0.4 + 0.8·(1 − 200/d)), d = 800."""
+    method = tt.auto(radius=1.0 / math.sqrt(800))
+    setup = tt.Setup(method, (800,))
+    state, bound = tt.init(setup, np.zeros(800)), method.step.bind(setup.frame)
     sense = Sense(1.0, 2.0, 1e-9, 0.25, 0.0, 0.0, 1e100, 0.5, False)
-    _, pace = bound.rate(state, tt.Look(1, np.zeros(200), 1.0), 1.0, sense)
+    _, pace = bound.rate(state, tt.Look(1, np.zeros(800), 1.0), 1.0, sense)
     assert pace[8] == pytest.approx((2.0 * math.sqrt(1.0 / 0.5)) ** 0.25 * 0.5 ** (0.4 + 0.8 * 0.75))
 
 
