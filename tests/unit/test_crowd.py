@@ -130,3 +130,14 @@ def test_what_is_said_of_a_setup_does_not_tell_its_seed():
     assert storage.described(one) == storage.described(other)
     assert storage.described(one) != storage.described(Setup(tt.auto(radius=0.2), (2,), domain=CUBE))
     assert "seed" not in storage.described(one)
+
+
+def test_directions_of_trials_long_ago_are_those_of_each_alone():
+    """An echo may look back farther than the trials that are drawn together: after failures, or when it asks again."""
+    setup, seeds = SETUPS["auto, d = 10"], [3, 5, 7]
+    draws = Draws(setup, seeds)
+    draws(np.array([90, 50, 70]))  # those about them are kept
+    for trials in ([90, 50, 12], [4, 5, 6], [4, 50, 6]):
+        found = draws(np.array(trials))
+        for seed, trial, u in zip(seeds, trials, found, strict=True):
+            np.testing.assert_array_equal(u, storage.reseeded(setup, seed).frame.direction(trial))
