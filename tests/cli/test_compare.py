@@ -26,7 +26,7 @@ def shell(tmp_path):
 
 
 def test_compare_prints_a_table_and_draws(shell, tmp_path):
-    done = shell("compare", "quadratic-v1", "--methods", "residual,one-point,two-point", *QUICK)
+    done = shell("compare", "quadratic-v1", "--methods", "residual,one-point,two-point", *QUICK, "--jobs=1")
     for word in ("residual", "one-point", "two-point", "regret, centre", "diverged", "summary.json"):
         assert word in done.stdout
     folder = tmp_path / "out" / "compare-quadratic-v1"
@@ -37,7 +37,8 @@ def test_compare_prints_a_table_and_draws(shell, tmp_path):
 
 
 def test_compare_json_is_for_scripts(shell):
-    options = ("compare", "quadratic-v1", "--methods", "residual,auto,still", *QUICK, "--json", "--out", "here")
+    words = ("compare", "quadratic-v1", "--methods", "residual,auto,still", *QUICK)
+    options = (*words, "--json", "--out", "here", "--jobs=1")
     summary = json.loads(shell(*options).stdout)
     assert list(summary["methods"]) == ["residual", "auto", "still"]
     for name, method in summary["methods"].items():

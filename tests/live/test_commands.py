@@ -67,7 +67,7 @@ def test_a_timeout_ends_all_of_it(tmp_path, until):
     until(lambda: not any(map(alive, pids)))
 
 
-@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("sign", [signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.long)])
 def test_the_second_signal_ends_all_of_it(tmp_path, until, sign):
     write(tmp_path, f"test -e pids && echo 1 && exit; {STUBBORN}")
     with tune(tmp_path) as running:

@@ -58,7 +58,7 @@ def undisturbed(folder, rounds):
     return history(folder, "other.db")
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_fifty_kills_leave_no_trace(tmp_path, seed):
     (tmp_path / "study.toml").write_text(STUDY)
     done = subprocess.run(

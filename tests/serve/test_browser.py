@@ -292,24 +292,32 @@ def test_hostile_words_are_shown_as_text(service, visit):
     assert service.http.get("/studies/<script>").status_code == 422
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_desktop_and_phone(service, visit, tmp_path, scheme):
+@pytest.mark.parametrize(
+    ("width", "scheme"),
+    [
+        (1280, "dark"),
+        (390, "light"),
+        pytest.param(1280, "light", marks=pytest.mark.long),
+        pytest.param(390, "dark", marks=pytest.mark.long),
+    ],
+    ids=["desktop, dark", "phone, light", "desktop, light", "phone, dark"],
+)
+def test_desktop_and_phone(service, visit, tmp_path, width, scheme):
     service.make("press", baseline={"every": 10})
     service.make("kiln", guard={"approval": True})
     service.run(20, "press")
     service.ask("kiln")
-    for width in (1280, 390):
-        page = visit(service.url, width, scheme)
-        assert [row.get_attribute("data-study") for row in page.locator("#fleet tr").all()] == ["kiln", "press"]
-        assert not overflows(page)
-        if width > 800:
-            assert serious(page) == []
-        page.goto(f"{service.url}/studies/press")
-        is_drawn(page)
+    page = visit(service.url, width, scheme)
+    assert [row.get_attribute("data-study") for row in page.locator("#fleet tr").all()] == ["kiln", "press"]
+    assert not overflows(page)
+    if width > 800:
         assert serious(page) == []
-        assert not overflows(page)
-        picture = page.screenshot(path=tmp_path / f"{width}.png", full_page=True)
-        assert picture.startswith(b"\x89PNG")
+    page.goto(f"{service.url}/studies/press")
+    is_drawn(page)
+    assert serious(page) == []
+    assert not overflows(page)
+    picture = page.screenshot(path=tmp_path / f"{width}.png", full_page=True)
+    assert picture.startswith(b"\x89PNG")
     page.click("#do-hold")
     assert serious(page) == []
 

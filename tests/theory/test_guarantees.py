@@ -76,7 +76,7 @@ def test_convex_bounds_in_other_dimensions(id, dim):
         assert upper(record.regret()[:, -1]) < plan.bound(variation=problem.variation, tight=True).total
 
 
-@pytest.mark.parametrize("noise", [0.0, 0.3])
+@pytest.mark.parametrize("noise", [pytest.param(0.0, marks=LONG), 0.3])
 def test_an_optimum_that_moves_and_noise(noise):
     """Jumps of 0.05 every 50 rounds: the best fixed point is no farther than the start plus the way that it went.
 

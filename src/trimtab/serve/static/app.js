@@ -23,17 +23,18 @@ function lost(is) {
 
 // Call something at most so often, and once more after the last wish.
 function often(ms, act) {
-  let waits = false, busy = false, again = false;
+  let waits = false, busy = false, again = false, last = -ms;
   const run = async () => {
     waits = false;
     busy = true;
+    last = performance.now();
     try { await act(); lost(false); } catch { lost(true); }
     busy = false;
     if (again) { again = false; wish(); }
   };
   const wish = () => {
     if (busy) again = true;
-    else if (!waits) { waits = true; setTimeout(run, ms); }
+    else if (!waits) { waits = true; setTimeout(run, Math.max(0, last + ms - performance.now())); }
   };
   return wish;
 }
