@@ -11,7 +11,7 @@ sys.path.insert(0, os.fspath(Path(__file__).parent))
 import clusters
 
 
-@pytest.fixture(params=["loky", "dask"])
+@pytest.fixture(params=["loky", pytest.param("dask", marks=pytest.mark.long)])
 def backend(request):
     if request.param == "dask":
         pytest.importorskip("distributed", reason="needs dask[distributed]")
@@ -22,7 +22,6 @@ def test_a_killed_worker_costs_its_cell(backend, tmp_path):
     clusters.a_killed_worker_costs_its_cell(backend, tmp_path)
 
 
-@pytest.mark.parametrize("backend", ["loky", pytest.param("dask", marks=pytest.mark.long)], indirect=True)
 def test_ctrl_c_keeps_what_is_finished(backend, tmp_path):
     clusters.ctrl_c_keeps_what_is_finished(backend, tmp_path)
 
