@@ -4,7 +4,7 @@ Over the cells for choosing of the suite `drift`, one of so many, at the radius 
 times and at a quarter of it: the geometric mean of the median regret, at the centre and of what is played, divided by
 that of the whole method at the same radius, and the number of diverged trials. Run it with
 
-    python benchmarks/ablation.py [--trials 10] [--every 2] [--json FILE]
+    python benchmarks/ablation.py [--trials 10] [--every 2] [--jobs 2] [--json FILE]
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from joblib import Parallel, delayed
 
 import trimtab as tt
 from trimtab import lab
@@ -91,17 +92,24 @@ def scores(method: Callable[[float], tt.Method], every: int, trials: int) -> dic
     return {times: np.array(rows) for times, rows in found.items()}
 
 
+def without(name: str, every: int, trials: int) -> dict[float, np.ndarray]:
+    """The scores of the method without this part; constants are changed in this process alone."""
+    method, constants = PARTS[name]
+    with changed(**constants):
+        return scores(method, every, trials)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--trials", type=int, default=10)
     parser.add_argument("--every", type=int, default=2, help="take one of so many cells")
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     options = parser.parse_args()
     table, reference = {}, None
     print("| without | at the radius | four times | a quarter |\n|---|---|---|---|")
-    for name, (method, constants) in PARTS.items():
-        with changed(**constants):
-            found = scores(method, options.every, options.trials)
+    work = (delayed(without)(name, options.every, options.trials) for name in PARTS)
+    for name, found in zip(PARTS, Parallel(options.jobs, return_as="generator")(work), strict=True):
         reference = reference or found
         row = {}
         for times in RADII:
