@@ -27,9 +27,9 @@ function often(ms, act) {
   const run = async () => {
     waits = false;
     busy = true;
-    last = performance.now();
     try { await act(); lost(false); } catch { lost(true); }
     busy = false;
+    last = performance.now();
     if (again) { again = false; wish(); }
   };
   const wish = () => {
