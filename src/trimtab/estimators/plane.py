@@ -207,7 +207,7 @@ class Plane(OneQuery):
             steepness, along = sqrt(square), error / sqrt(length2)
             unlike = (along if routine else clip(along, -JUMP * steepness, JUMP * steepness)) - usual
             usual = usual + newest * unlike
-            up, unlike2 = 2.0 * newest * (unlike > 0), unlike * unlike
+            up, unlike2 = 2.0 * newest * (unlike > 0), minimum(unlike * unlike, wild2 * square)  # a jump is no cliff
             rise_square = rise_square + up * (unlike2 - rise_square)
             drop_square = drop_square + (2.0 * newest - up) * (unlike2 - drop_square)
             # What the widths say of the curvature.
