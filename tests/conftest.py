@@ -1,9 +1,14 @@
 """What tests of several folders need."""
 
 import os
+import signal
 import time
 
 import pytest
+
+# In the background of a shell Ctrl-C is ignored, and so it would be by all that the tests start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session", autouse=True)
