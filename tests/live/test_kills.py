@@ -20,7 +20,7 @@ name = "killed"
 command = ["sh", "-c", "echo $((KNOB_N * KNOB_N / 9 + TRIMTAB_ROUND % 7)).{share}"]
 seed = 5
 [baseline]
-every = 6
+every = 3
 [knobs.n]
 type = "integer"
 low = 1
@@ -72,9 +72,9 @@ def test_fifty_kills_leave_no_trace(tmp_path, seed):
     killed = history(tmp_path)
     assert killed == undisturbed(tmp_path, found["rounds"])
     stored = {(event.kind, event.round): event.value for event in killed}
-    assert sum(event.kind == "baseline" for event in killed) - round_count(killed) // 6 in (0, 1)
+    assert sum(event.kind == "baseline" for event in killed) - round_count(killed) // 3 in (0, 1)
     acknowledged = [json.loads(line) for line in (tmp_path / "acks.txt").read_text().splitlines()]
-    assert len(acknowledged) > 25
+    assert len(acknowledged) > 25  # so that more than eight are of the baseline
     assert {kind for kind, _, _ in acknowledged} == {"tell", "baseline"}
     assert all(stored[kind, round] == value for kind, round, value in acknowledged)
     assert saving(tmp_path, "trimtab.db") == saving(tmp_path, "other.db")
