@@ -244,3 +244,15 @@ def test_the_width_wavers_within_its_limits():
     assert width(pace, 1) ** 2 - width(pace, 0) ** 2 == pytest.approx(2 * 0.15 * 0.25)
     assert width(pace._replace(width=4.0), 1) == 4.0
     assert width(pace._replace(width=0.03), 0) == 0.03
+
+
+def test_a_jump_of_the_optimum_is_no_cliff_and_widens_the_probes():
+    """Surprises upwards that are frequent keep probes narrow; a single one, however large, does not."""
+    lanes, rng, optimum = 40, np.random.default_rng(0), 0.0
+    tuner = tt.Tuner(np.zeros((lanes, 3)), tt.auto(radius=0.05), seed=0)
+    for round in range(360):
+        if round == 300:
+            before, optimum = np.median(tuner.state.pace.width), 2.0
+        trial = tuner.ask()
+        tuner.tell(trial, 0.5 * np.square(trial.x - optimum).sum(-1) + 0.05 * rng.standard_normal(lanes))
+    assert np.median(tuner.state.pace.width) > 1.5 * before
