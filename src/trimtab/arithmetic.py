@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import builtins
 import math
+from collections.abc import Callable
 from operator import truth
 from typing import TypeVar
 
@@ -17,7 +18,35 @@ from trimtab.types import Array, Mask, Memory, Value
 
 TINY = float(np.finfo(float).tiny)
 FAINT = 2.0**-40  # a factor below is multiplied in
+FINE = 6  # binary digits of an exponent
 T = TypeVar("T")
+
+
+def power(sqrt: Callable[[Value], Value], exponent: float) -> Callable[[Value], Value]:
+    """x → x^exponent, to the nearest 1/64 of the exponent, by square roots and products alone.
+
+    Those are rounded in one way by every processor, for one number and for many; powers are not.
+
+    >>> power(math.sqrt, 0.75)(16.0), power(np.sqrt, 1.5)(np.array([4.0, 9.0]))
+    (8.0, array([ 8., 27.]))
+    """
+    digits = round(exponent * 2**FINE)
+    whole, roots = digits >> FINE, [digits >> (FINE - 1 - n) & 1 for n in range(FINE)]
+    while roots and not roots[-1]:
+        roots.pop()
+
+    def raised(x: Value) -> Value:
+        found: Value = 1.0
+        root = x
+        for _ in range(whole):
+            found = found * x
+        for wanted in roots:
+            root = sqrt(root)
+            if wanted:
+                found = found * root
+        return found
+
+    return raised
 
 
 class Single:

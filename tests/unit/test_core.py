@@ -10,7 +10,7 @@ import pytest
 
 import trimtab as tt
 from trimtab import core, storage
-from trimtab.arithmetic import Lanes, Single
+from trimtab.arithmetic import Lanes, Single, power
 from trimtab.directions import Stream
 from trimtab.estimators.probing import downhill, probing_cost
 from trimtab.recipes.method import name_of
@@ -176,3 +176,12 @@ def test_what_was_built_for_a_setup_goes_with_it():
     del setup
     gc.collect()
     assert gone() is None
+
+
+@pytest.mark.parametrize("exponent", [0.0, 0.25, 0.4, 1.0, 1.7])
+def test_a_power_is_the_same_for_one_number_and_for_many(exponent):
+    """To the last bit, on every processor: NumPy's own powers of arrays differ from those of a float on some."""
+    numbers = np.exp(np.random.default_rng(1).normal(scale=5.0, size=1000))
+    many, one = power(Lanes.sqrt, exponent)(numbers), power(Single.sqrt, exponent)
+    assert np.array_equal(np.broadcast_to(many, 1000), [one(x) for x in numbers.tolist()])
+    assert many == pytest.approx(numbers ** (round(exponent * 64) / 64))

@@ -166,7 +166,7 @@ def test_the_width_follows_the_moves_by_steps():
     assert width(1.0) == pytest.approx(1.12 / math.sqrt(1.15))  # beyond the radius given, by 12 % in one round
     assert paced(distance=2.0)[1](1.0) == pytest.approx(0.27 * 2.0)  # within reach
     assert paced(distance=0.1)[1](1.0) == pytest.approx(0.5 / math.sqrt(1.15))  # no less than half in one round
-    assert paced(evenness=0.1)[1](1.0) == pytest.approx(2.0 * 0.1**0.4)  # a cliff is near
+    assert paced(evenness=0.1)[1](1.0) == pytest.approx(2.0 * 0.1 ** (26 / 64))  # a cliff is near
 
 
 def test_in_many_dimensions_wider_probes_have_to_be_worth_it():

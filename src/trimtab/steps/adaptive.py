@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
+from trimtab.arithmetic import power
 from trimtab.parts import Frame, Pacing, Sense
 from trimtab.registry import part
 from trimtab.state import Look, State, make
@@ -119,7 +120,8 @@ class Adaptive:
         merge, newest, within = xp.merge, 1.0 / FOLLOW, REACH / length
         beyond = BEYOND ** min(1.0, PATIENCE / frame.dim)  # a frame has to tell what wider probes cost
         many = min(1.0, MANY / frame.dim)
-        edge, sure, tallest = EDGE + CLIFFS * (1.0 - many), 0.5 * SURE, frame.radius * frame.tallest
+        less, wary = power(sqrt, many), power(sqrt, EDGE + CLIFFS * (1.0 - many))
+        sure, tallest = 0.5 * SURE, frame.radius * frame.tallest
         wavering = math.sqrt(1.0 - WAVER), math.sqrt(1.0 + WAVER)
 
         def rate(state: State, look: Look, contrast: Value, sense: Sense | None) -> tuple[Value, Memory]:
@@ -155,7 +157,7 @@ class Adaptive:
             root_size = sqrt(size)
             step = minimum(unit_step * pace * root_share / delay, longest * quick / root_size)
             # The width: no wider than noise asks for, than is within reach, or than a little more than before.
-            top = minimum((TOP * sqrt(quick / root_share)) ** many, within * distance) * evenness**edge
+            top = minimum(less(TOP * sqrt(quick / root_share)), within * distance) * wary(evenness)
             return step, (moves, pace, trail, course, reach, move, wide, root_share, top, step * root_size)
 
         def settle(pace: Memory, change: Array | None) -> Memory:
