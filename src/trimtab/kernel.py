@@ -4,7 +4,7 @@
     query = centre + δ·width·u(seed, trial)                → measure → values
     contrast, scale, vector, … = learn(state, look, query, values)          what does the number tell: ĝ = scale·vector
     rate = rate(state, look, contrast, sense)              how far do we go
-    centre ← Π(centre − rate·scale·vector)                 where may we be
+    centre ← Π(centre − rate·scale·vector + carry)         where may we be
 
 Parts are bound to the setup once (`bind`), so nothing is decided twice; lanes run the same lines, because `frame.xp`
 has the same names for one number and for one per lane.
@@ -42,7 +42,7 @@ def build(setup: Setup) -> Kernel:
     axpy, missing, some = xp.axpy, xp.failed, xp.any
     free = isinstance(setup.domain, Everywhere)
     next_look, learn, longest_vector = estimator.bind(frame)
-    width_of, rate_of, settle, own_longest, aim = method.step.bind(frame)
+    width_of, rate_of, settle, carry_of, own_longest, aim = method.step.bind(frame)
     query_of, longest = _queries(setup, frame, free), setup.longest
     single, maximise = setup.lanes is None and setup.queries * setup.told == 1, setup.maximise
     one_at_a_time, in_lanes = setup.max_pending == 1, setup.lanes is not None
@@ -88,14 +88,19 @@ def build(setup: Setup) -> Kernel:
         rate, pace = rate_of(state, look, contrast, sense)
         before: Array = state.centre
         factor: Any = -rate * scale
-        as_planned = free
-        if measured and some(abs(factor) > plain):
-            as_planned = False
-            most = longest / xp.maximum(xp.norm(vector), SHORTEST)
-            factor = xp.clip(factor, -most, most)
-        centre = project(axpy(factor, vector, before))
+        if carry_of is not None:
+            carried = carry_of(pace)
+            move = xp.times(factor, vector) if carried is None else axpy(factor, vector, carried)
+            if measured:
+                move = xp.times(xp.minimum(longest / xp.maximum(xp.norm(move), SHORTEST), 1.0), move)
+            centre = project(before + move)
+        else:
+            if measured and some(abs(factor) > plain):
+                most = longest / xp.maximum(xp.norm(vector), SHORTEST)
+                factor = xp.clip(factor, -most, most)
+            centre = project(axpy(factor, vector, before))
         if settle is not None:
-            pace = settle(pace, None if as_planned else centre - before)
+            pace = settle(pace, centre - before)
         centre.setflags(write=False)  # it will be in the user's hands; the rest of one system's state when that is
         new = make(State, (round, centre, slope, pace, look, values, id, state.skipped, still_open))
         if some_idle:

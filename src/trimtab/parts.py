@@ -132,8 +132,10 @@ class Pacing(NamedTuple):
     """(pace, id) → δ_t/δ of trial `id`."""
     rate: Callable[[State, Look, Value, Sense | None], tuple[Value, Memory]]
     """(state, look, contrast, sense) → η_t, and the new memory."""
-    settle: Callable[[Memory, Array | None], Memory] | None = None
-    """(pace, where the centre went, None if as far as the rate said) → the memory after it, where it learns from it."""
+    settle: Callable[[Memory, Array], Memory] | None = None
+    """(pace, where the centre went) → the memory after it, where it learns from it."""
+    carry: Callable[[Memory], Array | None] | None = None
+    """pace → how far the centre goes besides, with an optimum that goes on; None: nowhere."""
     longest: float = math.inf
     """The longest move it makes, where it sees to that itself."""
     aim: Callable[[State, int, Look], Look] | None = None

@@ -36,10 +36,10 @@ from trimtab.validation import real, whole
 NOWHERE = 1e100  # the distance to an optimum of which nothing is known
 SLOW = 150.0  # rounds: the window of the rms slope, so long that it does not follow a single jump
 OTHERS = 1 / 100.0  # the least weight of another surprise in that of the values
-LEAST, FEW, ENOUGH = 0.24, 3.0, 16.0  # over as many as the echoes heard: the least share of signal, never zero
-UNHEARD = 0.25  # the largest share of signal before any echo
-FAR = 16.0  # added to d in the distance: in few dimensions the plane has predicted most of the slope already
-HASTE, SLOWEST_LEVEL = 0.08, 0.2  # how fast the level's gain follows the agreement of neighbours, and the least gain
+LEAST, FEW, ENOUGH = 0.17, 3.0, 16.0  # over as many as the echoes heard: the least share of signal, never zero
+UNHEARD = 0.05  # the largest share of signal before any echo
+FAR = 13.0  # added to d in the distance: in few dimensions the plane has predicted most of the slope already
+HASTE, SLOWEST_LEVEL = 0.09, 0.2  # how fast the level's gain follows the agreement of neighbours, and the least gain
 STEEP = 0.03  # the least evenness of surprises, up and down
 REMEMBERED = 1.0 - 1 / 400.0  # a round, of what the widths said of the curvature
 FLOOR = 1e-280  # in a quotient of squares: it stays a number
@@ -107,7 +107,7 @@ class Plane(OneQuery):
 
     window: float = 3.0
     level: float = 0.5
-    learning: float = 0.7
+    learning: float = 0.58
     clip: float = 12.0
     every: int = 64
     first: int = 4

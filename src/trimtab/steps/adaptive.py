@@ -10,25 +10,27 @@ from trimtab.arithmetic import power
 from trimtab.parts import Frame, Pacing, Sense
 from trimtab.registry import part
 from trimtab.state import Look, State, make
+from trimtab.steps import following
+from trimtab.steps.following import Following
 from trimtab.types import Array, Memory, Value
 from trimtab.validation import real
 
 # Chosen as those of `Plane`.
-PACE, POWER = 2.0, 0.5  # a first move has the length of PACE/d^POWER probes
-SLOWEST, FASTEST = 0.12, 9.0  # of a
-WHITENESS, PER_DIM = 0.1, 0.5  # the rate of log a: min(WHITENESS, PER_DIM/√d), as many rounds as a frame needs
+PACE, POWER = 2.5, 0.55  # a first move has the length of PACE/d^POWER probes
+SLOWEST, FASTEST = 0.11, 10.0  # of a
+WHITENESS, PER_DIM = 0.075, 0.45  # the rate of log a: min(WHITENESS, PER_DIM/√d), as many rounds as a frame needs
 COURSE = 4.0  # √d: the window of the mean course
 TURN, STRIDE = 2, 8  # rounds: how often the course is taken, and the trail drawn on, whose window is at least 10
-NEWTON = 0.7 / (3.0 * 0.7)  # of 1/L: the plane's slope holds window·learning of what one round tells
+NEWTON = 1 / 3  # of 1/L: what was learnt counts for three rounds, as long as the plane remembers it
 STEADY = 3  # contrasts before the pace changes: fewer have no direction
 RATIO = 3.0  # √d mean moves: how far the optimum is, and so how wide to look
 FOLLOW = 20.0  # rounds: the window of the mean move's length
-TOP = 2.0  # times the radius: how wide to look before anything is known of noise
-RISE, BEYOND, FALL = 1.2, 1.12, 0.5  # the width changes by no more from round to round; so much beyond that given
+TOP = 1.7  # times the radius: how wide to look before anything is known of noise
+RISE, BEYOND, FALL = 1.2, 1.04, 0.5  # the width changes by no more from round to round; so much beyond that given
 MANY = 200.0  # dimensions: in more of them wider probes cost too much before they have told enough
-REACH = 0.27  # of the distance to the optimum is the widest look
-EDGE, CLIFFS = 0.4, 0.8  # the power of the evenness of surprises (those upwards larger: a cliff is near); with d, more
-AHEAD, SURE = 8, 0.1  # one trial of so many looks along the course; the rate of log a by what it finds there
+REACH = 0.23  # of the distance to the optimum is the widest look
+EDGE, CLIFFS = 0.3, 0.95  # the power of the evenness of surprises (those upwards larger: a cliff is near); with d, more
+AHEAD, SURE = 8, 0.13  # one trial of so many looks along the course; the rate of log a by what it finds there
 WAVER = 0.15  # the square of the width goes up and down by so much: that is what shows the curvature
 PATIENCE = 16.0  # a value that is late by 1 + d/PATIENCE rounds slows nothing: a frame takes longer
 LONGEST = 2.0  # probes of the radius given: the longest move
@@ -54,6 +56,8 @@ class Pace(NamedTuple):
     """√h of the last contrast."""
     widest: Value
     """What the next width must not exceed."""
+    following: Following
+    """Where the optimum goes, if it goes on."""
 
 
 def swells(trial: int) -> int:
@@ -79,9 +83,10 @@ def looks_ahead(trial: int) -> bool:
 class Adaptive:
     """A pace by whiteness, in units of the radius given or of Newton's step, and a radius that follows the moves.
 
-    One trial of eight looks along the course, where a single value says of the pace what takes d others. The width
-    wavers from trial to trial, by the sequence of Thue and Morse, whose averages hide no drift: from widths that
-    differ, an estimator learns the curvature.
+    One trial of eight looks along the course, where a single value says of the pace what takes d others. Where the
+    optimum goes on steadily the centre is carried along with it (`trimtab.steps.following`). The width wavers from
+    trial to trial, by the sequence of Thue and Morse, whose averages hide no drift: from widths that differ, an
+    estimator learns the curvature.
 
     narrowest, widest: the least and the largest width of a probe, in times of the radius.
     """
@@ -106,7 +111,8 @@ class Adaptive:
         zero, one = frame.zero, frame.zero + 1.0
         wide = one / math.sqrt(1.0 + WAVER)
         move = zero + frame.probe_length / (RATIO * math.sqrt(frame.dim))
-        return Pace(zero, one, centre.copy(), 0.0 * centre, zero + frame.probe_length, move, wide, one, one)
+        far, nowhere = zero + frame.probe_length, 0.0 * centre
+        return Pace(zero, one, centre.copy(), nowhere, far, move, wide, one, one, following.start(centre, zero))
 
     def bind(self, frame: Frame) -> Pacing:
         """Whiteness for the pace, the moves for the width."""
@@ -118,6 +124,7 @@ class Adaptive:
         narrowest, widest, direction = self.narrowest, self.widest, frame.direction
         longest, follow, some, norm, axpy = LONGEST * length, RATIO * root / length, xp.any, xp.norm, xp.axpy
         merge, newest, within = xp.merge, 1.0 / FOLLOW, REACH / length
+        (weigh, follow_on), level = following.bind(frame), unit / root
         beyond = BEYOND ** min(1.0, PATIENCE / frame.dim)  # a frame has to tell what wider probes cost
         many = min(1.0, MANY / frame.dim)
         less, wary = power(sqrt, many), power(sqrt, EDGE + CLIFFS * (1.0 - many))
@@ -126,8 +133,8 @@ class Adaptive:
 
         def rate(state: State, look: Look, contrast: Value, sense: Sense | None) -> tuple[Value, Memory]:
             if sense is None:  # nothing was learnt
-                return 0.0, (*state.pace, 0.0)
-            moves, pace, trail, course, reach, move, wide, root_share, top = state.pace
+                return 0.0, (*state.pace, 0.0, None)
+            moves, pace, trail, course, reach, move, wide, root_share, top, going = state.pace
             surprise, steepness, size, signal_share, certainty, bent, distance, evenness, jumped = sense
             # Whiteness: at the right pace, what is learnt does not lean on where we have been going.
             moves = moves + 1.0
@@ -137,13 +144,15 @@ class Adaptive:
                 reach = sqrt(where(square > 0, square, length * length))
                 if some(drawn := moves % STRIDE == 0):
                     trail = merge(drawn, axpy(drawn_on, course, trail), trail)
-            lean = unit * dot(direction(look.trial), course) / reach
+            towards, per = direction(look.trial), level
+            lean = unit * dot(towards, course) / reach
             if some(seldom := (look.width < 0) | (moves <= STEADY)):
                 lean = where(seldom, where(moves <= STEADY, 0.0, -lean), lean)
             change = half * clip(surprise * lean, -3.0, 3.0)
             if some(ahead := look.width == 0):  # along the course itself
-                forwards = where(dot(look.centre - state.centre, state.pace[3]) < 0, -sure, sure)
-                change = where(ahead, forwards * clip(surprise, -3.0, 3.0), change)
+                sign = where(dot(look.centre - state.centre, state.pace[3]) < 0, -1.0, 1.0)
+                change = where(ahead, sign * sure * clip(surprise, -3.0, 3.0), change)
+                towards, per = merge(ahead, state.pace[3], towards), where(ahead, sign / state.pace[4], level)
             # How late what is learnt comes, in times of what a frame takes anyway.
             delay = max(len(state.open) / patience, 1.0) if state.open else 1.0
             # Half the change c of log a, down and up, needs no exponential: (1 − c/2)/(1 + c/2) = e^(−c) + O(c³).
@@ -158,15 +167,22 @@ class Adaptive:
             step = minimum(unit_step * pace * root_share / delay, longest * quick / root_size)
             # The width: no wider than noise asks for, than is within reach, or than a little more than before.
             top = minimum(less(TOP * sqrt(quick / root_share)), within * distance) * wary(evenness)
-            return step, (moves, pace, trail, course, reach, move, wide, root_share, top, step * root_size)
+            # Is the optimum going on?
+            share, heard = minimum(step / unit_step, 1.0), where(moves <= STEADY, 0.0, surprise)
+            bend = NEWTON / (unit_step * steepness)
+            going, carried = weigh(going, towards, per, heard, bend, share, length * wide)
+            return step, (moves, pace, trail, course, reach, move, wide, root_share, top, going, share, carried)
 
-        def settle(pace: Memory, change: Array | None) -> Memory:
-            moves, quickness, trail, course, reach, move, before, root_share, top, planned = pace
-            moved = planned if change is None else norm(change)
-            move = move + (moved - move) * maximum(1.0 / (moves + 2.0), newest)
+        def carry(pace: Memory) -> Array | None:
+            return pace[-1]  # type: ignore[no-any-return]
+
+        def settle(pace: Memory, change: Array) -> Memory:
+            moves, quickness, trail, course, reach, move, before, root_share, top, going, share, _ = pace
+            move = move + (norm(change) - move) * maximum(1.0 / (moves + 2.0), newest)
             most = minimum(RISE * before, maximum(beyond * before, 1.0))
             wide = clip(clip(minimum(follow * move / root_share, top), FALL * before, most), narrowest, widest)
-            return make(Pace, (moves, quickness, trail, course, reach, move, wide, root_share, top))
+            going = follow_on(going, change, share)
+            return make(Pace, (moves, quickness, trail, course, reach, move, wide, root_share, top, going))
 
         def width(pace: Memory, id: int) -> Value:
             wide: Value = pace[6] * wavering[swells(id)]
@@ -185,4 +201,4 @@ class Adaptive:
             centre, wide = axpy(forwards, course, look.centre), look.width
             return look._replace(centre=merge(able, centre, look.centre), width=where(able, 0.0 * wide, wide))
 
-        return Pacing(width, rate, settle, longest * FASTEST, aim)
+        return Pacing(width, rate, settle, carry, longest * FASTEST + following.STRAY * widest * length, aim)
