@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy.optimize import Bounds, OptimizeWarning, basinhopping, dual_annealing, minimize
@@ -150,9 +152,15 @@ def test_stop_iteration_stops():
 
 @pytest.mark.parametrize("failure", [np.nan, np.inf])
 def test_a_failed_measurement_moves_nothing(failure):
-    found = minimize(lambda x: failure if x[0] > 0.5 else bowl(x), [0.1, 1.0], method=auto, bounds=BOX)
-    assert found.tuner.skipped > 0
-    assert found.x[1] == pytest.approx(-2.0, abs=0.3)
+    """Where the centre is itself among the points that fail most probes bring nothing: a median over five seeds."""
+
+    def found(seed):
+        part = partial(minimize, method=auto, bounds=BOX, options={"seed": seed})
+        return part(lambda x: failure if x[0] > 0.5 else bowl(x), [0.1, 1.0])
+
+    results = [found(seed) for seed in range(5)]
+    assert all(result.tuner.skipped > 0 for result in results)
+    assert np.median([result.x[1] for result in results]) == pytest.approx(-2.0, abs=0.15)
 
 
 def test_radius_and_seed():
