@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-
 from functools import partial
 
 import numpy as np
