@@ -27,11 +27,11 @@ from trimtab.estimators import doubts, plane
 from trimtab.lab.cells import DRIFT
 from trimtab.lab.record import quantiles
 from trimtab.problems import make
-from trimtab.steps import adaptive
+from trimtab.steps import adaptive, following
 
 RADII = (1.0, 4.0, 0.25)
 NEVER = 10**9
-HOMES = plane, doubts, adaptive
+HOMES = plane, doubts, adaptive, following
 
 
 def whole(radius: float) -> tt.Method:
@@ -66,13 +66,14 @@ PARTS: dict[str, tuple[Callable[[float], tt.Method], dict[str, float]]] = {
     "the radius that follows the moves": (whole, {"RATIO": 1e9}),
     "the curvature (Newton's step, the reach, the compensation)": (whole, {"PROOF": 1e30}),
     "widths that waver (the curvature of the opening alone)": (whole, {"WAVER": 0.0}),
-    "the reach (probe at most 0.27 of the distance)": (whole, {"REACH": 1e9}),
+    "the reach (probe at most 0.23 of the distance)": (whole, {"REACH": 1e9}),
     "care at a cliff (surprises up larger than down)": (whole, {"EDGE": 0.0, "CLIFFS": 0.0}),
     "care in many dimensions (wider probes, cliffs)": (whole, {"MANY": 1e9, "CLIFFS": 0.0}),
     "the level's gain (0.5 in every round)": (whole, {"HASTE": 0.0}),
     "asking again": (with_estimator(clip=1e9), {}),
     "the whiteness of the pace": (whole, {"WHITENESS": 0.0, "SURE": 0.0}),
     "looks along the course": (whole, {"AHEAD": NEVER}),
+    "following an optimum that goes on": (whole, {"DOUBTED": -1e9}),
     "echoes": (with_estimator(every=NEVER, first=NEVER), {}),
     "limits on how fast the width changes": (whole, {"RISE": 1e9, "BEYOND": 1e9, "FALL": 1e-9}),
     "the longest move": (whole, {"LONGEST": 1e9}),
