@@ -37,7 +37,7 @@ NOWHERE = 1e100  # the distance to an optimum of which nothing is known
 SLOW = 150.0  # rounds: the window of the rms slope, so long that it does not follow a single jump
 OTHERS = 1 / 100.0  # the least weight of another surprise in that of the values
 LEAST, FEW, ENOUGH = 0.17, 3.0, 16.0  # over as many as the echoes heard: the least share of signal, never zero
-UNHEARD = 0.05  # the largest share of signal before any echo
+UNHEARD, SILENT = 0.05, 0.25  # the largest share of signal before any echo, and where none comes (late values)
 FAR = 13.0  # added to d in the distance: in few dimensions the plane has predicted most of the slope already
 HASTE, SLOWEST_LEVEL = 0.09, 0.2  # how fast the level's gain follows the agreement of neighbours, and the least gain
 STEEP = 0.03  # the least evenness of surprises, up and down
@@ -245,7 +245,8 @@ class Plane(OneQuery):
             echoes = doubts[3]
             signal = maximum(power - loud, least / clip(echoes, FEW, ENOUGH) * power) / power
             if any_(echoes == 0):
-                signal = where(echoes == 0, minimum(signal, UNHEARD), signal)
+                at_most = where(learnt > SETTLED, SILENT, UNHEARD)
+                signal = where(echoes == 0, minimum(signal, at_most), signal)
             downhill = far * steepness
             distance = downhill / (bent + downhill / NOWHERE + TINY)
             edge = STEEP * rise_square + TINY
