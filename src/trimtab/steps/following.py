@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from trimtab.arithmetic import TINY
 from trimtab.parts import Frame
+from trimtab.state import make
 from trimtab.types import Array, Value
 
 # Chosen as those of `Plane`.
@@ -64,6 +65,10 @@ def bind(frame: Frame) -> tuple[Weigh, Follow]:
         belief: Value = maximum(0.5 + 0.5 * off / sqrt(4.0 + off * off) - IDLE, 0.0) / (1.0 - IDLE)
         return belief
 
+    def shortened(vector: Array, most: Value) -> Array:
+        room = most / (norm(vector) + TINY)
+        return times(minimum(room, 1.0), vector) if xp.any(room < 1.0) else vector
+
     def weigh(
         memory: Following, towards: Array, per: Value, surprise: Value, bend: Value, share: Value, probe: Value
     ) -> tuple[Following, Array | None]:
@@ -73,15 +78,15 @@ def bind(frame: Frame) -> tuple[Weigh, Follow]:
         odds = clip(FADING * odds + clip(((before - 0.5) * seen - surprise) * seen, -SWAYED, SWAYED), -FIRM, FIRM)
         lead = axpy(-LEARNT * share * along * per, towards, lead)
         lead += velocity
-        lead = times(minimum(FARTHEST * probe / (norm(lead) + TINY), 1.0), lead)
+        lead = shortened(lead, FARTHEST * probe)
         belief, carried = believed(odds), None
         if xp.any(belief + before > 0):
             carried = axpy(belief - before, lead, times(belief, velocity))
-            carried = times(minimum(STRAY * probe / (norm(carried) + TINY), 1.0), carried)
-        return Following(velocity, lead, odds), carried
+            carried = shortened(carried, STRAY * probe)
+        return make(Following, (velocity, lead, odds)), carried
 
     def follow(memory: Following, move: Array, share: Value) -> Following:
-        velocity = memory.velocity
-        return memory._replace(velocity=axpy(habit * share, move - velocity, velocity))
+        velocity, lead, odds = memory
+        return make(Following, (axpy(habit * share, move - velocity, velocity), lead, odds))
 
     return weigh, follow
