@@ -22,6 +22,7 @@ from trimtab.lab.record import quantiles
 from trimtab.problems import make
 
 SPEED, NOISE, ROUNDS = 0.01, 0.003, 1000
+UNUSED = 101, 102, 103  # seeds that nothing was chosen on
 Array = np.ndarray
 Change = Callable[[int, Array, np.random.Generator], Array]
 """(round, values, random numbers) → what is measured."""
@@ -92,7 +93,8 @@ def wrong_radius(trials: int) -> dict[float, tuple[float, float, int]]:
 def diverged(problem: str, rounds: int, times: float, trials: int, **parameters: object) -> int:
     there = make(problem, **parameters)
     method = tt.auto(radius=times * there.radius)
-    return int(lab.run(there, method, rounds=rounds, trials=trials, seed=23).diverged.sum())
+    runs = (lab.run(there, method, rounds=rounds, trials=trials, seed=seed) for seed in UNUSED)
+    return sum(int(run.diverged.sum()) for run in runs)
 
 
 def main() -> None:
@@ -112,7 +114,7 @@ def main() -> None:
     for times, (centre, played, lost) in wrong_radius(options.trials).items():
         print(f"  × {times:g}: {centre:.2f} / {played:.2f}, {lost} diverged", flush=True)
     many = 20 * options.trials
-    print(f"\nDiverged of {many} trials:")
+    print(f"\nDiverged of {many * len(UNUSED)} trials:")
     for problem, rounds in (("lqr-v1", 50), ("lqr-zero-mean-v1", 200), ("lqr-noisy-v1", 40)):
         print(f"  {problem} at × 4: {diverged(problem, rounds, 4.0, many)}", flush=True)
     print(f"  lqr-noisy-v1, x0 redrawn: {diverged('lqr-noisy-v1', 40, 1.0, many, redraw=True)}")
