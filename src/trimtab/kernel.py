@@ -88,17 +88,20 @@ def build(setup: Setup) -> Kernel:
         rate, pace = rate_of(state, look, contrast, sense)
         before: Array = state.centre
         factor: Any = -rate * scale
-        if carry_of is not None:
-            carried = carry_of(pace)
-            move = xp.times(factor, vector) if carried is None else axpy(factor, vector, carried)
-            if measured:
-                move = xp.times(xp.minimum(longest / xp.maximum(xp.norm(move), SHORTEST), 1.0), move)
-            centre = project(before + move)
-        else:
-            if measured and some(abs(factor) > plain):
-                most = longest / xp.maximum(xp.norm(vector), SHORTEST)
-                factor = xp.clip(factor, -most, most)
+        if measured and some(abs(factor) > plain):
+            most = longest / xp.maximum(xp.norm(vector), SHORTEST)
+            factor = xp.clip(factor, -most, most)
+        carried = None if carry_of is None else carry_of(pace)
+        if carried is None:
             centre = project(axpy(factor, vector, before))
+        else:
+            move = axpy(factor, vector, carried)
+            if measured:
+                room = xp.where(
+                    xp.norm(carried) > 0, xp.minimum(longest / xp.maximum(xp.norm(move), SHORTEST), 1.0), 1.0
+                )
+                move = xp.times(room, move)
+            centre = project(before + move)
         if settle is not None:
             pace = settle(pace, centre - before)
         centre.setflags(write=False)  # it will be in the user's hands; the rest of one system's state when that is

@@ -39,14 +39,14 @@ POWERS: dict[type, dict[str, int]] = {
     },
     Doubts: {"curvature": -2, "weight": 4},
     Pace: {"trail": 1, "course": 1, "reach": 1, "move": 1},
-    Following: {"velocity": 1, "lead": 1},
+    Following: {"velocity": 1, "speed": 1},
     Window: {"queries": 1},
     Filtered: {"filtered": -1},
     Mean: {},
     Rms: {},
 }
 """The powers of length in a memory, where they are not 0; a part of your own adds its memory here."""
-VECTORS = ("anchor", "slope", "trail", "course", "velocity", "lead", "queries", "filtered")
+VECTORS = ("anchor", "slope", "trail", "course", "velocity", "queries", "filtered")
 """Those that have one number for each coordinate."""
 
 

@@ -21,46 +21,53 @@ def weighed(memory, surprise, bend=0.5, share=1.0):
     return bound()[0](memory, np.array([2.0, 0.0]), 0.5, surprise, bend, share, PROBE)
 
 
+def going(odds, velocity=(0.1, 0.0), ahead=4.0):
+    """Some belief, as it follows from the odds."""
+    off = odds - 2.0
+    belief = max(0.5 + 0.5 * off / math.sqrt(4.0 + off * off) - 0.15, 0.0) / 0.85
+    return Following(np.array(velocity), float(np.linalg.norm(velocity)), ahead, 0.0, odds, belief)
+
+
 def test_a_value_says_which_of_two_centres_was_nearer():
-    """z = ½·0.4: log odds ← 0.995·1 + (ω − ½)·z² − z·e, with ω ∝ ½ − ½·1/√5 − 0.15."""
-    memory = Following(np.array([0.1, 0.0]), np.array([0.4, 0.3]), 1.0)
-    belief = max(0.5 - 0.5 / math.sqrt(5.0) - 0.15, 0.0) / 0.85
+    """z = ½·4·0.1: log odds ← 0.995·1 + (ω − ½)·z² − z·e."""
+    memory = going(1.0)
     after, _ = weighed(memory, surprise=-2.0)
-    assert after.odds == pytest.approx(0.995 + (belief - 0.5) * 0.04 + 0.4)
-    assert weighed(memory, surprise=2.0)[0].odds == pytest.approx(0.995 + (belief - 0.5) * 0.04 - 0.4)
+    assert after.odds == pytest.approx(0.995 + (memory.belief - 0.5) * 0.04 + 0.4)
+    assert after.belief == pytest.approx(going(after.odds).belief)
+    assert weighed(memory, surprise=2.0)[0].odds == pytest.approx(0.995 + (memory.belief - 0.5) * 0.04 - 0.4)
     assert weighed(memory, surprise=-1e9)[0].odds == pytest.approx(0.995 + 2.0)  # no value says more
 
 
 def test_the_carried_centre_is_ahead_by_what_probes_have_not_corrected():
-    """λ ← λ − 0.58·h·û⟨û, λ⟩ + v."""
-    memory = Following(np.array([0.1, 0.0]), np.array([0.4, 0.3]), 0.0)
-    after, _ = weighed(memory, surprise=0.0, share=0.5)
-    np.testing.assert_allclose(after.lead, [0.4 - 0.29 * 0.4 + 0.1, 0.3])
-    far, _ = weighed(memory._replace(lead=np.array([0.0, 300.0])), surprise=0.0)
-    assert np.linalg.norm(far.lead) == pytest.approx(1.5)  # probes, at most
+    """a ← (1 − 0.58·h/d)·a + 1, and a·‖v‖ is 1.5 probes at most."""
+    memory = going(0.0)
+    assert weighed(memory, surprise=0.0, share=0.5)[0].ahead == pytest.approx(4.0 * (1 - 0.58 * 0.5 / 2) + 1.0)
+    assert weighed(memory._replace(ahead=3000.0), surprise=0.0)[0].ahead == pytest.approx(1.5 / 0.1)
+    assert weighed(memory, surprise=0.0, share=0.5)[0].shares == 0.5
 
 
 def test_the_centre_is_carried_as_far_as_that_is_believed():
-    """ω·v + Δω·λ, and 0.2 of a probe at most; not at all where it is doubted, as at first."""
-    memory = Following(np.array([0.1, 0.0]), np.zeros(2), 6.0)
+    """(ω + Δω·a)·v, and 0.2 of a probe at most; not at all where it is doubted, as at first."""
+    memory = going(6.0)
     after, carried = weighed(memory, surprise=0.0)
-    before, belief = (
-        (0.5 + 0.5 * off / math.sqrt(4.0 + off * off) - 0.15) / 0.85 for off in (6.0 - 2.0, 6.0 * 0.995 - 2.0)
-    )
-    np.testing.assert_allclose(carried, belief * memory.velocity + (belief - before) * after.lead)
-    _, hasty = weighed(memory._replace(velocity=np.array([3.0, 4.0])), surprise=0.0)
-    assert np.linalg.norm(hasty) == pytest.approx(0.2)
-    assert weighed(memory._replace(odds=0.0), surprise=0.0)[1] is None
+    assert carried == pytest.approx(after.belief + (after.belief - memory.belief) * after.ahead)
+    assert weighed(going(6.0, (3.0, 4.0)), surprise=0.0)[1] == pytest.approx(0.2 / 5.0)
+    assert weighed(going(0.0), surprise=0.0)[1] == 0.0
 
 
-def test_the_velocity_is_the_mean_of_the_moves():
-    """v ← v + 0.1·0.58·h/d·(m − v)."""
-    memory = Following(np.array([0.1, 0.0]), np.zeros(2), 0.0)
-    after = bound()[1](memory, np.array([1.1, 2.0]), 0.5)
-    np.testing.assert_allclose(after.velocity, [0.1 + 0.1 * 0.58 * 0.5 / 2, 0.1 * 0.58 * 0.5])
+def test_the_velocity_is_a_mean_of_how_far_the_course_goes():
+    """v ← v + 0.1·0.58·Σh/d·(c − v), with c the way that the course goes in a round."""
+    memory = going(1.0)._replace(shares=4.0)
+    after = bound()[1](memory, True, 0.5, np.array([2.2, 4.0]))
+    new = 0.1 * 0.58 * 4.0 / 2
+    np.testing.assert_allclose(after.velocity, [0.1 + new * (1.1 - 0.1), new * 2.0])
+    assert after.speed == pytest.approx(np.linalg.norm(after.velocity))
+    assert after.shares == 0.0
+    swift = bound()[1](memory._replace(shares=1e9), True, 0.5, np.array([2.2, 4.0]))
+    np.testing.assert_allclose(swift.velocity, [1.1, 2.0])  # never beyond
 
 
-def paid(speed, lanes=40, d=3, rounds=400):
+def paid(speed, lanes=200, d=3, rounds=400):
     """The median of what the centre pays, while the optimum goes along a line; and the odds at the end."""
     rng = np.random.default_rng(2)
     tuner, best = tt.Tuner(np.zeros((lanes, d)), tt.auto(radius=0.1), seed=1), np.zeros((lanes, d))

@@ -19,6 +19,7 @@ ECHOES = 1 / 20.0  # the least weight of an echo in the running mean square of t
 TRUST = 0.8  # of what an echo differs by counts as noise; the rest may be drift of the level
 DOUBT = 10.0  # over n more, while n echoes were heard: two values may agree by chance
 JUMP, ALONE = 20.0, 3.0  # a surprise that repeats counts up to so many rms, one that does not up to so many
+CLOSER = 0.25  # of the width: where a surprise is asked again; beyond a cliff one does not look twice
 SAME = 0.5  # a value repeats if it differs by less than this much of the surprise
 WILD, LOUD = 3.0, 5.0  # in the running rms a surprise counts as so many of them at most; in that of the values
 PROOF = 1.5  # times its variance is what the curvature's square must stand out of
@@ -38,7 +39,7 @@ class Doubts(NamedTuple):
     """The surprise that is being asked again; 0 if there is none."""
     echoes: Value
     noise: Value
-    """The mean square by which a repeated query's value differs from its first, and how many there were."""
+    """How many queries were repeated, and the mean square by which the second value differed from the first."""
     rest: Value
     """The value at the centre itself, measured last."""
     bend: Value
@@ -52,7 +53,8 @@ class Doubts(NamedTuple):
 def special_rounds(frame: Frame, clip: float) -> Callable[..., tuple[Any, ...]]:
     """A round that opens, is beyond the limit, asks again or comes soon after: what of its surprise counts.
 
-    An outlier is alone, a jump repeats: the first surprise beyond the limit is asked again before it is learnt from.
+    An outlier is alone, a jump repeats: the first surprise beyond the limit is asked again, closer by, before it is
+    learnt from.
     """
     xp, unit2 = frame.xp, frame.probe_length**2
     where, minimum = xp.where, xp.minimum

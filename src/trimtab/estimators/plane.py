@@ -15,6 +15,7 @@ import numpy as np
 from trimtab.arithmetic import TINY
 from trimtab.estimators.base import OneQuery
 from trimtab.estimators.doubts import (
+    CLOSER,
     FINEST,
     FORGOTTEN,
     JUMP,
@@ -36,8 +37,8 @@ from trimtab.validation import real, whole
 NOWHERE = 1e100  # the distance to an optimum of which nothing is known
 SLOW = 150.0  # rounds: the window of the rms slope, so long that it does not follow a single jump
 OTHERS = 1 / 100.0  # the least weight of another surprise in that of the values
-LEAST, FEW, ENOUGH = 0.17, 3.0, 16.0  # over as many as the echoes heard: the least share of signal, never zero
-UNHEARD, SILENT = 0.05, 0.25  # the largest share of signal before any echo, and where none comes (late values)
+LEAST, FEW, ENOUGH = 0.15, 3.0, 16.0  # over as many as the echoes heard: the least share of signal, never zero
+UNHEARD, SILENT = 0.02, 0.25  # the largest share of signal before any echo, and where none comes (late values)
 FAR = 13.0  # added to d in the distance: in few dimensions the plane has predicted most of the slope already
 HASTE, SLOWEST_LEVEL = 0.09, 0.2  # how fast the level's gain follows the agreement of neighbours, and the least gain
 STEEP = 0.03  # the least evenness of surprises, up and down
@@ -100,9 +101,9 @@ class Plane(OneQuery):
     three rounds, the centre, a probe and its mirror image, and from then on from widths that differ: e on ½(l² − W), by
     weighted least squares. β starts at `level` and grows while neighbouring surprises have one sign (the level drifts),
     shrinks while they have not (noise). It knows the noise from echoes, rounds that repeat the query before (`echoes`);
-    and what is beyond `clip` times the running rms of e is asked again before anything is learnt from it: an outlier is
-    alone, a jump repeats. Of a function that stands still, ĝ is in the mean a positive multiple of the gradient, not
-    the gradient itself; under drift it lags by some `window` rounds. Needs O(d).
+    and what is beyond `clip` times the running rms of e is asked again, closer by, before anything is learnt from it:
+    an outlier is alone, a jump repeats. Of a function that stands still, ĝ is in the mean a positive multiple of the
+    gradient, not the gradient itself; under drift it lags by some `window` rounds. Needs O(d).
     """
 
     window: float = 3.0
@@ -163,7 +164,7 @@ class Plane(OneQuery):
                 doubted, mirrored = just & (doubt != 0), just & (phase == 2) & (last.width != 0)
                 if any_(doubted | mirrored):
                     next_look = merge(mirrored, last._replace(width=-last.width), next_look)
-                    next_look = merge(doubted, last, next_look)
+                    next_look = merge(doubted, last._replace(width=CLOSER * last.width), next_look)
             return merge(just & (phase > 2) & (doubt == 0), last, next_look) if echo else next_look
 
         return look

@@ -123,7 +123,7 @@ class Adaptive:
         first, patience = PACE * length / frame.dim**POWER, 1.0 + frame.dim / PATIENCE
         narrowest, widest, direction = self.narrowest, self.widest, frame.direction
         longest, follow, some, norm, axpy = LONGEST * length, RATIO * root / length, xp.any, xp.norm, xp.axpy
-        merge, newest, within = xp.merge, 1.0 / FOLLOW, REACH / length
+        merge, times, newest, within = xp.merge, xp.times, 1.0 / FOLLOW, REACH / length
         (weigh, follow_on), level = following.bind(frame), unit / root
         beyond = BEYOND ** min(1.0, PATIENCE / frame.dim)  # a frame has to tell what wider probes cost
         many = min(1.0, MANY / frame.dim)
@@ -133,7 +133,7 @@ class Adaptive:
 
         def rate(state: State, look: Look, contrast: Value, sense: Sense | None) -> tuple[Value, Memory]:
             if sense is None:  # nothing was learnt
-                return 0.0, (*state.pace, 0.0, None)
+                return 0.0, (*state.pace, 0.0)
             moves, pace, trail, course, reach, move, wide, root_share, top, going = state.pace
             surprise, steepness, size, signal_share, certainty, bent, distance, evenness, jumped = sense
             # Whiteness: at the right pace, what is learnt does not lean on where we have been going.
@@ -144,6 +144,7 @@ class Adaptive:
                 reach = sqrt(where(square > 0, square, length * length))
                 if some(drawn := moves % STRIDE == 0):
                     trail = merge(drawn, axpy(drawn_on, course, trail), trail)
+                    going = follow_on(going, drawn, drawn_on / STRIDE, course)
             towards, per = direction(look.trial), level
             lean = unit * dot(towards, course) / reach
             if some(seldom := (look.width < 0) | (moves <= STEADY)):
@@ -169,19 +170,18 @@ class Adaptive:
             top = minimum(less(TOP * sqrt(quick / root_share)), within * distance) * wary(evenness)
             # Is the optimum going on?
             share, heard = minimum(step / unit_step, 1.0), where(moves <= STEADY, 0.0, surprise)
-            bend = NEWTON / (unit_step * steepness)
-            going, carried = weigh(going, towards, per, heard, bend, share, length * wide)
-            return step, (moves, pace, trail, course, reach, move, wide, root_share, top, going, share, carried)
+            going, much = weigh(going, towards, per, heard, NEWTON / (unit_step * steepness), share, length * wide)
+            return step, (moves, pace, trail, course, reach, move, wide, root_share, top, going, much)
 
         def carry(pace: Memory) -> Array | None:
-            return pace[-1]  # type: ignore[no-any-return]
+            much = pace[-1]
+            return times(much, pace[-2].velocity) if some(much != 0) else None
 
         def settle(pace: Memory, change: Array) -> Memory:
-            moves, quickness, trail, course, reach, move, before, root_share, top, going, share, _ = pace
+            moves, quickness, trail, course, reach, move, before, root_share, top, going, _ = pace
             move = move + (norm(change) - move) * maximum(1.0 / (moves + 2.0), newest)
             most = minimum(RISE * before, maximum(beyond * before, 1.0))
             wide = clip(clip(minimum(follow * move / root_share, top), FALL * before, most), narrowest, widest)
-            going = follow_on(going, change, share)
             return make(Pace, (moves, quickness, trail, course, reach, move, wide, root_share, top, going))
 
         def width(pace: Memory, id: int) -> Value:
@@ -189,6 +189,10 @@ class Adaptive:
             return minimum(maximum(wide, narrowest), widest)  # type: ignore[no-any-return]
 
         def aim(state: State, id: int, look: Look) -> Look:
+            wide = look.width
+            narrow = (wide > -narrowest) & (wide < narrowest) & (wide != 0)
+            if some(narrow):  # what an estimator asks again, closer by
+                look = look._replace(width=where(narrow, where(wide < 0, -narrowest, narrowest), wide))
             if not looks_ahead(id):
                 return look
             moves, _, _, course, reach, *_ = state.pace

@@ -1,14 +1,14 @@
 """An optimum that goes on steadily, and a centre that is carried along with it: a part of `Adaptive`.
 
 Two centres are thought of, one that is carried by the velocity v of the moves so far and one that is not; the first is
-ahead of the other by λ. Both are corrected by what the probes tell, so that along each of them, û, a share h of λ is
-lost, and a value whose surprise is e says which of the two had been nearer to the optimum. With ω the belief in the
-first and z = L·⟨û, λ⟩/s what it would make of e in units of its rms s,
+ahead of the other by a·v. Both are corrected by what the probes tell, each in one of d directions, by a share h there,
+so that a is a number of rounds; and a value, measured along û, whose surprise is e says which of the two had been
+nearer to the optimum. With ω the belief in the first and z = L·a·⟨û, v⟩/s what it would make of e, in units of its rms,
 
-    log odds ← 0.995·log odds + (ω − ½)·z² − z·e/s,   λ ← λ − h·û⟨û, λ⟩ + v,   x ← x + ω·v + Δω·λ,
+    o ← 0.995·o + (ω − ½)·z² − z·e/s,   a ← (1 − h/d)·a + 1,   x ← x + (ω + Δω·a)·v,
 
-where the belief follows the log odds. It is the test of two Kalman filters by their likelihoods (Magill 1965), one with
-a velocity and one without, for which two vectors suffice.
+where the log odds are o − 2, and the belief follows them. It is the test of two Kalman filters by their likelihoods
+(Magill 1965), one with a velocity and one without, for which one vector suffices.
 """
 
 from __future__ import annotations
@@ -16,77 +16,75 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from trimtab.arithmetic import TINY
 from trimtab.parts import Frame
 from trimtab.state import make
-from trimtab.types import Array, Value
+from trimtab.types import Array, Mask, Value
 
 # Chosen as those of `Plane`.
 LEARNT = 0.58  # of Newton's step is what one value moves the centre by, at the pace 1 and without noise
-HABIT = 0.1  # over d: how fast the velocity follows the moves, in times of what one value moves the centre by
+HABIT = 0.1  # over d: how fast the velocity follows the course, in times of what one value moves the centre by
 DOUBTED, FIRM = -2.0, 8.0  # the log odds at first, and the most that they differ from it
 SWAYED, FADING = 2.0, 0.995  # the most that one value says; how much is remembered, from round to round
 IDLE = 0.15  # belief up to this is none
-STRAY, FARTHEST = 0.2, 1.5  # probes: how far the centre is carried in a round; how far ahead λ is at most
+STRAY, FARTHEST = 0.2, 1.5  # probes: how far the centre is carried in a round; how far ahead the first is at most
+STILL = 1e-100  # probes a round: it stands still
 
 
 class Following(NamedTuple):
     """What is remembered of where the optimum goes."""
 
     velocity: Array
-    """v: the running mean of the moves."""
-    lead: Array
-    """λ."""
+    """v: the running mean of how far the course goes in a round."""
+    speed: Value
+    """‖v‖."""
+    ahead: Value
+    """a."""
+    shares: Value
+    """The sum of h, in units of `LEARNT`, since the velocity was taken last."""
     odds: Value
-    """By how much the logarithm of the odds has changed."""
+    """o: by how much the logarithm of the odds has changed."""
+    belief: Value
+    """ω, which follows from the odds: kept, because every round needs the one before, too."""
 
 
-Weigh = Callable[[Following, Array, Value, Value, Value, Value, Value], "tuple[Following, Array | None]"]
-Follow = Callable[[Following, Array, Value], Following]
+Weigh = Callable[[Following, Array, Value, Value, Value, Value, Value], tuple[Following, Value]]
+Follow = Callable[[Following, Mask, Value, Array], Following]
 
 
 def start(centre: Array, zero: Value) -> Following:
     """Nothing moves."""
-    return Following(0.0 * centre, 0.0 * centre, zero)
+    return Following(0.0 * centre, zero, zero, zero, zero, zero)
 
 
 def bind(frame: Frame) -> tuple[Weigh, Follow]:
-    """(memory, towards, per, surprise, bend, share, probe) → the memory after a value, and how far to carry the centre.
+    """(memory, towards, per, surprise, bend, share, probe) → the memory after a value, and how many v to carry x.
 
-    û = per·towards; bend: L/s; share: h/LEARNT; probe: the length of a probe. And (memory, move, share) → the memory
-    after the move.
+    û = per·towards; bend: L/s; share: h/LEARNT; probe: the length of a probe. And (memory, mask, per, course) → the
+    memory whose velocity was taken anew, in the lanes of the mask: the course goes as far as per·course in a round.
     """
-    xp, habit = frame.xp, HABIT * LEARNT / frame.dim
+    xp, share_of, habit = frame.xp, LEARNT / frame.dim, HABIT * LEARNT / frame.dim
     sqrt, maximum, minimum, clip = xp.sqrt, xp.maximum, xp.minimum, xp.clip
-    axpy, times, dot, norm = xp.axpy, xp.times, xp.dot, xp.norm
-
-    def believed(odds: Value) -> Value:
-        off = odds + DOUBTED
-        belief: Value = maximum(0.5 + 0.5 * off / sqrt(4.0 + off * off) - IDLE, 0.0) / (1.0 - IDLE)
-        return belief
-
-    def shortened(vector: Array, most: Value) -> Array:
-        room = most / (norm(vector) + TINY)
-        return times(minimum(room, 1.0), vector) if xp.any(room < 1.0) else vector
+    axpy, times, dot, norm, merge, some = xp.axpy, xp.times, xp.dot, xp.norm, xp.merge, xp.any
 
     def weigh(
         memory: Following, towards: Array, per: Value, surprise: Value, bend: Value, share: Value, probe: Value
-    ) -> tuple[Following, Array | None]:
-        velocity, lead, odds = memory
-        along = per * dot(towards, lead)
-        seen, before = bend * along, believed(odds)
+    ) -> tuple[Following, Value]:
+        velocity, speed, ahead, shares, odds, before = memory
+        seen = bend * ahead * per * dot(towards, velocity)
         odds = clip(FADING * odds + clip(((before - 0.5) * seen - surprise) * seen, -SWAYED, SWAYED), -FIRM, FIRM)
-        lead = axpy(-LEARNT * share * along * per, towards, lead)
-        lead += velocity
-        lead = shortened(lead, FARTHEST * probe)
-        belief, carried = believed(odds), None
-        if xp.any(belief + before > 0):
-            carried = axpy(belief - before, lead, times(belief, velocity))
-            carried = shortened(carried, STRAY * probe)
-        return make(Following, (velocity, lead, odds)), carried
+        off = odds + DOUBTED
+        belief = maximum(0.5 + 0.5 * off / sqrt(4.0 + off * off) - IDLE, 0.0) / (1.0 - IDLE)
+        slow = speed / probe + STILL
+        ahead, carried = minimum(ahead * (1.0 - share_of * share) + 1.0, FARTHEST / slow), 0.0
+        if some(belief + before > 0):
+            carried = clip(belief + (belief - before) * ahead, -STRAY / slow, STRAY / slow)
+        return make(Following, (velocity, speed, ahead, shares + share, odds, belief)), carried
 
-    def follow(memory: Following, move: Array, share: Value) -> Following:
-        velocity, lead, odds = memory
-        return make(Following, (axpy(habit * share, move - velocity, velocity), lead, odds))
+    def follow(memory: Following, mask: Mask, per: Value, course: Array) -> Following:
+        velocity, speed, ahead, shares, odds, belief = memory
+        new = minimum(habit * shares, 1.0)
+        velocity = merge(mask, axpy(new * per, course, times(1.0 - new, velocity)), velocity)
+        speed, shares = merge(mask, norm(velocity), speed), xp.where(mask, 0.0, shares)
+        return make(Following, (velocity, speed, ahead, shares, odds, belief))
 
     return weigh, follow
