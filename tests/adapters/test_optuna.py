@@ -276,6 +276,7 @@ def test_limits_that_are_measured():
         optuna.create_study(sampler=Sampler()).optimize(objective, n_trials=1)
 
 
+@pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")  # where PyTorch is at hand, it is imported too
 def test_the_dashboard_shows_the_study(tmp_path):
     import optuna_dashboard  # here, because it takes long, and every process that runs tests would wait
 
