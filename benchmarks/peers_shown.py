@@ -40,7 +40,7 @@ WHEN = {
     "deap-peaks-rare": "valleys differ much and change rarely (hundreds of rounds apart)",
     "allocation": "there are hundreds of knobs and few rounds",
     "pendulum": "a few gains are far from the best, in wide ranges, measured from random starts",
-    "zlib-shipper": "values are times of a busy machine",
+    "zlib-shipper": "values are measured times",
     "queue-server": "a few whole-numbered knobs have a few dozen rounds",
 }
 
