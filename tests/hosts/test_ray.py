@@ -18,6 +18,7 @@ sys.path.insert(0, os.fspath(Path(__file__).parents[1] / "lab"))
 import clusters  # noqa: E402
 
 from trimtab import lab  # noqa: E402
+from trimtab.lab import crews  # noqa: E402
 
 
 def test_a_killed_worker_costs_its_cell(tmp_path):
@@ -75,14 +76,28 @@ def head():
 
 def test_a_cluster_at_an_address_is_used_and_left(head, tmp_path):
     for n, address in enumerate(head):
-        for attempt in range(5):
-            folder = tmp_path / f"{n}-{attempt}"
-            folder.mkdir()
-            sweep = clusters.Sweep("ray", folder, address)
-            try:
-                assert sweep.end() == clusters.SQUARES
-                break
-            except AssertionError as error:  # Ray gives its own server half a minute, whatever the machine does
-                if attempt == 4 or "Starting Ray client server failed" not in str(error):
-                    raise
+        folder = tmp_path / str(n)
+        folder.mkdir()
+        sweep = clusters.Sweep("ray", folder, address)
+        assert sweep.end() == clusters.SQUARES
         assert sweep.process.pid not in {process for _, process in sweep.begun()}
+
+
+@pytest.mark.parametrize("failures", [1, crews.KNOCKS - 1, crews.KNOCKS])
+def test_a_connection_that_ray_aborts_is_asked_for_again(failures, monkeypatch):
+    """The server that Ray starts for each client dies at its fork now and then: the next one lives."""
+    asked = []
+
+    def init(**options):
+        asked.append(options)
+        if len(asked) <= failures:
+            raise ConnectionAbortedError("Initialization failure from server")
+
+    monkeypatch.setattr(ray, "init", init)
+    if failures == crews.KNOCKS:
+        with pytest.raises(ConnectionAbortedError):
+            crews.Ray(2, "ray://127.0.0.1:1")
+    else:
+        crews.Ray(2, "ray://127.0.0.1:1")
+    assert len(asked) == min(failures + 1, crews.KNOCKS)
+    assert {options["address"] for options in asked} == {"ray://127.0.0.1:1"}

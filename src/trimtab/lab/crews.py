@@ -28,6 +28,7 @@ BACKENDS = {"loky": "lab", "dask": "cluster", "ray": "ray"}
 """Name → the extra that brings it."""
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
 DEATHS = 3  # workers that a cell may cost
+KNOCKS = 5  # times that Ray is asked to connect: the server it forks for each client sometimes dies (ray#63202)
 ALONE = threading.Lock()  # Numba's simplest threading layer aborts if two threads of a process start kernels at once
 
 
@@ -221,8 +222,15 @@ class Ray:
         if self._own:
             os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
             local = {} if address else {"num_cpus": jobs, "include_dashboard": False}
-            with deaf():
-                ray.init(address=address or "local", log_to_driver=False, logging_level="ERROR", **local)
+            options = {"address": address or "local", "log_to_driver": False, "logging_level": "ERROR", **local}
+            for knock in range(1, KNOCKS + 1):
+                try:
+                    with deaf():
+                        ray.init(**options)
+                    break
+                except ConnectionAbortedError:
+                    if knock == KNOCKS:
+                        raise
         self._there = ray.remote(there).options(num_cpus=1, max_retries=0)
         self._sent: list[tuple[Future[object], object]] = []
 
