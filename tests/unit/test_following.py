@@ -1,6 +1,7 @@
 """An optimum that goes on steadily: by hand, and what following it saves."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -88,3 +89,20 @@ def test_it_pays_to_follow_a_line(monkeypatch):
     without, _ = paid(0.02)
     assert following_it < 0.75 * without
     assert odds > 2.0 > at_rest
+
+
+@pytest.mark.parametrize("lanes", [(), (3,)])
+def test_what_is_carried_counts_in_the_longest_move(lanes):
+    """max_move probes, the step and what the centre is carried by together."""
+    d, radius, most = 3, 0.1, 0.02
+    method = replace(tt.auto(radius=radius), max_move=most)
+    tuner, best = tt.Tuner(np.zeros((*lanes, d)), method, seed=1), np.zeros(d)
+    longest, believed = most * radius * math.sqrt(d), 0
+    for t in range(600):
+        before, trial = tuner.centre, tuner.ask()
+        tuner.tell(trial, np.square(trial.x - best).sum(-1) + 1e-3 * math.sin(t * t))
+        move = np.linalg.norm(tuner.centre - before, axis=-1)
+        assert np.all(move <= longest * (1 + 1e-12))
+        believed += np.any((tuner.state.pace.following.belief > 0) & (move > 0.999 * longest))
+        best = best + 0.8 * longest / math.sqrt(d)
+    assert believed > 100
