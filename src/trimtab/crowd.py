@@ -46,7 +46,7 @@ def namesakes(setup: Setup, rounds: Sequence[int]) -> list[int]:
     if not isinstance(setup.directions, Fresh):
         return list(rounds)
     alike = _first_of_each_kind(estimator)
-    return [0 if round == 0 else alike[_kind(estimator, round)] for round in rounds]
+    return [0 if round == 0 else alike.get(_kind(estimator, round), round) for round in rounds]
 
 
 def _kind(estimator: Plane, round: int) -> tuple[bool, int, bool]:

@@ -52,7 +52,7 @@ def build(setup: Setup) -> Kernel:
     outward = setup.outward if setup.bounds is not None else np.ndarray.copy if estimator.located else None
     latest: tuple[Any, ...] = (None, NEVER)  # state, id, look, query: tell comes after ask
     if aim is not None:
-        next_look = _aimed(next_look, aim, None if free else project)
+        next_look = _aimed(next_look, aim, xp.merge, None if free else project)
 
     def look_of(state: State, id: int) -> Look:
         if state.open:
@@ -121,6 +121,7 @@ def build(setup: Setup) -> Kernel:
 def _aimed(
     look_of: Callable[[State, int, Value], Look],
     aim: Callable[[State, int, Look], Look],
+    merge: Callable[[Any, Array, Array], Array],
     project: Callable[[Array], Array] | None,
 ) -> Callable[[State, int, Value], Look]:
     """Where the estimator looks, or the step, in the trials that are its own; inside the domain."""
@@ -128,7 +129,12 @@ def _aimed(
     def aimed(state: State, id: int, width: Value) -> Look:
         own = look_of(state, id, width)
         look = aim(state, id, own)
-        return look if look is own or project is None else look._replace(centre=project(look.centre))
+        if project is None or look.centre is own.centre:
+            return look
+        elsewhere = (look.centre != own.centre).any(
+            axis=-1
+        )  # a lane that looks from its centre does so to the last bit
+        return look._replace(centre=merge(elsewhere, project(look.centre), own.centre))
 
     return aimed
 

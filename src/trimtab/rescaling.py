@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from trimtab.arithmetic import Lanes, Single
 from trimtab.estimators.covariance import Window
 from trimtab.estimators.doubts import Doubts
 from trimtab.estimators.high_pass import Mean
@@ -39,7 +40,7 @@ POWERS: dict[type, dict[str, int]] = {
     },
     Doubts: {"curvature": -2, "weight": 4},
     Pace: {"trail": 1, "course": 1, "reach": 1, "move": 1},
-    Following: {"velocity": 1, "speed": 1},
+    Following: {"velocity": 1},
     Window: {"queries": 1},
     Filtered: {"filtered": -1},
     Mean: {},
@@ -101,6 +102,8 @@ def _memory(memory: Memory, factors: Array) -> Memory:
         before, after = (np.sum(np.square(fit.slope), axis=-1) for fit in (memory, new))
         size = memory.size * np.where(before > 0, after / np.where(before > 0, before, 1.0), one**-2.0)
         new = new._replace(size=size if np.ndim(size) else float(size))
+    if isinstance(new, Following):
+        new = new._replace(speed=(Single if new.velocity.ndim == 1 else Lanes).norm(new.velocity))
     return new
 
 

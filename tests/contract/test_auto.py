@@ -153,6 +153,31 @@ def test_what_is_asked_again_is_no_narrower_than_the_narrowest_probe(lanes):
     assert doubts > 5
 
 
+def test_an_echo_is_as_wide_as_what_was_set_also_below_the_narrowest_probe():
+    """What was set may be nearer to the centre than what was asked for (`live.engine.tell_at`)."""
+    tuner = tt.Tuner([0.5, 0.5], tt.auto(radius=0.05, narrowest=1.0), bounds=[(0, 1)] * 2, seed=0)
+    for _ in range(15):
+        tuner.tell(tuner.ask(), float(bowl(tuner.ask().x)))
+    state = tuner.state
+    look = state.last._replace(width=0.6 * state.last.width)
+    tuner.state = state._replace(last=look)
+    assert tuner.setup.method.estimator.echoes(15)
+    assert tuner.ask().look == look
+
+
+def test_lanes_on_a_simplex_go_as_they_would_alone_also_beside_one_that_is_in_doubt():
+    d, method, rng = 7, tt.auto(radius=0.05, narrowest=0.5), np.random.default_rng(0)
+    start = np.full((2, d), 1 / d)
+    both = tt.Tuner(start, method, domain=tt.Simplex(), seed=0)
+    alone = tt.Tuner(start[0], method, domain=tt.Simplex(), seed=0)
+    for t in range(150):
+        trial, own = both.ask(), alone.ask()
+        np.testing.assert_array_equal(trial.x[0], own.x)
+        values = bowl(trial.x, np.arange(d) / d) + 1e-3 * rng.normal() + [0.0, 1e3 * (t % 10 == 9)]
+        both.tell(trial, values)
+        alone.tell(own, float(values[0]))
+
+
 def test_a_jump_that_repeats_is_believed():
     tuner = tt.Tuner(np.full(3, 0.5), tt.auto(radius=0.1), seed=0)
     doubts = []
@@ -255,6 +280,20 @@ def test_values_of_one_size_whose_signs_are_drawn_give_queries_that_are_numbers(
         trial = tuner.ask()
         assert np.all((trial.x >= 0) & (trial.x <= 1))
         tuner.tell(trial, float(rng.choice([-1, 1])) * size)
+
+
+@pytest.mark.parametrize("radius", [1e-10, 1.0, 1e10, 1e70])
+@pytest.mark.parametrize("size", [1e-300, 1e-170, 1e-158, 1e-145, 1e-138, 1.0, 1e130])
+@pytest.mark.parametrize("lanes", [(), (2,)])
+def test_whatever_the_unit_of_values_and_of_lengths_queries_are_numbers_and_can_be_saved(size, radius, lanes):
+    """Certainty of the curvature has a limit; what is saved on the way can be read."""
+    domain = tt.Box(-100 * radius, 100 * radius)
+    tuner = tt.Tuner(np.zeros((*lanes, 2)), tt.auto(radius=radius), domain=domain, seed=0)
+    for _ in range(12):
+        trial = tuner.ask()
+        assert np.all(domain.contains(trial.x))
+        tuner.tell(trial, size * np.square(trial.x / radius - 3.0).sum(-1))
+        tt.Tuner.from_json(tuner.to_json())
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -1,5 +1,7 @@
 """Systems of all ages, with seeds of their own, side by side: to the last bit what each is alone."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -141,3 +143,13 @@ def test_directions_of_trials_long_ago_are_those_of_each_alone():
         found = draws(np.array(trials))
         for seed, trial, u in zip(seeds, trials, found, strict=True):
             np.testing.assert_array_equal(u, storage.reseeded(setup, seed).frame.direction(trial))
+
+
+@pytest.mark.parametrize("every", [2, 3, 5, 7, 10, 64])
+def test_a_round_without_a_namesake_is_its_own(every):
+    """Where echoes and looks ahead fall on few rounds of a kind, no round is taken for one of another."""
+    setup = tt.Setup(replace(tt.auto(radius=0.1), estimator=tt.Plane(every=every, first=2)), (3,))
+    plane, rounds = setup.method.estimator, range(300)
+    for round, like in zip(rounds, namesakes(setup, rounds), strict=True):
+        assert plane.echoes(like) == plane.echoes(round)
+        assert like in (round, *range(4 * every + 1))

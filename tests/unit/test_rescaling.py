@@ -57,6 +57,9 @@ def test_one_factor_for_each_coordinate():
     found = rescaled(state, factors)
     assert np.array_equal(found.centre, factors * state.centre)
     assert np.array_equal(found.slope.slope, state.slope.slope / factors)
+    following = found.pace.following
+    assert np.any(following.velocity != 0)
+    assert following.speed == pytest.approx(np.linalg.norm(following.velocity))  # what is carried is held to it
     assert found.slope.bent == pytest.approx(state.slope.bent * np.mean(factors**-2))
     for fit in (state.slope, found.slope):
         assert fit.size == pytest.approx(np.sum((fit.fade * fit.slope) ** 2))

@@ -25,6 +25,7 @@ WILD, LOUD = 3.0, 5.0  # in the running rms a surprise counts as so many of them
 PROOF = 1.5  # times its variance is what the curvature's square must stand out of
 FINEST = 1e-12  # of the square of a bend is noise at least: what is not known to be noisy is not infinitely certain
 FORGOTTEN = 0.25  # is what counts of the curvature after a surprise beyond the limit: it may be another objective
+CERTAIN = 1e140  # 1/rms of what the opening says of the curvature is at most so much: its square is still a number
 GUARD = 0.01  # of all surprises is noise at least, over the echoes heard: one echo may be silent by chance
 
 
@@ -106,7 +107,7 @@ def repetitions(xp: Any) -> Callable[..., tuple[Value, Value, Doubts]]:
         bend = where(mirrored, maximum(0.5 * (before + value) - rest, 0.0), bend)
         curvature = where(mirrored, 2.0 * bend / where(mirrored, probe2, 1.0), curvature)
         doubtful = maximum(loud, GUARD * power / maximum(echoes, 1.0), FINEST * bend * bend, TINY)
-        root = bend / maximum(curvature, TINY) / xp.sqrt(doubtful)
+        root = minimum(bend / maximum(curvature, TINY) / xp.sqrt(doubtful), CERTAIN)
         weight = where(repeat & (bend > 0), root * root, weight)
         return power, loud, doubts._replace(echoes=echoes, noise=noise, bend=bend, curvature=curvature, weight=weight)
 

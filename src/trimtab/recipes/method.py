@@ -13,6 +13,7 @@ from trimtab.steps import StepLike, as_step
 from trimtab.validation import real
 
 Margin = Literal["erode", "scale", "project", "none"]
+RADII = 1e-30, 1e70  # of a probe: squares of lengths, and of slopes, are still numbers
 
 
 class Options(TypedDict, total=False):
@@ -66,8 +67,12 @@ class Method:
         for given in (self.estimator, self.directions, self.step):
             if isinstance(given, type):
                 raise TypeError(f"{given.__name__} is a class: write {given.__name__}(...) for one of its kind")
+        if self.directions is not None and not hasattr(self.directions, "locate"):
+            raise TypeError(f"directions={self.directions!r} are no law of directions: give for example tt.Sphere()")
+        if not hasattr(self.estimator, "offsets"):
+            raise TypeError(f"estimator={self.estimator!r} is no estimator: give for example tt.Residual()")
         object.__setattr__(self, "step", as_step(self.step))
-        object.__setattr__(self, "radius", real("radius", self.radius, 0, above=True))
+        object.__setattr__(self, "radius", real("radius", self.radius, *RADII, why=": rescale the coordinates"))
         if self.max_move is not None:
             real("max_move", self.max_move, 0, above=True, why=", or None for no limit")
         if self.margin not in ("erode", "scale", "project", "none"):

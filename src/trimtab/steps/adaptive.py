@@ -189,8 +189,9 @@ class Adaptive:
             return minimum(maximum(wide, narrowest), widest)  # type: ignore[no-any-return]
 
         def aim(state: State, id: int, look: Look) -> Look:
-            wide = look.width
+            wide, before = look.width, state.last.width
             narrow = (wide > -narrowest) & (wide < narrowest) & (wide != 0)
+            narrow = narrow & (wide != before) & (wide != -before)  # an echo, or a mirror image, is as wide as it was
             if some(narrow):  # what an estimator asks again, closer by
                 look = look._replace(width=where(narrow, where(wide < 0, -narrowest, narrowest), wide))
             if not looks_ahead(id):
