@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trimtab.kernel import Kernel, build
+from trimtab.reading import finite
 from trimtab.setup import Setup
 from trimtab.state import NEVER, Look, State, Trial, frozen
 from trimtab.types import Array, Value
@@ -28,9 +29,7 @@ def init(setup: Setup, x0: ArrayLike) -> State:
     x = np.array(x0, dtype=float)
     if x.shape != setup.shape:
         raise ValueError(f"x0 has shape {x.shape}, but the setup is for {setup.shape}")
-    for place in np.argwhere(~np.isfinite(x))[:1]:
-        raise ValueError(f"x0{place.tolist()}={x[tuple(place)]} is not a number: every coordinate must be finite")
-    if not setup.admits(x):
+    if not setup.admits(finite(x)):
         setup.outside(x)
     method, frame, centre = setup.method, setup.frame, setup.home.project(setup.inward(x))
     slope, pace = method.estimator.start(frame, centre), method.step.start(frame, centre)

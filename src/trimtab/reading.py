@@ -19,13 +19,28 @@ Numbers = TypeVar("Numbers", bound=NDArray[np.generic])
 def starting_point(x0: ArrayLike) -> Array:
     """x0 as an array, `(d,)` or `(lanes, d)`."""
     try:
-        x = np.array(x0)
-        x = np.array(x0 if x.dtype.kind in "biufO" else "no numbers", dtype=float)
-    except (TypeError, ValueError):
-        raise TypeError(f"x0={x0!r} is not a list of real numbers") from None
+        x = numbers(x0)
+    except (TypeError, ValueError, OverflowError):
+        raise TypeError(f"x0={shortly(repr(x0))} is not a list of real numbers") from None
     if x.ndim not in (1, 2) or x.size == 0:
         raise ValueError(f"x0 has shape {x.shape}: give (d,) for one system, or (lanes, d) for several")
-    return x
+    return finite(x)
+
+
+def numbers(given: object) -> Array:
+    """Numbers as an array of floats of its own: neither texts nor what stands for them."""
+    array = np.asarray(given)
+    kind = array.dtype.kind
+    if kind not in "biufO" or (kind == "O" and any(isinstance(one, str | bytes) for one in array.flat)):
+        raise TypeError
+    return array.astype(float)
+
+
+def finite(x0: Array) -> Array:
+    """Where to start, which is somewhere."""
+    for place in np.argwhere(~np.isfinite(x0))[:1]:
+        raise ValueError(f"x0{place.tolist()}={x0[tuple(place)]} is not a number: every coordinate must be finite")
+    return x0
 
 
 def pairs(bounds: ArrayLike, dim: int) -> Array:
@@ -70,10 +85,7 @@ def reader(lanes: int | None, queries: int, told: int, maximise: bool) -> Callab
         if isinstance(values, np.ma.MaskedArray):  # what is masked was not measured
             values = np.ma.filled(values.astype(float), math.nan)
         try:
-            array = np.asarray(values)
-            if array.dtype.kind not in "biufO":
-                raise TypeError
-            array = array.astype(float)
+            array = numbers(values)
         except (TypeError, ValueError, OverflowError):
             raise TypeError(f"value={values!r} is not a number: tell a real number, or skip the trial") from None
         if array.shape != shape:
@@ -98,7 +110,7 @@ def reader(lanes: int | None, queries: int, told: int, maximise: bool) -> Callab
 def beside(value: object, limits: ArrayLike, count: int) -> Array:
     """A value, followed by those of its limits, of which there are `count`."""
     try:
-        parts: list[Array] = [np.ma.filled(np.ma.asarray(p, dtype=float), np.nan) for p in (value, limits)]
+        parts = [numbers(np.ma.filled(p.astype(float), np.nan) if np.ma.isMA(p) else p) for p in (value, limits)]
         return np.concatenate([parts[0][..., None], parts[1]], axis=-1)
     except (TypeError, ValueError, OverflowError):
         raise ValueError(

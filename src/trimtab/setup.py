@@ -32,6 +32,15 @@ class ProbesTooWide(ValueError):
         return ": ".join(self.args)
 
 
+def fitting(domain: object, dim: int | None) -> Domain:
+    """The domain, which is one, and has so many coordinates (None: as many as it likes)."""
+    if not isinstance(domain, Domain):
+        raise TypeError(f"domain={domain!r} is not a domain: give for example tt.Ball(5.0), or bounds=")
+    if dim is not None and domain.dim not in (None, dim):
+        raise ValueError(f"the domain has dimension {domain.dim}, but x0 has {dim} coordinates")
+    return domain
+
+
 @dataclass(frozen=True, eq=False)
 class Setup:
     """Everything that stays: what to run, where, on which random numbers.
@@ -66,10 +75,10 @@ class Setup:
             object.__setattr__(self, name, whole(name, getattr(self, name), least, below))
         if not isinstance(self.method, Method):
             raise TypeError(
-                f"method={self.method!r} is not a Method: use for example tt.residual(radius=0.05, step=3e-3)"
+                f"method={self.method!r} is not a Method: use for example tt.auto(radius=0.05), or"
+                " tt.residual(radius=0.05, step=3e-3)"
             )
-        if not isinstance(self.domain, Domain):
-            raise TypeError(f"domain={self.domain!r} is not a domain: give for example tt.Ball(5.0), or bounds=")
+        fitting(self.domain, self.shape[-1] if self.bounds is None else None)
         if not isinstance(self.maximise, bool | np.bool_):
             raise TypeError(f"maximise={self.maximise!r} is neither True nor False")
         steps = self.method.step.constant
@@ -82,8 +91,6 @@ class Setup:
                 raise ValueError("give either bounds or a domain; for both, use Intersection(Box(low, high), domain)")
             object.__setattr__(self, "bounds", pairs(self.bounds, self.shape[-1]))
             object.__setattr__(self, "domain", Box(0.0, 1.0))
-        if self.domain.dim not in (None, self.dim):
-            raise ValueError(f"the domain has dimension {self.domain.dim}, but x0 has {self.dim} coordinates")
         _ = self.home  # whether the probes fit in is told at once
 
     def __getstate__(self) -> dict[str, object]:

@@ -38,6 +38,16 @@ Saved = tuple[Document, Arrays]
 """A document, and the arrays beside it."""
 
 
+class Foreign(ValueError):
+    """What was saved is of another method, or of another form of the same."""
+
+    def __init__(self, name: str, setup: Setup) -> None:
+        super().__init__(
+            f"the saved {name} does not fit {setup.method}: give the method that it was saved with, or, where it is"
+            " the same, use the trimtab that wrote it"
+        )
+
+
 def to_json(setup: Setup, state: State, knobs: Document | None = None, *, indent: int | None = 1) -> str:
     """Setup and state as text, with what the one who saves has to say of its knobs, in terms of JSON."""
     return json.dumps(_document(setup, state, knobs, None), indent=indent, allow_nan=False)
@@ -71,6 +81,8 @@ def state_from_json(setup: Setup, text: str) -> State:
         document = parse(text)
         _verify(document.pop("checksum"), document)
         return _state(setup, _fresh(setup), document, {})
+    except Foreign:
+        raise
     except (ValueError, *DAMAGED) as error:
         raise ValueError(f"the saved state is damaged ({error}): restore it from a copy") from None
 
@@ -187,7 +199,7 @@ def revive(document: Json, arrays: Arrays, method: Method | None, *, verified: b
             f" and this trimtab reads version {VERSION}: use the trimtab that wrote it"
         )
     if method is not None and not isinstance(method, Method):
-        raise TypeError(f"method={method!r} is not a Method: use for example tt.residual(radius=0.05, step=3e-3)")
+        raise TypeError(f"method={method!r} is not a Method: use for example tt.auto(radius=0.05)")
     try:
         if verified:
             given = dict(document["setup"])
@@ -270,7 +282,7 @@ def _alike(name: str, fresh: Memory, saved: Json, arrays: Arrays, setup: Setup) 
     if isinstance(fresh, tuple):
         names: tuple[str, ...] | None = getattr(fresh, "_fields", None)
         if len(saved) != len(fresh) or (names and set(saved) != set(names)):
-            raise ValueError(f"the saved {name} does not fit {setup.method}: give the method that it was saved with")
+            raise Foreign(name, setup)
         pairs = [(f, saved[f]) for f in names] if names else [(name, v) for v in saved]
         found = [_alike(key, f, v, arrays, setup) for f, (key, v) in zip(fresh, pairs, strict=True)]
         return type(fresh)(*found) if names else tuple(found)
@@ -287,7 +299,7 @@ def _alike(name: str, fresh: Memory, saved: Json, arrays: Arrays, setup: Setup) 
     array = np.array(_unpack(saved, arrays))
     per_lane = isinstance(fresh, np.ndarray) and fresh.ndim == 1 and setup.lanes is not None and array.ndim == 0
     if array.dtype.kind not in "if" or not (array.shape == np.shape(fresh) or per_lane):
-        raise ValueError(f"the saved {name} does not fit {setup.method}: give the method that it was saved with")
+        raise Foreign(name, setup)
     good = np.abs(array) <= BIGGEST
     if np.isnan(fresh).any():
         good |= np.isnan(array)

@@ -21,13 +21,16 @@ from trimtab.knobs import SHARE as SHARE
 from trimtab.knobs import Knob, Knobs, Setting, rounding
 from trimtab.reading import beside, starting_point
 from trimtab.recipes import Method, auto
-from trimtab.setup import ProbesTooWide, Setup
-from trimtab.state import State, Trial, frozen
+from trimtab.setup import ProbesTooWide, Setup, fitting
+from trimtab.state import NEVER, State, Trial, frozen
 from trimtab.types import Array, Document, Fields, Integers, Value
 from trimtab.validation import whole
 
 if TYPE_CHECKING:
     from trimtab.storage import Saved
+
+HALF = 0.5  # of a range: a probe that goes farther only finds the limits
+SILENT = 10  # values that are all missing, told by hand: a function that returns nothing
 
 
 class Tuner:
@@ -94,6 +97,11 @@ class Tuner:
             raise ValueError("give either bounds or a domain; for both, use Intersection(Box(low, high), domain)")
         if method is None:
             method = auto(radius=_default_radius(x, bounds, domain))
+        elif getattr(method, "margin", None) == "project" and (bounds is not None or space) and method.radius > HALF:
+            raise ValueError(
+                f"radius={method.radius:g} is a share of each range where there are bounds or knobs, 0 to {HALF}: give"
+                f" for example tt.auto(radius={SHARE})"
+            )
         try:
             setup = Setup(
                 method,
@@ -245,6 +253,11 @@ class Tuner:
         one row of them for each.
         """
         id = trial.id if isinstance(trial, Trial) else _id(trial)
+        if value is None and np.all((self._state.told == NEVER) & (self._state.skipped == SILENT - 1)):
+            warnings.warn(
+                f"{SILENT} values in a row were None, which marks failed measurements: does your function return one?",
+                stacklevel=2,
+            )
         if limits is not None and value is not None:
             value = self._beside(value, limits)
         with self._lock:
@@ -261,7 +274,8 @@ class Tuner:
 
     def skip(self, trial: Trial | int) -> None:
         """The measurement failed: the round passes, the centre and the anchor stay."""
-        self.tell(trial, None)
+        with self._lock:
+            self._state = self._kernel.tell(self._state, _id(trial), None)
 
     def to_json(self) -> str:
         """Setup and state, exact, for humans."""
@@ -317,7 +331,7 @@ def _storage() -> ModuleType:
 def _id(trial: object) -> int:
     if isinstance(trial, Trial):
         return trial.id
-    if isinstance(trial, bool) or not hasattr(trial, "__index__"):
+    if isinstance(trial, bool | np.ndarray) or not hasattr(trial, "__index__"):
         raise TypeError(f"trial={trial!r} is neither a Trial nor its id: tell(trial, value)")
     return operator.index(trial)
 
@@ -325,7 +339,7 @@ def _id(trial: object) -> int:
 def _default_radius(x: Array, bounds: ArrayLike | None, domain: Domain | None) -> float:
     if bounds is not None:
         return SHARE
-    if domain is not None and np.isfinite(inner := domain.inner_radius(x.shape[-1])):
+    if domain is not None and np.isfinite(inner := fitting(domain, x.shape[-1]).inner_radius(x.shape[-1])):
         return SHARE * inner
     radius = SHARE * (float(np.abs(x).max()) or 1.0)
     warnings.warn(

@@ -359,3 +359,27 @@ def test_the_examples_run():
 def test_the_page_tells_of_every_field():
     told = set(re.findall("`([a-z]+)`", "".join(line.split("|")[1] for line in PAGE.splitlines() if line[:3] == "| `")))
     assert told == {field.name for field in fields(Knob)}
+
+
+@pytest.mark.parametrize("given", [{"gain": (0, 1)}, {"name": "a", "low": 0, "high": 1, "start": 0.5}, "gain", 3])
+def test_knobs_are_a_list(given):
+    with pytest.raises(TypeError, match="is no list of them: give"):
+        tt.Tuner(knobs=given)
+
+
+def test_a_knob_alone_or_a_row_is_no_list_of_knobs():
+    with pytest.raises(TypeError, match="is no list of them"):
+        tt.Tuner(knobs=tt.Knob(name="a", low=0, high=1, start=0.5))
+    with pytest.raises(TypeError, match=r"\('a', 0, 1, 0.5\) is no knob: give a Knob, or dict"):
+        tt.Tuner(knobs=[("a", 0, 1, 0.5)])
+
+
+def test_a_radius_in_the_units_of_a_knob_is_refused():
+    with pytest.raises(ValueError, match="radius=5 is a share of each range"):
+        tt.Tuner(knobs=[{"name": "a", "low": 0, "high": 100, "start": 50}], method=tt.auto(radius=5))
+
+
+@pytest.mark.parametrize("low", [1e-170, 5e-324])
+def test_a_logarithmic_range_beyond_floating_point_is_refused(low):
+    with pytest.raises(ValueError, match="too far from high=1e\\+140 for floating point: narrow the range"):
+        tt.Knob(name="k", low=low, high=1e140, start=1.0, scale="log")

@@ -114,7 +114,10 @@ def test_an_unknown_part_has_to_be_given_again():
         (lambda d: d["state"].pop("slope"), "state does not fit"),
         (lambda d: d["state"].update(centre=[1.0]), r"centre has shape \(1,\) instead of \(3,\)"),
         (lambda d: d["state"].update(centre=["nan", 0, 0]), "centre has a number that it cannot have"),
-        (lambda d: d["state"].update(slope=[1.0, 2.0]), "slope does not fit .*: give the method"),
+        (
+            lambda d: d["state"].update(slope=[1.0, 2.0]),
+            "slope does not fit .*: give the method .*use the trimtab",
+        ),
         (lambda d: d["state"].update(values=["x"]), "values does not fit"),
         (lambda d: d["state"].update(values=["inf"]), "values has a number that it cannot have"),
         (lambda d: d["state"]["last"].update(trial=-2), "-2 is not a whole number"),
@@ -257,6 +260,16 @@ def test_a_verified_state_of_another_trimtab_is_refused():
     document["state"]["slope"].popitem()
     with pytest.raises(ValueError, match=r"the saved \w+ does not fit: use the trimtab that wrote it"):
         storage.revive(document, {}, None, verified=True)
+
+
+def test_a_state_of_another_trimtab_is_not_called_damaged():
+    setup = tt.Setup(tt.auto(radius=0.1), (2,))
+    document = json.loads(storage.state_to_json(tt.init(setup, np.zeros(2))))
+    document["pace"]["following"].popitem()
+    del document["checksum"]
+    text = json.dumps({"checksum": storage.digest(storage.canonical(document)), **document})
+    with pytest.raises(ValueError, match=r"the saved following does not fit .*, use the trimtab that wrote it$"):
+        storage.state_from_json(setup, text)
 
 
 def test_a_verified_seed_is_a_whole_number():

@@ -246,6 +246,7 @@ def test_lanes_fail_one_by_one():
         (1j, TypeError, "not a number"),
         ([1.0, 2.0], ValueError, r"value has shape \(2,\), but \(\) is needed"),
         (object(), TypeError, "not a number"),
+        (np.array("3", dtype=object), TypeError, "not a number"),
     ],
 )
 def test_bad_values_leave_the_state(value, error, words):
@@ -278,7 +279,18 @@ def test_bad_values_leave_the_state(value, error, words):
         ({"x0": [0.0], "seed": -1}, ValueError, "seed=-1 must be a whole number"),
         ({"x0": [0.0], "seed": 1.5}, ValueError, "seed=1.5"),
         ({"x0": [0.0], "max_pending": 0}, ValueError, "max_pending=0"),
-        ({"x0": [0.0], "method": "residual"}, TypeError, "is not a Method: use for example tt.residual"),
+        ({"x0": [0.0], "method": "residual"}, TypeError, "is not a Method: use for example tt.auto"),
+        ({"x0": [10**400]}, TypeError, "is not a list of real numbers"),
+        ({"x0": np.array(["3", "4"], dtype=object)}, TypeError, "is not a list of real numbers"),
+        ({"x0": [0.0, math.nan], "method": None}, ValueError, r"x0\[1\]=nan is not a number"),
+        ({"x0": [0.0], "domain": tt.Ball, "method": None}, TypeError, "is not a domain: give for example tt.Ball"),
+        ({"x0": [0.0], "domain": [(0, 1)], "method": None}, TypeError, "is not a domain"),
+        ({"x0": [0.0, 0.0], "domain": tt.Box([0, 0, 0], 1), "method": None}, ValueError, "dimension 3, but x0 has 2"),
+        (
+            {"x0": [50.0], "bounds": [(0, 100)], "method": tt.auto(radius=5)},
+            ValueError,
+            r"radius=5 is a share of each range where there are bounds or knobs, 0 to 0.5: .*tt.auto\(radius=0.05\)",
+        ),
     ],
 )
 def test_bad_setups_are_named(arguments, error, words):
@@ -289,7 +301,8 @@ def test_bad_setups_are_named(arguments, error, words):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"radius": -0.1}, "radius=-0.1 must be a finite number > 0"),
+        ({"radius": -0.1}, "radius=-0.1 must be a finite number >= 1e-30 and <= 1e\\+70: rescale the coordinates"),
+        ({"radius": 1e200}, "radius=1e\\+200 must be a finite number .*: rescale the coordinates"),
         ({"radius": math.nan}, "radius=nan"),
         ({"max_move": 0.0}, "max_move=0.0 must be a finite number > 0, or None for no limit"),
         ({"margin": "wide"}, "margin='wide' is unknown"),

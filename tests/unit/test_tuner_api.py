@@ -154,3 +154,41 @@ def test_other_spellings():
         np.testing.assert_array_equal(centre, british.centre)
     with pytest.raises(TypeError, match="maximise='yes' is neither True nor False"):
         tt.Tuner([0.0], RESIDUAL, maximize="yes")
+
+
+def test_texts_are_no_numbers_wherever_they_stand():
+    tuner = tt.Tuner(np.zeros((2, 1)), tt.auto(radius=0.1), seed=0)
+    with pytest.raises(TypeError, match="is not a number"):
+        tuner.tell(tuner.ask(), [None, "2.0"])
+    limited = tt.Tuner([0.0], tt.primal_dual(radius=0.1, step=0.1, limits=1), seed=0)
+    with pytest.raises(ValueError, match="do not go together"):
+        limited.tell(limited.ask(), "3", limits=["4"])
+    assert (tuner.round, limited.round) == (0, 0)
+
+
+@pytest.mark.parametrize("lanes", [(), (2,)])
+def test_a_function_that_returns_nothing_is_noticed(lanes):
+    tuner = tt.Tuner(np.zeros((*lanes, 2)), tt.auto(radius=0.1), seed=0)
+    for _ in range(9):
+        tuner.tell(tuner.ask(), None)
+    with pytest.warns(UserWarning, match="10 values in a row were None.*: does your function return one"):
+        tuner.tell(tuner.ask(), None)
+    tuner.tell(tuner.ask(), None)  # once
+    skipping = tt.Tuner(np.zeros((*lanes, 2)), tt.auto(radius=0.1), seed=0)
+    for _ in range(12):
+        skipping.skip(skipping.ask())  # says what it means
+
+
+def test_a_point_is_no_trial():
+    tuner = tt.Tuner([0.0, 0.0], tt.auto(radius=0.1), seed=0)
+    with pytest.raises(TypeError, match="neither a Trial nor its id: tell"):
+        tuner.tell(tuner.ask().x, 1.0)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"directions": "sphere"}, {"estimator": "residual"}, {"estimator": tt.Residual}],
+)
+def test_parts_of_a_method_are_parts(options):
+    with pytest.raises(TypeError, match=r"give for example tt\.|write Residual\(\.\.\.\)"):
+        tt.Method(**{"estimator": tt.Residual(), "radius": 0.1, "step": 0.1, **options})

@@ -19,6 +19,7 @@ Level = Any
 """What a knob can be set to: a number, True or False, or one of its choices."""
 
 GIVEN: Any = None  # a field that the others may say
+WIDEST = 1e300  # high/low on a logarithmic scale
 TYPES = {
     "float": "float",
     "real": "float",
@@ -124,6 +125,8 @@ class Knob:
             self._refuse("start", f"outside {self.low!r} to {self.high!r}: start is where the system is now")
         if self.scale == "log" and self.low <= 0:
             self._refuse("low", 'not above zero, as scale = "log" needs: raise it, or use scale = "linear"')
+        if self.scale == "log" and not self.high / self.low <= WIDEST:
+            self._refuse("low", f"too far from high={self.high!r} for floating point: narrow the range")
         if self.step is not None:
             self._check_grid(self.step)
 

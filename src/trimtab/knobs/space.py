@@ -49,7 +49,14 @@ class Knobs:
     @classmethod
     def of(cls, given: Iterable[Knob | Fields], radius: float = SHARE) -> Knobs:
         """From knobs, or from mappings with the fields of one."""
-        return cls(tuple(knob if isinstance(knob, Knob) else knob_of(knob) for knob in given), radius)
+        if isinstance(given, Knob | Mapping | str) or not isinstance(given, Iterable):
+            raise TypeError(f"knobs={given!r} is no list of them: give [dict(name=…, low=…, high=…, start=…), …]")
+        found = []
+        for knob in given:
+            if not isinstance(knob, Knob | Mapping):
+                raise TypeError(f"{knob!r} is no knob: give a Knob, or dict(name=…, low=…, high=…, start=…)")
+            found.append(knob if isinstance(knob, Knob) else knob_of(knob))
+        return cls(tuple(found), radius)
 
     @cached_property
     def dim(self) -> int:
