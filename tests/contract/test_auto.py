@@ -308,6 +308,17 @@ def test_late_values_may_come_before_that_of_the_centre(seed):
             tuner.tell(trial, float(bowl(10 * trial.x, 6.0) + trial.id % 3))
 
 
+@pytest.mark.parametrize("seed", [40, 72, 148, 163])  # whose first surprises look like a curvature
+def test_late_values_in_reverse_start_well(seed):
+    """Without echoes a single surprise proves no curvature: three values at a time, each three the other way round."""
+    optimum = np.random.default_rng(seed).uniform(-0.5, 0.5, 5)
+    tuner = tt.Tuner(np.full(5, 0.7), tt.auto(radius=0.1), seed=seed, max_pending=3)
+    for _ in range(40):
+        for trial in reversed(tuner.ask(3)):
+            tuner.tell(trial, float(bowl(trial.x, optimum)))
+    assert bowl(tuner.centre, optimum) < 0.01 * bowl(0.7, optimum)
+
+
 def test_an_active_constraint():
     """The best point of the box is a corner: the centre gets there, and all queries stay inside."""
     tuner = tt.Tuner(np.full((LANES, 4), 0.6), tt.auto(radius=0.02), domain=tt.Box(0.0, 1.0), seed=3)

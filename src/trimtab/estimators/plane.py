@@ -44,7 +44,7 @@ HASTE, SLOWEST_LEVEL = 0.09, 0.2  # how fast the level's gain follows the agreem
 STEEP = 0.03  # the least evenness of surprises, up and down
 REMEMBERED = 1.0 - 1 / 400.0  # a round, of what the widths said of the curvature
 FLOOR = 1e-280  # in a quotient of squares: it stays a number
-OUTLIER = 0.1  # of the square of a surprise is the least that the widths are weighed by
+OUTLIER = 0.1  # of the square of a surprise is the least that the widths are weighed by; all of it before any echo
 
 
 class Fit(NamedTuple):
@@ -215,7 +215,8 @@ class Plane(OneQuery):
             fresh = look.trial != state.last.trial
             if any_(counts := calmly & fresh):
                 lifted, kept_of = bent * wider, REMEMBERED
-                unsure = power + OUTLIER * error2 + FINEST * lifted * lifted + FLOOR * wider * wider + TINY
+                own = where(doubts[3] == 0, 1.0, OUTLIER)  # late values have no echoes: one surprise is no proof
+                unsure = power + own * error2 + FINEST * lifted * lifted + FLOOR * wider * wider + TINY
                 trust = wider / unsure
                 if not all_(counts):
                     trust, kept_of = where(counts, trust, 0.0), where(counts, REMEMBERED, 1.0)
