@@ -131,6 +131,8 @@ def test_a_failed_measurement_moves_nothing(value):
         ({"_id": 7}, "_id=7 is not waiting"),
         ({"_id": -3}, "_id=-3 is not waiting"),
         ({"_id": "x"}, "not a whole number"),
+        ({"_id": float("inf")}, "_id=inf is not a whole number"),
+        ({"_id": np.float64("-inf")}, "not a whole number"),
         ({"f": "fast"}, "f='fast' is not a number"),
         ({"f": float("inf")}, "f=inf is not finite"),
     ],
@@ -284,11 +286,34 @@ def test_a_limit_is_to_be_below_zero(constraint, value, limits):
         ({}, {"start": {"c": 1.0}}, "'c' is no variable"),
         ({}, {"method": "best"}, "method='best' is unknown"),
         ({}, {"radios": 0.1}, "radios"),
+        ({}, {"method": "residual"}, r"options=\{\} do not fit method='residual' \(.*'step'\): give what it needs"),
+        ({}, {"options": {"foo": 1}}, r"options=\{'foo': 1\} do not fit method='auto' \(.*'foo'\)"),
+        ({}, {"method": "residual", "options": {"step": 0.1, "foo": 1}}, "do not fit method='residual'"),
+        ({}, {"options": {"radius": 0.1}}, "do not fit method='auto'"),
     ],
 )
 def test_what_it_cannot_do_is_said_at_once(given, options, message):
     with pytest.raises(ValueError, match=message):
         Generator(vocs(**given), **options)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"variables": {"a": [0.0, 1.0]}},
+        {"variables": {"a": [0.0, 1.0], "QUAD:b": [-5.0, 5.0], "c": [0.0, 1.0]}},
+        {"variables": {"a": [0.0, 1.0], "QUAD:b": [-5.0, 6.0]}},
+        {"variables": {"a": [0.0, 1.0], "QUAD:b": {-5.0, 5.0}}},
+        {"objectives": {"f": "MAXIMIZE"}},
+    ],
+)
+def test_the_state_of_another_vocs_is_refused(other):
+    generator = Generator(vocs(), seed=0)
+    play(generator, 3)
+    dump = generator.model_dump()
+    with pytest.raises(ValueError, match=r"the state is of another VOCS, with .* instead of .*: give the vocs"):
+        Generator(**dump | {"vocs": vocs(**other)})
+    assert Generator(**dump).suggest() == generator.suggest()
 
 
 def test_another_method():

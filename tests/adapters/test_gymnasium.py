@@ -105,6 +105,18 @@ def test_before_the_first_reset():
         Drifting().step(np.zeros(10))
 
 
+@pytest.mark.parametrize(
+    "action", [0.5, [0.1], None, "x", [0.1, 0.2], [[0.1, 0.2, 0.3]], [0.0, 0.0, np.nan], [0.0, 0.0, np.inf]]
+)
+def test_an_action_of_another_shape_is_refused_and_no_round_is_played(action):
+    env, twin = Drifting("quadratic-v1", dim=3), Drifting("quadratic-v1", dim=3)
+    for each in (env, twin):
+        each.reset(seed=0)
+    with pytest.raises(ValueError, match=r"is not 3 finite numbers: give one of Box\(-1.0, 1.0, \(3,\)"):
+        env.step(action)
+    assert play(env, [np.ones(3)]) == play(twin, [[1, 1, 1]])
+
+
 class Counted(gymnasium.Wrapper):
     def __init__(self, env):
         super().__init__(env)
@@ -204,6 +216,31 @@ def test_what_cannot_be_is_said():
         Policy(made("walk-v1"), setting, x0=[0.0]).learn(-1)
     with pytest.raises(ValueError, match="reach=0"):
         Drifting(reach=0)
+
+
+@pytest.mark.parametrize(
+    ("tuner", "message"),
+    [
+        (tt.Tuner([0.0] * 10, tt.auto(radius=0.1)), r"looks for small values.*: make it with maximise=True"),
+        (tt.Tuner(np.zeros((3, 10)), tt.auto(radius=0.1), maximise=True), r"x0 has shape \(3, 10\).*: give \(d,\)"),
+        (tt.Tuner([0.0] * 10, tt.two_point(radius=0.1, step=0.1), maximise=True), "more than one number a round"),
+        (tt.Tuner([0.0] * 10, tt.primal_dual(radius=0.1, step=0.1), maximise=True), "more than one number a round"),
+        (tt.Tuner([0.0] * 3, tt.auto(radius=0.1), maximise=True), r"x0 has 3 parameters, but the linear policy.* 10,"),
+    ],
+)
+def test_a_tuner_that_cannot_tune_a_policy_is_refused(tuner, message):
+    with pytest.raises(ValueError, match=message):
+        Policy(gymnasium.make("CartPole-v1"), tuner=tuner)
+
+
+def test_a_start_that_is_no_policy_is_refused():
+    env = gymnasium.make("CartPole-v1")
+    with pytest.raises(ValueError, match=r"x0 has 3 parameters, but the linear policy of this environment 10, "):
+        Policy(env, x0=[1.0, 2.0, 3.0])
+    with pytest.raises(ValueError, match=r"x0 has shape \(2, 10\)"):
+        Policy(env, x0=np.zeros((2, 10)))
+    with pytest.raises(ValueError, match="more than one number a round"):
+        Policy(env, method=tt.two_point(radius=0.1, step=0.1))
 
 
 def test_the_pip_command():

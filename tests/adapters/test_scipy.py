@@ -9,7 +9,8 @@ import pytest
 from scipy.optimize import Bounds, OptimizeWarning, basinhopping, dual_annealing, minimize
 
 import trimtab as tt
-from trimtab.adapters.scipy import auto
+from trimtab import checks
+from trimtab.adapters.scipy import Ranges, auto
 
 GOAL = np.array([0.7, -2.0])
 
@@ -66,6 +67,45 @@ def test_goes_on_bit_by_bit(bounds, tmp_path):
     minimize(rest, [0.9, -4.0], method=auto, bounds=bounds, options=options)
     assert np.array_equal(first.points[:25], whole.points[:25])
     assert np.array_equal(rest.points[25:60], whole.points[25:60])
+
+
+@pytest.mark.parametrize("bounds", [BOX, [(0, None), (-5, 5)], None, [(0, 1), (-4.0, -4.0)]])
+@pytest.mark.parametrize("x0", [[0.2, 90.0], None])
+def test_goes_on_where_the_tuner_is_whatever_x0_is(bounds, x0, tmp_path):
+    whole = minimize(bowl, [0.9, -4.0], method=auto, bounds=bounds, options={"maxfev": 61})
+    found = minimize(bowl, [0.9, -4.0], method=auto, bounds=bounds, options={"maxfev": 31})
+    found.tuner.save(tmp_path / "tuner")
+    x0 = found.x if x0 is None else x0
+    for tuner in (tt.Tuner.load(tmp_path / "tuner"), found.tuner):
+        again = minimize(bowl, x0, method=auto, bounds=bounds, options={"maxfev": 1, "tuner": tuner})
+        assert np.array_equal(again.x, found.x)
+        rest = minimize(bowl, x0, method=auto, bounds=bounds, options={"maxfev": 31, "tuner": tuner})
+        assert np.array_equal(rest.x, whole.x)
+
+
+@pytest.mark.parametrize(
+    "bounds", [[(0, 1), (-5, 6)], [(0, 1), (-5, None)], None, [(0, 1), (-4, -4)], [(0, 1)], [(0, 1)] * 3]
+)
+def test_other_bounds_than_those_of_the_tuner_are_refused(bounds):
+    tuner = minimize(bowl, [0.9, -4.0], method=auto, bounds=BOX, options={"maxfev": 5}).tuner
+    x0, before = np.zeros(len(bounds or BOX)), tuner.to_json()
+    with pytest.raises(
+        ValueError, match=r"bounds=.* are not those of the tuner, \[\[0.0, 1.0\], \[-5.0, 5.0\]\]: give"
+    ):
+        minimize(bowl, x0, method=auto, bounds=bounds, options={"tuner": tuner})
+    assert tuner.to_json() == before
+
+
+def test_what_is_held_fixed_elsewhere_are_other_bounds():
+    tuner = minimize(bowl, [0.9, -4.0], method=auto, bounds=[(0, 1), (2, 2)], options={"maxfev": 5}).tuner
+    for bounds in ([(0, 1), (3, 3)], [(2, 2), (0, 1)]):
+        with pytest.raises(ValueError, match="not those of the tuner"):
+            minimize(bowl, [0.9, -4.0], method=auto, bounds=bounds, options={"tuner": tuner})
+
+
+def test_the_ranges_are_a_domain():
+    checks.check_domain(Ranges([0.0, -9.0, 3.0], [10.0, 9.0, 3.0], [2.0, 5.0, 3.0]))
+    checks.check_domain(Ranges([0.0, -9.0, 3.0], [10.0, np.inf, 3.0], [2.0, 5.0, 3.0]))
 
 
 @pytest.mark.parametrize(
@@ -212,13 +252,28 @@ def test_what_it_has_no_use_for_is_said():
         ({"bounds": [(0, 1)]}, "bounds for 1 coordinates, but x0 has 2"),
         ({"bounds": [(0, 1), (3, 2)]}, r"bounds\[1\]=\(3.0, 2.0\)"),
         ({"options": {"maxfev": 0}}, "maxfev=0"),
-        ({"options": {"tuner": tt.Tuner([0.5], bounds=[(0, 1)])}}, "does not fit 2 free coordinates"),
+        ({"options": {"tuner": tt.Tuner([0.5, 0.5], bounds=[(0, 1)] * 2)}}, "is of no call of this method: give the"),
+        ({"options": {"tuner": "tuner.json"}}, "tuner='tuner.json' is of no call"),
         ({"options": {"radius": -1}}, "radius=-1"),
+        ({"bounds": (0, 1)}, r"bounds=\(0, 1\) is not a \(low, high\) for each of 2 coordinates"),
+        ({"bounds": 5}, "bounds=5 is not"),
+        ({"bounds": [(0, "a"), (0, 1)]}, "'a'.* is not a"),
+        ({"bounds": [(0, 1, 2), (0, 1, 2)]}, "is not a"),
+        ({"bounds": Bounds([0, 0, 0], [1, 1, 1])}, "is not a"),
+        ({"bounds": [(0, 1), (np.inf, np.inf)]}, r"bounds\[1\]=\(inf, inf\)"),
+        ({"bounds": [(-np.inf, -np.inf), (0, 1)]}, r"bounds\[0\]=\(-inf, -inf\)"),
+        ({"x0": [0.1, np.nan]}, r"x0\[1\]=nan is not a number"),
+        ({"x0": [0.1, np.inf]}, r"x0\[1\]=inf is not a number"),
     ],
 )
 def test_what_cannot_be_is_refused(change, message):
     with pytest.raises(ValueError, match=message):
-        minimize(bowl, [0.1, 1.0], method=auto, **change)
+        minimize(bowl, **{"x0": [0.1, 1.0], "method": auto, **change})
+
+
+@pytest.mark.parametrize("constraints", [None, (), [], {}])
+def test_no_constraints_are_none(constraints):
+    assert minimize(bowl, [0.1, 1.0], method=auto, constraints=constraints, options={"maxfev": 3}).success
 
 
 def test_the_pip_command():

@@ -101,6 +101,18 @@ def test_a_failed_measurement_moves_nothing_and_the_anchor_stays(value):
     np.testing.assert_allclose(centre(last), params - 0.02 * 2.0 * (query - params) / 0.01, rtol=1e-5)
 
 
+@pytest.mark.parametrize("huge", [1e20, 3e38, -3e38])
+def test_one_huge_value_leaves_the_parameters_where_they_were(huge):
+    tx, params = residual(3e-3, 1e-2), jnp.full(3, 10.0)
+    state = tx.init(params)
+    for k in range(60):
+        value = (-1) ** k * huge if k in (20, 21) else 1e4 * jnp.sum(params**2)
+        updates, state = tx.update(params, state, params, value=value)
+        params = optax.apply_updates(params, updates)
+    np.testing.assert_allclose(centre(state), 10.0, atol=0.3)
+    assert math.isfinite(state.square)
+
+
 def test_forget_makes_the_next_value_an_anchor_also_inside_a_chain():
     tx = optax.chain(optax.identity(), residual(0.02, 0.1))
     params, state, _ = run(tx, {"centre": jnp.ones(2), "b": jnp.zeros(3)}, lambda p: jnp.sum(p["centre"]), 5)
@@ -216,6 +228,31 @@ def test_errors_say_what_to_do():
         tx.update(jnp.ones(2), tx.init(jnp.ones(2)), value=1.0)
     with pytest.raises(ValueError, match="0 states"):
         centre(optax.sgd(0.1).init(jnp.ones(2)))
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"radius": 0.0}, "radius=0.0 must be a finite number > 0"),
+        ({"radius": math.nan}, "radius=nan"),
+        ({"radius": jnp.zeros(())}, "radius=0.0"),
+        ({"radius": jnp.ones(2)}, "radius=Array"),
+        ({"learning_rate": -0.5}, "learning_rate=-0.5 must be a finite number >= 0"),
+        ({"window": 0.5}, "window=0.5"),
+    ],
+)
+def test_what_cannot_be_is_refused(options, match):
+    with pytest.raises(ValueError, match=match):
+        residual(**{"learning_rate": 1e-3, **options})
+    with pytest.raises(ValueError, match=match):
+        optax.inject_hyperparams(residual)(**{"learning_rate": 1e-3, **options}).init(jnp.ones(2))
+
+
+def test_more_values_than_one_are_refused():
+    tx, params = residual(1e-3), jnp.ones(3)
+    for value in (jnp.ones(3), [1.0]):
+        with pytest.raises(ValueError, match=r"value has shape \(\d,\): give one number"):
+            jax.jit(tx.update)(params, tx.init(params), params, value=jnp.asarray(value))
 
 
 def test_rosenbrock_goes_down_a_hundredfold():

@@ -3,6 +3,7 @@
 import copy
 import io
 import math
+from itertools import cycle
 
 import pytest
 import torch
@@ -149,6 +150,51 @@ def test_a_failed_measurement_moves_nothing_and_the_anchor_stays():
     (query,) = probe(model, optimizer, lambda: 5.0)
     torch.testing.assert_close(flat(model), before - 0.02 * 2.0 / 0.1 * (query - before) / 0.1, rtol=0, atol=1e-5)
     assert optimizer.round == 3
+
+
+@pytest.mark.parametrize("options", [{}, {"queries": 2}, {"normalised": False}])
+def test_one_huge_loss_leaves_numbers(options):
+    model = linear()
+    optimizer = ResidualFeedback(model.parameters(), lr=1e-3, hold=None, **options)
+    huge = cycle([1.7e308, -1.7e308])
+    for k in range(40):
+        optimizer.step(lambda k=k: next(huge) if k in (20, 21) else float(k))
+    assert flat(model).isfinite().all()
+    assert math.isfinite(optimizer.state_dict()["state"][0]["square"])
+    if options.get("normalised", True):
+        assert float(flat(model).abs().max()) < 2.0
+
+
+@pytest.mark.parametrize(
+    ("param", "options", "error"),
+    [
+        (torch.nn.Parameter(torch.ones(2)), {"radius": -1.0}, ValueError),
+        (torch.nn.Parameter(torch.ones(2)), {"lr": math.nan}, ValueError),
+        (torch.ones(2, dtype=torch.int64), {}, TypeError),
+    ],
+)
+def test_a_group_that_is_refused_is_not_there(param, options, error):
+    optimizer = ResidualFeedback(linear().parameters(), lr=1e-3)
+    with pytest.raises(error):
+        optimizer.add_param_group({"params": [param], **options})
+    assert len(optimizer.param_groups) == 1
+    optimizer.step(lambda: 1.0)
+    assert param.tolist() == [1, 1]
+
+
+def test_the_state_of_another_optimiser_is_refused_and_nothing_changes():
+    model = linear()
+    adam = torch.optim.Adam(model.parameters())
+    loss_of(model)().backward()
+    adam.step()
+    optimizer = ResidualFeedback(model.parameters(), lr=1e-3)
+    optimizer.step(loss_of(model))
+    before = copy.deepcopy(optimizer.state_dict())
+    for other in (adam, torch.optim.SGD(model.parameters())):
+        with pytest.raises(ValueError, match=r"of another optimiser, it has no .*radius: load what state_dict\(\)"):
+            optimizer.load_state_dict(other.state_dict())
+    assert optimizer.state_dict() == before
+    optimizer.step(loss_of(model))
 
 
 def test_parameter_groups_have_their_own_rates_and_radii():

@@ -86,7 +86,15 @@ class Generator(BaseModel, Standard):  # type: ignore[misc]  # gest-api has no t
             self.seed = int.from_bytes(os.urandom(8)) >> 1
         self._validate_vocs(self.vocs)
         self._begun = self.state is not None
-        self._tuner = self._at({}) if self.state is None else Tuner.from_json(self.state)
+        self._tuner = self._at({})
+        if self.state is not None:
+            saved = Tuner.from_json(self.state)
+            if (found := _space(saved)) != (wanted := _space(self._tuner)):
+                raise ValueError(
+                    f"the state is of another VOCS, with {found} instead of {wanted}: give the vocs that it was saved"
+                    " with, or leave state out to begin anew"
+                )
+            self._tuner = saved
 
     def _validate_vocs(self, vocs: VOCS) -> None:
         objectives = list(vocs.objectives.values())
@@ -184,7 +192,13 @@ class Generator(BaseModel, Standard):  # type: ignore[misc]  # gest-api has no t
         options = dict(self.options)
         if self.vocs.constraints:
             options["limits"] = sum(1 + isinstance(c, BoundsConstraint) for c in self.vocs.constraints.values())
-        method = methods[self.method](radius=self.radius, **options)
+        try:
+            method = methods[self.method](radius=self.radius, **options)
+        except TypeError as error:
+            raise ValueError(
+                f"options={self.options!r} do not fit method={self.method!r} ({error}): give what it needs beside the"
+                f" radius, as help(trimtab.methods[{self.method!r}]) says"
+            ) from None
         return Tuner(knobs=knobs, method=method, seed=self.seed, maximise=maximise, max_pending=self.max_pending)
 
     def _arrive(self, row: Mapping[str, object]) -> None:
@@ -205,7 +219,7 @@ class Generator(BaseModel, Standard):  # type: ignore[misc]  # gest-api has no t
         """Its number, or, without one, that of the first open trial at the same point."""
         given = row.get(ID)
         if given is not None and not (isinstance(given, float | np.floating) and math.isnan(given)):
-            if isinstance(given, float | np.floating) and given == int(given):
+            if isinstance(given, float | np.floating) and float(given).is_integer():
                 given = int(given)  # in a table beside points without one
             if not isinstance(given, int | np.integer):
                 raise ValueError(f"{ID}={given!r} is not a whole number, as those that were suggested are")
@@ -260,6 +274,13 @@ def _knob(name: str, said: str, variable: Json, at: object, log: bool) -> Knob:
         return Knob(name=name, low=low, high=high, start=at, scale=scale, type=kind_name)
     except (ValueError, OverflowError) as error:
         raise ValueError(f"variable {said!r}: {str(error).partition(': ')[2] or error}") from None
+
+
+def _space(tuner: Tuner) -> Document:
+    """What a state and a VOCS have to agree on."""
+    knobs = () if tuner.knobs is None else tuner.knobs.all
+    ranges = [(knob.type, knob.low, knob.high, knob.scale) for knob in knobs]
+    return {"variables": ranges, "maximise": tuner.setup.maximise, "limits": tuner.setup.told - 1}
 
 
 def _ordered(variable: Json) -> list[Json]:

@@ -84,7 +84,7 @@ class Drifting(gymnasium.Env[Array, Array]):
         """Play a round."""
         if self._world is None:
             raise RuntimeError("the drift has not begun: call reset() first")
-        self._set = np.clip(np.array(action, dtype=float), -1.0, 1.0)
+        self._set = np.clip(self._read(action), -1.0, 1.0)
         x = self.problem.domain.project(self._middle + self._half * self._set)[None, None]
         world, round = self._world, self._round
         if world.listens:
@@ -98,6 +98,18 @@ class Drifting(gymnasium.Env[Array, Array]):
         self._round, self._played = round + 1, self._played + 1
         reward = -LARGEST if math.isnan(value) else min(max(-value, -LARGEST), LARGEST)
         return self._set.copy(), reward, not math.isfinite(value), self._played >= self.rounds, info
+
+    def _read(self, action: ArrayLike) -> Array:
+        """An action, as numbers."""
+        try:
+            found = np.array(action, dtype=float)
+        except (TypeError, ValueError):
+            found = np.array(np.nan)
+        if found.shape != self.action_space.shape or not np.isfinite(found).all():
+            raise ValueError(
+                f"action={action!r} is not {self.problem.dim} finite numbers: give one of {self.action_space}"
+            )
+        return found
 
     def _range(self, start: Array) -> tuple[Array, Array]:
         """The middle and half the length of each side."""
@@ -117,7 +129,7 @@ class Policy:
     score for each of Discrete ones.
     radius: how far to probe; with bounds, (low, high) for each parameter, as a share of the range. method: instead.
     steps: the most an episode may take, for environments that do not end by themselves.
-    tuner: that of another policy, or `Tuner.load(path)`, to go on with.
+    tuner: that of another policy, or `Tuner.load(path)`, to go on with; one of your own needs `maximise=True`.
 
     >>> env = gymnasium.make("trimtab/quadratic-v1", dim=2, max_episode_steps=1)
     >>> policy = Policy(env, lambda parameters, observation: parameters, x0=[0.9, 0.9], radius=0.03, seed=0)
@@ -141,6 +153,7 @@ class Policy:
         tuner: Tuner | None = None,
     ) -> None:
         self.env, self.steps = env, None if steps is None else whole("steps", steps, 1)
+        size = None
         if act is None:
             act, size = linear(env)
             x0 = np.zeros(size) if x0 is None else x0
@@ -148,6 +161,7 @@ class Policy:
             if x0 is None:
                 raise TypeError("give x0, the parameters that the policy has now")
             tuner = Tuner(x0, method or auto(radius=radius), bounds=bounds, seed=seed, maximise=True)
+        _check(tuner, size)
         self.act, self.tuner = act, tuner
 
     @property
@@ -176,6 +190,24 @@ class Policy:
             returns.append(self.play(trial.x))
             self.tuner.tell(trial, returns[-1] if math.isfinite(returns[-1]) else None)
         return returns
+
+
+def _check(tuner: Tuner, size: int | None) -> None:
+    """Whether it can tune a policy, one with so many parameters."""
+    setup = tuner.setup
+    if not setup.maximise:
+        raise ValueError(
+            f"tuner={tuner} looks for small values, and returns are to be large: make it with maximise=True"
+        )
+    if setup.lanes is not None:
+        raise ValueError(f"x0 has shape {setup.shape}, but a policy is one system: give (d,)")
+    if setup.queries > 1 or setup.told > 1:
+        raise ValueError(f"{setup.method} needs more than one number a round, and an episode has one: use tt.auto")
+    if size not in (None, setup.shape[0]):
+        raise ValueError(
+            f"x0 has {setup.shape[0]} parameters, but the linear policy of this environment {size}, the rows of W and"
+            " then b: give as many, or leave x0 out to begin with zeros"
+        )
 
 
 def linear(env: gymnasium.Env[Json, Json]) -> tuple[Act, int]:

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from trimtab.extras import pip_install
 from trimtab.types import Json
+from trimtab.validation import real
 
 try:
     import jax
@@ -62,6 +63,7 @@ def residual(
     seed: a number, or a JAX key; under `vmap`, a key for each lane.
 
     A value that is missing or not finite is a failed measurement: nothing is learnt, and the next query is drawn.
+    A contrast counts as no more than what its dtype can square: about 1e18 in float32.
 
     >>> tx = residual(3e-3, 1e-2)
     >>> params = jnp.ones(3)
@@ -72,6 +74,10 @@ def residual(
     >>> centre(state).shape
     (3,)
     """
+    if not callable(learning_rate):
+        _check("learning_rate", learning_rate, 0.0)
+    _check("radius", radius, 0.0, above=True)
+    _check("window", window, 1.0)
 
     def init(params: optax.Params) -> ResidualState:
         x = jax.tree.map(lambda p: jnp.asarray(p, _precise(p)), params)
@@ -92,9 +98,12 @@ def residual(
                 "update needs params, the query whose value is told: tx.update(updates, state, params, ...)"
             )
         y = jnp.full_like(state.anchor, jnp.nan) if value is None else jnp.asarray(value, state.anchor.dtype)
+        if y.shape:
+            raise ValueError(f"value has shape {y.shape}: give one number, the loss at params")
         measured = jnp.isfinite(y)
         known = measured & state.anchored
-        contrast = jnp.where(known, y - state.anchor, 0.0)
+        most = jnp.finfo(y.dtype).max ** 0.5 / 16
+        contrast = jnp.where(known, jnp.clip(y - state.anchor, -most, most), 0.0)
         contrasts = state.contrasts + known
         share = jnp.maximum(1.0 / jnp.maximum(contrasts, 1), 1.0 / window)
         square = state.square + jnp.where(known, (contrast * contrast - state.square) * share, 0.0)
@@ -150,6 +159,12 @@ def _is_ours(part: object) -> bool:
 def _precise(p: Json) -> Json:
     """The dtype of its centre."""
     return jnp.promote_types(jnp.asarray(p).dtype, jnp.float32)
+
+
+def _check(name: str, given: Json, least: float, *, above: bool = False) -> None:
+    """A number that is known is checked; one that is traced has no value yet."""
+    if not isinstance(given, jax.core.Tracer):
+        real(name, given.item() if getattr(given, "shape", None) == () else given, least, above=above)
 
 
 def _raw(seed: int | jax.Array) -> jax.Array:

@@ -10,6 +10,7 @@ import warnings
 import zlib
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from decimal import Decimal
 
 import numpy as np
 
@@ -20,11 +21,17 @@ from trimtab.recipes import Method, auto
 from trimtab.state import Look, Trial
 from trimtab.tuner import Tuner
 from trimtab.types import Json
-from trimtab.validation import whole
+from trimtab.validation import real, whole
 
 try:
     import optuna
-    from optuna.distributions import BaseDistribution, CategoricalDistribution, distribution_to_json
+    from optuna.distributions import (
+        BaseDistribution,
+        CategoricalDistribution,
+        FloatDistribution,
+        IntDistribution,
+        distribution_to_json,
+    )
     from optuna.search_space import IntersectionSearchSpace
     from optuna.study import Study, StudyDirection
     from optuna.trial import FrozenTrial, TrialState
@@ -69,6 +76,8 @@ class Sampler(optuna.samplers.BaseSampler):
         workers: int = 1,
     ) -> None:
         self._method = auto(radius=radius) if method is None else method
+        if start is not None and not isinstance(start, Mapping):
+            raise TypeError(f"start={start!r} is not a mapping: say where the system is by name, start={{'x': 0.2}}")
         self._start = dict(start or {})
         self._seed = None if seed is None else whole("seed", seed, 0, 2**63)
         self._workers = whole("workers", workers, 1, 2**10)
@@ -79,6 +88,8 @@ class Sampler(optuna.samplers.BaseSampler):
     def setting(self, study: Study) -> Setting:
         """The operating point now (not `study.best_params`, which means nothing under drift)."""
         space = self.infer_relative_search_space(study, None)
+        if not space:
+            return {}
         with self._lock:
             tuner = self._learnt(study, space)
             return {} if tuner is None else _parameters(space, tuner.setting)
@@ -113,11 +124,11 @@ class Sampler(optuna.samplers.BaseSampler):
     ) -> Json:
         """Where the system is, or else a draw that belongs to (seed, trial, name)."""
         self._raise_error_if_multi_objective(study)
-        given = self._start.get(param_name)
-        if given is not None and _contains(param_distribution, given):
-            return given
+        if self._begins_in(param_name, param_distribution):
+            given = param_distribution.to_internal_repr(self._start[param_name])
+            return param_distribution.to_external_repr(given)
         rng = np.random.default_rng([self._seed_of(study), trial.number, zlib.crc32(param_name.encode())])
-        knob, (place, draw) = _knob("x", param_distribution, None), rng.random(2).tolist()
+        knob, (place, draw) = _knob("x", param_name, param_distribution, None), rng.random(2).tolist()
         level = knob.at([1.0] * knob.size if knob.choices is not None else [place], draw)
         return _parameters({param_name: param_distribution}, {"x": level})[param_name]
 
@@ -170,12 +181,22 @@ class Sampler(optuna.samplers.BaseSampler):
     def _origin(self, trials: Sequence[FrozenTrial], space: Space) -> Setting | None:
         """Where to begin: where the last trial was, or else where the system is said to be."""
         done = [t for t in trials if t.state == TrialState.COMPLETE and all(name in t.params for name in space)]
-        found = max(done, key=_finished).params if done else self._start
-        return found if all(name in found and _contains(law, found[name]) for name, law in space.items()) else None
+        if not done:
+            return self._start if all(self._begins_in(name, law) for name, law in space.items()) else None
+        found = max(done, key=_finished).params
+        return found if all(_contains(law, found[name]) for name, law in space.items()) else None
+
+    def _begins_in(self, name: str, law: BaseDistribution) -> bool:
+        """Whether the system is said to be at one of these values."""
+        if name not in self._start:
+            return False
+        if not isinstance(law, CategoricalDistribution):
+            real(f"start[{name!r}]", self._start[name], why=f", as {law} needs")
+        return _contains(law, self._start[name])
 
     def _tuner(self, study: Study, space: Space, at: Setting) -> Tuner:
         return Tuner(
-            knobs=[_knob(f"x{k}", law, at.get(name)) for k, (name, law) in enumerate(space.items())],
+            knobs=[_knob(f"x{k}", name, law, at.get(name)) for k, (name, law) in enumerate(space.items())],
             method=self._method,
             seed=self._seed_of(study),
             maximise=study.direction == StudyDirection.MAXIMIZE,
@@ -230,24 +251,45 @@ def _contains(law: BaseDistribution, value: object) -> bool:
         return False
 
 
-def _knob(name: str, law: Json, at: Json) -> Knob:
-    """A distribution as a knob; of choices, their places, because None is a choice, too."""
+def _knob(name: str, said: str, law: Json, at: Json) -> Knob:
+    """A distribution as a knob, by a name that is none of Optuna's, which may be any text.
+
+    Of choices it has the places, because None is a choice, too; and so it has of floats with a step, because what
+    Optuna says of them may be off by a rounding error.
+    """
     if isinstance(law, CategoricalDistribution):
-        place = 0 if at is None else int(law.to_internal_repr(at))
+        place = 0 if at is None and None not in law.choices else int(law.to_internal_repr(at))
         return Knob(name=name, choices=tuple(range(len(law.choices))), start=place)
-    whole_number = isinstance(law, optuna.distributions.IntDistribution)
-    return Knob(
-        name=name,
-        low=law.low,
-        high=law.high,
-        start=law.low if at is None else at,
-        type="integer" if whole_number else "float",
-        scale="log" if law.log else "linear",
-        step=None if law.log or (law.step == 1 and whole_number) else law.step,
-    )
+    at = law.low if at is None else at
+    try:
+        if _is_stepped(law):
+            high, start = (round((level - law.low) / law.step) for level in (law.high, at))
+            return Knob(name=name, low=0, high=high, start=start, type="integer")
+        return Knob(
+            name=name,
+            low=law.low,
+            high=law.high,
+            start=at,
+            type="integer" if isinstance(law, IntDistribution) else "float",
+            scale="log" if law.log else "linear",
+            step=None if law.log or law.step == 1 else law.step,
+        )
+    except ValueError as error:
+        raise ValueError(f"parameter {said!r}: {str(error).partition(': ')[2]}") from None
+
+
+def _is_stepped(law: Json) -> bool:
+    return isinstance(law, FloatDistribution) and law.step is not None
 
 
 def _parameters(space: Space, setting: Setting) -> Setting:
     """What the knobs say, in Optuna's words."""
-    found = zip(space.items(), setting.values(), strict=True)
-    return {n: law.choices[v] if isinstance(law, CategoricalDistribution) else v for (n, law), v in found}
+    return {name: _level(law, v) for (name, law), v in zip(space.items(), setting.values(), strict=True)}
+
+
+def _level(law: Json, value: Json) -> Json:
+    if isinstance(law, CategoricalDistribution):
+        return law.choices[value]
+    if _is_stepped(law):  # in decimals, so that three steps of 0.1 are 0.3
+        return min(float(Decimal(str(law.low)) + value * Decimal(str(law.step))), law.high)
+    return value

@@ -6,14 +6,19 @@ import inspect
 import math
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from trimtab import recipes
 from trimtab.domains import Box
+from trimtab.domains.base import frozen
 from trimtab.extras import pip_install
 from trimtab.knobs import SHARE
+from trimtab.reading import shortly, starting_point
+from trimtab.registry import part
 from trimtab.tuner import Tuner
 from trimtab.types import Array, Json
 from trimtab.validation import whole
@@ -27,6 +32,50 @@ PER_DIM = 200  # rounds for each coordinate, unless told otherwise: as many as N
 STOPPED = 99  # SciPy's status after StopIteration
 
 Function = Callable[..., Json]
+
+
+@part
+@dataclass(frozen=True, eq=False)
+class Ranges(Box):
+    """{lower ≤ x ≤ upper}, in the coordinates of a tuner: z = (x − start)/unit, of those that are free.
+
+    It is saved with the tuner, which so knows what its coordinates mean.
+
+    >>> ranges = Ranges([0.0, -9.0, 3.0], [10.0, np.inf, 3.0], [2.0, 5.0, 3.0])
+    >>> ranges.low, ranges.high, ranges.at(np.array([0.5, -1.0]))
+    (array([-0.2, -2.8]), array([0.8, inf]), array([7., 0., 3.]))
+    """
+
+    low: Array = field(init=False)
+    high: Array = field(init=False)
+    lower: Array
+    upper: Array
+    start: Array
+
+    def __init__(self, lower: ArrayLike, upper: ArrayLike, start: ArrayLike) -> None:
+        self._set(
+            lower=frozen(lower, "lower", infinite=True),
+            upper=frozen(upper, "upper", infinite=True),
+            start=frozen(start, "start"),
+        )
+        super().__init__(*((side - self.start)[self.free] / self.unit for side in (self.lower, self.upper)))
+
+    @cached_property
+    def free(self) -> NDArray[np.bool_]:
+        """Which coordinates of x move."""
+        return np.asarray(self.lower < self.upper)
+
+    @cached_property
+    def unit(self) -> Array:
+        """The length of each range; where it has an open side, max(1, |start|)."""
+        span = self.upper - self.lower
+        return np.asarray(np.where(np.isfinite(span), span, np.maximum(1.0, np.abs(self.start)))[self.free])
+
+    def at(self, z: Array) -> Array:
+        """Where that is, in the user's coordinates."""
+        x, free = self.start.copy(), self.free
+        x[free] = np.clip(self.start[free] + self.unit * z, self.lower[free], self.upper[free])
+        return x
 
 
 def auto(
@@ -51,7 +100,8 @@ def auto(
     callback: `callback(xk)` or `callback(intermediate_result)` after each round; StopIteration ends it.
     The options: radius, how far to probe, as a share of each range, or, where it has an open side, of max(1, |x0|);
     maxfev, or maxiter, which is the same with one evaluation a round, 200 for each coordinate unless given; seed; disp;
-    tuner, that of an earlier result (or its `Tuner.load`), to go on with: the rest of the call stays as it was.
+    tuner, that of an earlier result (or its `Tuner.load`), to go on with from where it is, whatever x0 is; the bounds
+    stay as they were.
 
     `x` is the operating point at the end and `fun` its value, for which the last evaluation is used (after
     StopIteration, which allows no more, it is the value measured last). `tuner` has everything else. There is no test
@@ -67,37 +117,32 @@ def auto(
         if given is not None:
             kind = RuntimeWarning if name in ("jac", "hess", "hessp") else OptimizeWarning
             warnings.warn(f"trimtab has no use for {name}={given!r}: leave it out", kind, stacklevel=3)
-    if np.size(constraints):
+    if constraints:
         raise ValueError("trimtab knows no constraints here: use bounds, or a Tuner with a domain, or tt.primal_dual")
-    start = np.array(np.atleast_1d(x0), dtype=float)
+    start = starting_point(np.atleast_1d(x0))
     low, high = _limits(bounds, start.size)
     start = np.clip(start, low, high)
-    free, span = low < high, high - low
-    scale = np.where(np.isfinite(span), span, np.maximum(1.0, np.abs(start)))[free]
-    rounds = _rounds(maxiter, maxfev, int(free.sum()))
-
-    def at(z: Array) -> Array:
-        x: Array = start.copy()
-        x[free] = np.clip(start[free] + scale * z, low[free], high[free])
-        return x
+    for k in np.flatnonzero(~np.isfinite(start))[:1]:
+        raise ValueError(f"x0[{k}]={start[k]} is not a number: every coordinate must be finite")
+    rounds = _rounds(maxiter, maxfev, int((low < high).sum()))
 
     def measured(x: Array) -> float:
         return float(np.asarray(fun(x.copy(), *(args if isinstance(args, tuple) else (args,)))).item())
 
     value, status = math.nan, 0
-    if tuner is None and free.any():
-        box = Box((low - start)[free] / scale, (high - start)[free] / scale)
-        tuner = Tuner(np.zeros(scale.size), recipes.auto(radius=radius), domain=box, seed=seed)
-    if tuner is not None and tuner.setup.shape != scale.shape:
-        raise ValueError(f"tuner={tuner} does not fit {scale.size} free coordinates: give that of the same call")
-    centre = start if tuner is None else at(tuner.centre)
+    if tuner is not None:
+        ranges = _ranges(tuner, low, high)
+    elif np.any(low < high):
+        ranges = Ranges(low, high, start)
+        tuner = Tuner(np.zeros(ranges.unit.size), recipes.auto(radius=radius), domain=ranges, seed=seed)
+    centre = start if tuner is None else ranges.at(tuner.centre)
     told = _told(callback)
     nfev = 0
     while tuner is not None and nfev < rounds - 1 and not status:
         trial = tuner.ask()
-        value, nfev = measured(at(trial.x)), nfev + 1
+        value, nfev = measured(ranges.at(trial.x)), nfev + 1
         tuner.tell(trial, value if math.isfinite(value) else None)
-        centre = at(tuner.centre)
+        centre = ranges.at(tuner.centre)
         try:
             told(OptimizeResult(x=centre.copy(), fun=value, nit=nfev, tuner=tuner))
         except StopIteration:
@@ -116,18 +161,37 @@ def _limits(bounds: Json, dim: int) -> tuple[Array, Array]:
     """(low, high), of SciPy's `Bounds` or of a list of pairs."""
     if bounds is None:
         return np.full(dim, -np.inf), np.full(dim, np.inf)
-    if hasattr(bounds, "lb"):
-        low, high = (np.broadcast_to(np.asarray(side, dtype=float), (dim,)) for side in (bounds.lb, bounds.ub))
-    else:
-        pairs = np.array([tuple(pair) for pair in bounds], dtype=float).reshape(-1, 2)
-        if len(pairs) != dim:
-            raise ValueError(f"there are bounds for {len(pairs)} coordinates, but x0 has {dim}: give as many")
-        low, high = np.where(np.isnan(pairs), [-np.inf, np.inf], pairs).T  # None is an open side
-    for k in np.flatnonzero(~(low <= high))[:1]:
+    try:
+        if hasattr(bounds, "lb"):
+            low, high = (np.broadcast_to(np.asarray(side, dtype=float), (dim,)) for side in (bounds.lb, bounds.ub))
+        else:
+            pairs = np.array([(least, most) for least, most in bounds], dtype=float).reshape(-1, 2)
+            low, high = np.where(np.isnan(pairs), [-np.inf, np.inf], pairs).T  # None is an open side
+    except (TypeError, ValueError):
         raise ValueError(
-            f"bounds[{k}]=({low[k]}, {high[k]}): every low must be below its high, or equal to hold it fixed"
+            f"bounds={bounds!r} is not a (low, high) for each of {dim} coordinates: give so many"
+        ) from None
+    if low.size != dim:
+        raise ValueError(f"there are bounds for {low.size} coordinates, but x0 has {dim}: give as many")
+    for k in np.flatnonzero(~((low <= high) & (low < np.inf) & (high > -np.inf)))[:1]:
+        raise ValueError(
+            f"bounds[{k}]=({low[k]}, {high[k]}): every low must be below its high, or a finite number equal to it, to"
+            " hold it fixed"
         )
     return low, high
+
+
+def _ranges(tuner: Tuner, low: Array, high: Array) -> Ranges:
+    """Where a tuner goes on, and what its coordinates mean there."""
+    ranges = tuner.setup.domain if isinstance(tuner, Tuner) else None
+    if not isinstance(ranges, Ranges):
+        raise ValueError(f"tuner={tuner!r} is of no call of this method: give the tuner of its result")
+    if not (np.array_equal(low, ranges.lower) and np.array_equal(high, ranges.upper)):
+        given, made = (shortly(np.transpose(sides).tolist()) for sides in ((low, high), (ranges.lower, ranges.upper)))
+        raise ValueError(
+            f"bounds={given} are not those of the tuner, {made}: give the same, or leave the tuner out to begin anew"
+        )
+    return ranges
 
 
 def _rounds(maxiter: int | None, maxfev: int | None, dim: int) -> int:

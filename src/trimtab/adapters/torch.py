@@ -19,6 +19,7 @@ from hashlib import blake2b
 from typing import TypeVar
 
 from trimtab.extras import pip_install
+from trimtab.reading import LARGEST
 from trimtab.types import Document
 from trimtab.validation import real, whole
 
@@ -31,6 +32,7 @@ __all__ = ["ResidualFeedback"]
 
 Batch = TypeVar("Batch")
 HALVES = (torch.bfloat16, torch.float16)
+FARTHEST = 1e18  # no parameter moves farther in a step: its square is still a number in float32
 
 
 class ResidualFeedback(torch.optim.Optimizer):
@@ -91,12 +93,11 @@ class ResidualFeedback(torch.optim.Optimizer):
     def add_param_group(self, param_group: Document) -> None:
         """Add parameters, with an lr and a radius of their own if they have them."""
         super().add_param_group(param_group)
-        group = self.param_groups[-1]
-        real("lr", group["lr"], 0)
-        real("radius", group["radius"], 0, above=True)
-        for p in group["params"]:
-            if not p.dtype.is_floating_point:
-                raise TypeError(f"a parameter of {p.dtype} cannot be probed: give real floating-point ones")
+        try:
+            _check(self.param_groups[-1])
+        except (TypeError, ValueError):
+            self.param_groups.pop()
+            raise
 
     @property
     def _progress(self) -> Document:
@@ -147,6 +148,7 @@ class ResidualFeedback(torch.optim.Optimizer):
             if anchor is None:
                 return 0.0
             contrast = values[0] - anchor
+        contrast = min(max(contrast, -LARGEST), LARGEST)
         if not progress["normalised"]:
             return contrast
         progress["contrasts"] += 1
@@ -165,6 +167,7 @@ class ResidualFeedback(torch.optim.Optimizer):
             radius, master = group["radius"], self._master(p)
             u = torch.randn(p.shape, generator=generators[p.device], dtype=master.dtype, device=p.device)
             move = -contrast * group["lr"] / (1.0 if progress["normalised"] else radius)
+            move = min(max(move, -FARTHEST), FARTHEST)
             if master is p:
                 p.add_(u, alpha=(to - side) * radius + move)
             else:
@@ -182,12 +185,30 @@ class ResidualFeedback(torch.optim.Optimizer):
 
     def load_state_dict(self, state_dict: Document) -> None:
         """Resume: the next step is bit for bit the one that the saved optimiser would have taken."""
+        groups = state_dict["param_groups"]
+        saved = [index for group in groups for index in group["params"]]
+        progress = state_dict["state"].get(next(iter(saved), None), {})
+        lacking = [name for name in self._progress if name not in (*progress, "master")]
+        lacking += [name for name in self.defaults if any(name not in group for group in groups)]
+        if lacking:
+            raise ValueError(
+                f"the state to load is of another optimiser, it has no {', '.join(lacking)}: load what state_dict()"
+                " of a ResidualFeedback gave, or begin without it"
+            )
         super().load_state_dict(state_dict)
-        saved = [index for group in state_dict["param_groups"] for index in group["params"]]
         own = [p for group in self.param_groups for p in group["params"]]
         for index, p in zip(saved, own, strict=True):  # torch casts what it loads to the parameter's own precision
             if "master" in (state := state_dict["state"].get(index, {})):
                 self.state[p]["master"] = state["master"].detach().clone().to(p.device)
+
+
+def _check(group: Document) -> None:
+    """What a parameter group must be."""
+    real("lr", group["lr"], 0)
+    real("radius", group["radius"], 0, above=True)
+    for p in group["params"]:
+        if not p.dtype.is_floating_point:
+            raise TypeError(f"a parameter of {p.dtype} cannot be probed: give real floating-point ones")
 
 
 def _mixed(seed: int, round: int) -> int:
