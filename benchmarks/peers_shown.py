@@ -143,6 +143,16 @@ def refresh(page: Path, results: Results) -> None:
     page.write_text(between.sub(lambda _: f"{first}\n\n{shown(results)}\n\n{last}", text), encoding="utf-8")
 
 
+def _whisker(ax: Any, low: float, high: float, y: float, colour: str) -> None:
+    """An interval; without an upper end, an arrow to the edge."""
+    if np.isfinite(high):
+        ax.plot([low, high], [y, y], color=colour, lw=1.2)
+        return
+    arrow = {"arrowstyle": "->", "color": colour, "lw": 1.2, "shrinkA": 0, "shrinkB": 0}
+    ax.plot(low, y, color=colour)  # the axis reaches so far at least
+    ax.annotate("", (1.0, y), (low, y), xycoords=ax.get_yaxis_transform(), textcoords="data", arrowprops=arrow)
+
+
 def draw(results: Results, file: Path) -> None:
     import matplotlib
 
@@ -167,11 +177,10 @@ def draw(results: Results, file: Path) -> None:
             for score, offset, mark in (("played", 0.15, "o"), ("centre", -0.15, "|")):
                 of = row[score]
                 if np.isfinite(of["median"]):
-                    ends = [v if np.isfinite(v) else of["median"] for v in (of["low"], of["high"])]
-                    ax.plot(ends, [k + offset] * 2, color=colour, lw=1.2)
+                    _whisker(ax, of["low"], of["high"], k + offset, colour)
                     ax.plot(of["median"], k + offset, mark, color=colour, ms=6 if mark == "o" else 9, mew=2)
             if row["lost"]:
-                ax.text(0.99, k, f"{row['lost']} lost", transform=ax.get_yaxis_transform(), ha="right", fontsize=7)
+                ax.text(1.01, k, f"{row['lost']} lost", transform=ax.get_yaxis_transform(), va="center", fontsize=7)
         ax.set_yticks(range(len(names)), names)
         ax.set_title(arena)
         ax.set_xlabel("mean cost: ● played, | centre")

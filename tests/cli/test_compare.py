@@ -6,7 +6,8 @@ import os
 import pytest
 from typer.testing import CliRunner
 
-from trimtab.cli import app, console
+from trimtab import lab
+from trimtab.cli import app, compare, console
 
 from ..program import run
 
@@ -70,21 +71,83 @@ def test_parameters_of_the_problem(shell):
         (["compare", "quadratic-v1", "--methods", "magic"], "there is no method 'magic': choose from auto, "),
         (["compare", "quadratic-v1", "--param", "dim"], "is not name=value"),
         (["compare", "quadratic-v1", "--param", "size=3"], "size"),
-        (["compare", "quadratic-v1", "--radius", "-1"], "radius=-1.0 must be a finite number > 0"),
+        (["compare", "quadratic-v1", "--radius", "-1"], "radius=-1.0 must be a finite number"),
         (["compare", "quadratic-v1", "--backend", "mpi"], "backend='mpi' is unknown"),
         (
             ["compare", "quadratic-v1", "--cluster", "tcp://here:1"],
             "cluster='tcp://here:1' needs backend='dask' or 'ray'",
         ),
         (["compare", "quadratic-v1", "--cells", "here", "--fresh"], "--fresh keeps nothing, and --cells says where"),
+        (["compare", "quadratic-v1", "--methods", ","], "--methods ',' names no method: name at least one"),
+        (["compare", "quadratic-v1", "--out", "file"], "file cannot be written (File exists)"),
     ],
 )
-def test_bad_input_is_one_clear_line(shell, words, reason):
+def test_bad_input_is_one_clear_line(shell, tmp_path, words, reason):
+    (tmp_path / "file").touch()
     done = shell(*words, *QUICK, check=False)
     assert done.returncode == 2
     assert reason in done.stderr
     assert "Traceback" not in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--rounds", "5"), ("--tuning-trials", "5"), ("--radius", "0.1"), ("--param", "dim=3"), ("--noise", "bogus"),
+        ("--static",), ("--gradients",),
+    ],
+)  # fmt: skip
+def test_a_suite_refuses_what_it_does_not_use(shell, words):
+    done = shell("compare", "--suite", "late", *words, check=False)
+    assert done.returncode == 2
+    assert f"a suite does not use {words[0]}" in done.stderr
+
+
+def test_an_empty_list_of_methods_is_told_of_a_suite_too(shell):
+    done = shell("compare", "--suite", "late", "--methods", ",,", check=False)
+    assert done.returncode == 2
+    assert "name at least one" in done.stderr
+
+
+def test_where_nothing_can_be_written_nothing_is_computed(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(lab, "compare", pytest.fail)
+    monkeypatch.setattr(lab, "judge", pytest.fail)
+    for words in (["quadratic-v1"], ["--suite", "late"]):
+        with pytest.raises(ValueError, match=r"cannot be written \(Not a directory\): name another folder"):
+            CliRunner().invoke(
+                app, ["compare", *words, "--out", str(tmp_path / "file" / "in it")], catch_exceptions=False
+            )
+
+
+def test_the_files_of_the_user_stay(shell, tmp_path):
+    """What an earlier run has left is taken away, and nothing else."""
+    mine = [tmp_path / "here" / name for name in ("holiday.png", "records/tax.pdf", "records/auto.pdf", "variance.png")]
+    (tmp_path / "here" / "records").mkdir(parents=True)
+    for file in mine:
+        file.touch()
+    words = ("compare", "quadratic-v1", *QUICK, "--out", "here", "--methods")
+    shell(*words, "still")
+    assert all(file.exists() for file in mine)
+    shell(*words, "residual,still")
+    assert (tmp_path / "here" / "records" / "residual.npz").exists()
+    shell(*words, "still")
+    assert {file.name for file in (tmp_path / "here" / "records").iterdir()} == {
+        "still.npz", "still.json", "tax.pdf", "auto.pdf"
+    }  # fmt: skip
+    assert mine[0].exists()
+    assert not (tmp_path / "here" / "variance.svg").exists()  # standing still has none
+
+
+def test_a_summary_that_is_not_ours_names_nothing(tmp_path):
+    (tmp_path / "kept.npz").touch()
+    for text in ("[]", "{}", "no JSON", '{"methods": ["../kept"]}', '{"methods": 3}'):
+        (tmp_path / "target").mkdir(exist_ok=True)
+        (tmp_path / "target" / "summary.json").write_text(text)
+        compare._clear(tmp_path / "target")
+    assert (tmp_path / "kept.npz").exists()
 
 
 def test_help_has_an_example(shell):

@@ -42,6 +42,10 @@ def test_json_is_what_the_library_says():
             ["nonconvex-smooth", "--dim", "3", "--horizon", "9", "--lipschitz", "1", "--smoothness", "1"],
             "give also --gap",
         ),
+        (
+            ["nonconvex-smooth", "--dim=3", "--horizon=9", "--lipschitz=1", "--smoothness=1", "--gap=1"],
+            "give also --variation",
+        ),
     ],
 )
 def test_what_is_missing_for_the_guarantee_is_said(words, note):
@@ -62,8 +66,18 @@ def test_what_is_missing_for_the_guarantee_is_said(words, note):
         ([*USUAL, "--distance", "1", "--variation", "-1"], "variation=-1.0 must be"),
         (["concave"], "there is no theorem 'concave': choose one of convex-lipschitz"),
         ([*USUAL, "--setting", "magic"], "setting='magic' is unknown"),
+        ([*USUAL, "--exponent", "nan"], "exponent=nan must be a finite number"),
+        ([*USUAL, "--exponent", "1000"], "numbers too large or too small to compute with: give values nearer to 1"),
+        ([*USUAL, "--distance", "1e200"], "numbers too large or too small"),
+        ([*USUAL[:-1], "1e200", "--distance", "1", "--variation", "0.1", "--json"], "numbers too large or too small"),
+        (
+            ["nonconvex-smooth", "--dim=3", "--horizon=9", "--lipschitz=1", "--smoothness=1", "--gap=1",
+             "--variation=0.1", "--accumulated=-500"],
+            "accumulated=-500.0 must be a finite number >= 0",
+        ),
+        (["convex-lipschitz-ball", *USUAL[1:], "--setting", "adversarial"], "has no guarantee with ball smoothing"),
     ],
-)
+)  # fmt: skip
 def test_bad_input_is_one_clear_line(words, reason):
     done = plan(*words, status=2)
     assert reason in done.stderr

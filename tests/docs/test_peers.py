@@ -4,6 +4,7 @@ import json
 import sys
 
 import pytest
+from matplotlib.figure import Figure
 from pages import ROOT, text
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
@@ -56,6 +57,18 @@ def test_a_peer_that_pays_less_is_recommended():
     told = peers_shown.verdict("pendulum", better)
     assert told.startswith("Less than `auto` pays cmaes CMA and pbgd. About the same pays residual.")
     assert told.endswith("measured from random starts, take cmaes CMA.**")
+
+
+def test_an_interval_without_an_upper_end_is_an_arrow_to_the_edge(tmp_path, monkeypatch):
+    figures = []
+    monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: figures.append(figure))
+    open_ended = {"median": 1.0, "low": 0.5, "high": float("inf")}
+    peers_shown.draw({"lqr": {**ROWS, "reszo": {**ROWS["residual"], "played": open_ended}}}, tmp_path / "peers.png")
+    (axis,) = (axis for axis in figures[0].axes if axis.get_title() == "lqr")
+    (arrow,) = (text for text in axis.texts if getattr(text, "arrow_patch", None) is not None)
+    assert arrow.xy[0] == 1.0  # of the width of the axis
+    assert arrow.get_position()[0] == 0.5
+    assert axis.get_xlim()[0] < 0.5
 
 
 def test_a_page_without_marks_is_left_alone(tmp_path):

@@ -8,7 +8,8 @@ import pytest
 
 import trimtab as tt
 from trimtab import lab
-from trimtab.lab import cells, late, outcomes, suites, unseen
+from trimtab.lab import cells, drawing, late, outcomes, suites, unseen
+from trimtab.lab import standings as standing
 from trimtab.lab.outcomes import Kept, Result
 from trimtab.lab.standings import Standings
 from trimtab.problems import make
@@ -139,7 +140,8 @@ def test_ratios_are_of_medians_and_geometric_means():
     assert found.mean("auto", "residual").low == pytest.approx(0.5)
     assert found.mean("auto", "residual").high == pytest.approx(0.5)
     summary = found.summary()["methods"]["auto"]["to residual"]
-    assert set(summary) == {"cells", "mean", "played", "worst", "worst_played", "groups", "groups_played"}
+    named = {"cells", "cells_played", "mean", "played", "worst", "worst_played", "groups", "groups_played"}
+    assert set(summary) == named
     assert summary["groups_played"]["g1"]["value"] == pytest.approx(0.25)
     json.dumps(found.summary(), allow_nan=False)
 
@@ -169,6 +171,66 @@ def test_a_method_that_diverged_is_infinitely_worse():
     found = Standings("drift", False, (SMALL,), (row,))
     assert found.mean("auto", "residual").value == math.inf
     assert found.summary()["methods"]["auto"]["to residual"]["worst"]["value"] == "inf"
+
+
+def cell(**values):
+    scores = {name: np.array(some, dtype=float) for name, some in values.items()}
+    return {
+        name: {score: Result(some, int(np.isinf(some).sum())) for score in outcomes.SCORES}
+        for name, some in scores.items()
+    }
+
+
+def of(*rows):
+    return Standings("drift", False, (SMALL,) * len(rows), rows)
+
+
+SAFE, SHAKY, LOST = [10.0] * 20, [10.0] * 11 + [math.inf] * 9, [10.0] * 9 + [math.inf] * 11
+
+
+def test_a_reference_that_diverges_makes_ratios_smaller():
+    found = of(cell(residual=SHAKY, auto=[1.0] * 20))
+    ratio = found.mean("auto", "residual")
+    assert (ratio.value, ratio.low, ratio.high) == pytest.approx((0.1, standing.LEAST, 0.1))
+    assert found.mean("residual", "residual") == (1.0, 1.0, 1.0)
+
+
+def test_no_cell_is_lost_with_its_reference():
+    found = of(cell(residual=LOST, auto=[1.0] * 20), cell(residual=SAFE, auto=[5.0] * 20))
+    assert found.ratio(0, "auto", "residual") == pytest.approx(standing.LEAST)
+    assert found.mean("auto", "residual").value == pytest.approx(math.sqrt(0.5 * standing.LEAST))
+    assert found.worst("auto", "residual").value == pytest.approx(0.5)
+    assert found.entered("auto", "residual") == 2
+
+
+def test_where_both_diverge_neither_is_better():
+    found = of(cell(residual=LOST, auto=LOST), cell(residual=SAFE, auto=LOST))
+    assert found.ratio(0, "auto", "residual") == 1.0
+    assert found.mean("auto", "residual").value == math.inf  # in the other cell only the method has
+    assert found.diverged("auto") == 22
+
+
+def test_cells_that_have_no_ratio_are_not_counted():
+    found = of(cell(residual=[0.0] * 20, auto=[5.0] * 20), cell(residual=SAFE, auto=[5.0] * 20))
+    assert found.mean("auto", "residual").value == pytest.approx(0.5)
+    assert found.summary()["methods"]["auto"]["to residual"]["cells"] == 1
+    wide = of(cell(residual=[-1.0] * 9 + [10.0] * 11, auto=[5.0] * 20)).mean("auto", "residual")
+    assert (wide.low, wide.value, wide.high) == (0.0, pytest.approx(0.5), math.inf)  # some resamples have none
+
+
+def test_points_are_drawn_in_the_row_of_their_group(tmp_path, monkeypatch):
+    names = [f"m{k}" for k in range(9)]
+    found = standings(residual=1.0, **{name: 1e-3 * 10**k for k, name in enumerate(names)})
+    drawn = []
+    monkeypatch.setattr(drawing, "save", lambda figure, path: drawn.append(figure) or [])
+    drawing.draw_standings(found, tmp_path)
+    for axis in drawn[0].axes:
+        points = [np.asarray(one.get_offsets()) for one in axis.collections]
+        assert len(points) == len(names)
+        for some in points:
+            np.testing.assert_array_equal(np.round(some[:, 1]), [0, 0, 1])  # the groups of the three cells
+            assert ((drawing.EDGES[0] <= some[:, 0]) & (some[:, 0] <= drawing.EDGES[1])).all()
+        assert "below 0.05 or above 50: at the edge" in axis.get_xlabel()
 
 
 def test_every_value_is_told_once_and_the_mean_delay_is_the_same():
@@ -218,6 +280,8 @@ def test_bad_requests_are_told():
         lab.judge("late", held_out=True)
     with pytest.raises(ValueError, match="there is no method 'magic'"):
         lab.judge("drift", ["magic"])
+    with pytest.raises(ValueError, match=r"methods=\[\] is not a list of names"):
+        lab.judge("drift", [])
     with pytest.raises(ValueError, match="asks twice of one moment"):
         lab.judge("late", ["two-point"], trials=2, every=30)
 

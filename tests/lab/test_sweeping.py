@@ -1,3 +1,4 @@
+import functools
 import os
 import platform
 import re
@@ -9,7 +10,8 @@ import zipfile
 import numpy as np
 import pytest
 
-from trimtab import lab
+import trimtab as tt
+from trimtab import lab, problems
 from trimtab.extras import pip_install
 from trimtab.lab import claims, comparing, crews, keeping, sweeping
 
@@ -123,7 +125,9 @@ def test_an_error_in_a_cell_is_that_of_the_cell():
 
 def test_workers_have_the_same_code():
     assert crews.there(int, "17", keeping.code_version(), 1) == 17
-    with pytest.raises(ImportError, match="has another trimtab than this one: install the same there"):
+    with pytest.raises(
+        ImportError, match="has another trimtab than this one, or another NumPy, SciPy or Numba: install"
+    ):
         crews.there(int, "17", "other code", 1)
 
 
@@ -207,6 +211,52 @@ def test_finished_cells_are_not_computed_again(reference, tmp_path, monkeypatch)
     monkeypatch.setattr(keeping, "code_version", lambda: "other code")
     with pytest.raises(AssertionError, match="computed again"):
         lab.compare("lqr-v1", NAMES, folder=tmp_path, **OPTIONS)
+
+
+@pytest.mark.parametrize("package", keeping.COMPUTES)
+def test_cells_are_of_the_versions_that_computed_them(package, monkeypatch):
+    version = keeping.metadata.version
+    before = keeping.code_version.__wrapped__()
+    assert keeping.code_version.__wrapped__() == before
+    monkeypatch.setattr(keeping.metadata, "version", lambda name: "99" if name == package else version(name))
+    assert keeping.code_version.__wrapped__() != before
+
+
+def test_what_was_registered_elsewhere_is_not_kept(tmp_path, monkeypatch):
+    """It may have changed since, and nobody would see."""
+
+    def mine(size):
+        return lambda radius: tt.auto(radius=size)
+
+    def ramp(speed):
+        return lambda: problems.from_function(lambda t, x: (x[0] - speed * t) ** 2, x0=[0.0], rounds=9, radius=0.1)
+
+    found = []
+    for number in (0.05, 0.4):
+        monkeypatch.setitem(tt.methods, "mine", mine(number))
+        monkeypatch.setitem(problems.registry, "ramp-v0", ramp(number))
+        for problem, name in (("quadratic-v1", "mine"), ("ramp-v0", "still")):
+            found.append(lab.compare(problem, [name], rounds=9, trials=2, variances=0, folder=tmp_path).records[name])
+    assert not (found[0].played == found[2].played).all()
+    assert not (found[1].cost == found[3].cost).all()
+    assert not list(tmp_path.rglob("*.*"))
+    lab.compare("quadratic-v1", ["mine", "still"], rounds=9, trials=2, variances=0, folder=tmp_path)
+    assert len(list(tmp_path.rglob("*.npz"))) == 1
+
+
+def test_what_is_trimtab_s_own_is_kept_under_a_name():
+    for name in tt.methods:
+        assert keeping.key({"method": name})
+    for id in problems.registry:
+        assert keeping.key({"problem": id})
+
+
+def test_a_constructor_with_fixed_arguments_is_known_by_them(monkeypatch):
+    names = []
+    for move in (0.1, 0.2, 0.2):
+        monkeypatch.setitem(tt.methods, "mine", functools.partial(tt.residual, max_move=move))
+        names.append(keeping.key({"method": "mine"}))
+    assert names[0] != names[1] == names[2] != ""
 
 
 def test_a_damaged_cell_is_computed_again(reference, tmp_path):

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -58,7 +59,13 @@ def test_the_quick_mode_end_to_end(quick):
     for name in ("figure-1a", "figure-1b", "figure-2a", "figure-2b", "figure-1a-noisy", "figure-1b-noisy", "limits"):
         assert {Path(f).suffix for f in results["figures"][name]} == {".svg"}
 
+    still = results["experiments"]["lqr-r3-redrawn"]["methods"]["still"]
+    assert still["played"] == still["regret"]  # who stands still plays the centre, and noise is not played
     text = (folder / "report.html").read_text()
+    for name, one in results["experiments"]["lqr-r1"]["methods"].items():
+        both = f"{one['diverged']} / {one['shared']['diverged']} of 16"
+        assert re.search(f"{name}</span></td>.*{both}</td></tr>", text)
+    assert "R2, zero-mean drift, played, δ shared" in text
     page = Page(text)
     assert page.others == []  # nothing is loaded from elsewhere
     assert len(page.pictures) == sum(len(names) for names in results["figures"].values())

@@ -127,3 +127,8 @@ def test_slope_and_drift_from_the_values_of_a_real_run(drift):
     assert found["variation"].value == pytest.approx(drift, abs=0.06)
     with pytest.raises(ValueError, match="at least 100 rounds"):
         theory.estimate(queries[:50], values[:50], radius=0.2)
+    with pytest.raises(ValueError, match=r"radius=0\.0 must be a finite number > 0"):
+        theory.estimate(queries, values, radius=0.0)
+    gaps = np.where(np.arange(len(values)) < 99, values, np.nan)
+    with pytest.raises(ValueError, match=f"only 99 of {len(values)} rounds have finite queries and values"):
+        theory.estimate(queries, gaps, radius=0.2)

@@ -178,6 +178,26 @@ def test_ball_smoothing_is_sharper_and_holds(dim, offset):
         assert (moment[1:] <= 1.2 * (plan.contraction * moment[:-1] + added)).all()  # 1.2: means over 48 lanes
 
 
+def test_an_opponent_who_knows_the_last_direction_breaks_the_second_moment_of_ball_smoothing():
+    """f_t(p) = y_{t−1} + L₀‖p − p_{t−1}‖ is convex, L₀-Lipschitz, fixed before u_t is drawn, and V_f = 0. Its estimates
+    have E‖ĝ‖² = d²L₀²·E‖p_t − p_{t−1}‖²/δ², about 2d²L₀², where the bound for law="ball" is linear in d."""
+    some = {"dim": 100, "horizon": 200, "lipschitz": 1.0}
+    plan = theory.convex_lipschitz_ball(**some, distance=1.0)
+    tuner = tt.Tuner(np.zeros(100), plan.method(), seed=SEED)
+    squares, value, last = [], 0.0, None
+    for _ in range(200):
+        trial = tuner.ask()
+        change = 0.0 if last is None else float(np.linalg.norm(trial.x - last))
+        value, last = value + change, trial.x
+        squares.append((100 * change / plan.radius) ** 2)
+        tuner.tell(trial, value)
+    known = {"dim": 100, "lipschitz": 1.0, "step": plan.step, "radius": plan.radius, "variation": 0.0}
+    assert np.mean(squares[1:]) > 10 * theory.second_moment(**known, law="ball")
+    assert np.mean(squares[1:]) < theory.second_moment(**{**known, "step": plan.step / 2}, law="sphere")
+    with pytest.raises(ValueError, match="does not depend on the last direction, and an opponent has seen it"):
+        theory.convex_lipschitz_ball(**some, setting="adversarial")
+
+
 def test_what_is_played_costs_the_smoothing_once_more():
     """E f(x + δu) = f_δ(x): T·L₀δ√d more for Lipschitz f, T·L₁δ²d for smooth ones."""
     plan = theory.convex_lipschitz(dim=9, horizon=400, lipschitz=2.0, distance=1.0)

@@ -79,6 +79,7 @@ def test_rates_of_one_point_feedback():
         ({"law": "cube"}, "law='cube' has no theory here: choose 'gaussian', 'sphere' or 'ball'"),
         ({"radius": 0.0}, "radius=0.0 must be a finite number > 0"),
         ({"dim": 2.5}, "dim=2.5 must be a whole number"),
+        ({"round": -1}, "round=-1 must be a whole number, at least 0"),
     ],
 )
 def test_bad_input(change, reason):

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import sys
-from collections.abc import Mapping
-from contextlib import redirect_stdout  # Ray tells of its workers on standard output, where the result belongs
+from contextlib import redirect_stdout, suppress
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich import box
 from rich.markup import escape
 
-from trimtab.cli.console import INTERRUPTED, app, err, new_table, out, progress_bar, whole_bar
+from trimtab.cli.compare_tables import comparison_table, ratio_table
+from trimtab.cli.console import INTERRUPTED, app, err, out, progress_bar, whole_bar
 from trimtab.files import cache_folder
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
-    from trimtab.lab import Comparison, Ratio, Standings
+    from trimtab.lab import Standings
     from trimtab.lab.about import Plain
+
+PICTURES = "regret", "played", "variance"  # of a comparison, as .png and .svg
 
 
 @app.command("compare", epilog="Example: trimtab compare lqr-v1 --methods residual,one-point,two-point --rounds 50")
@@ -53,13 +52,15 @@ def compare_methods(
     trials: Annotated[
         int | None, typer.Option(min=1, help="Trials that are reported (default: 50; of a suite, 20).")
     ] = None,
-    tuning_trials: Annotated[int, typer.Option(min=1, help="Other trials, to choose the step sizes on.")] = 20,
+    tuning_trials: Annotated[
+        int | None, typer.Option(min=1, help="Other trials, to choose the step sizes on (default: 20).")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of drift, noise and directions.")] = 0,
     radius: Annotated[float | None, typer.Option(help="Exploration radius (default: the problem's own).")] = None,
     param: Annotated[
         list[str] | None, typer.Option("--param", "-p", help="A parameter of the problem, as name=value; repeatable.")
     ] = None,
-    noise: Annotated[str, typer.Option(help="Of a second query: independent or common.")] = "independent",
+    noise: Annotated[str | None, typer.Option(help="Of a second query: independent (the default) or common.")] = None,
     static: Annotated[
         bool, typer.Option("--static", help="Also the static regret (finds the best fixed point).")
     ] = False,
@@ -102,8 +103,15 @@ def compare_methods(
     if cells is not None and fresh:
         raise ValueError("--fresh keeps nothing, and --cells says where to keep it: give one of them")
     place = None if fresh else cells or cache_folder()
-    given = [name.strip() for name in methods.split(",") if name.strip()] if methods is not None else None
+    given = None if methods is None else _names(methods)
+    # Ray tells of its workers on standard output, where the result belongs: hence `redirect_stdout`.
     if suite is not None:
+        options = {"rounds": rounds, "tuning-trials": tuning_trials, "radius": radius, "param": param, "noise": noise}
+        options |= {"static": static or None, "gradients": gradients or None}
+        if unused := [name for name, value in options.items() if value is not None]:
+            raise ValueError(f"a suite does not use --{unused[0]}, which goes with a problem: leave it out")
+        target = folder or Path("out") / f"suite-{suite}{'-held-out' if held_out else ''}"
+        _check_writable(target)
         with redirect_stdout(sys.stderr), whole_bar(f"suite {suite}", show=True) as bar:
             standings = judge(
                 suite,
@@ -118,18 +126,14 @@ def compare_methods(
                 folder=place,
                 report=(lambda share: bar("cells", share)) if bar else None,
             )
-        _show(
-            standings,
-            folder or Path("out") / f"suite-{suite}{'-held-out' if held_out else ''}",
-            as_json=as_json,
-            place=place,
-        )
+        _show(standings, target, as_json=as_json, place=place)
         return
     if held_out or quick:
         raise ValueError("--held-out and --quick go with --suite drift")
     names = given or ["residual", "one-point", "two-point", "auto", "still"]
     assert problem is not None
     target = folder or Path("out") / f"compare-{problem}"
+    _check_writable(target)
     with redirect_stdout(sys.stderr), progress_bar(names, show=not as_json or err.is_terminal) as report:
         found = compare(
             problem,
@@ -139,8 +143,8 @@ def compare_methods(
             trials=trials or 50,
             seed=seed,
             radius=radius,
-            noise=noise,
-            tuning_trials=tuning_trials,
+            noise=noise or "independent",
+            tuning_trials=tuning_trials or 20,
             static=static,
             gradients=gradients,
             jobs=jobs or 1,
@@ -152,8 +156,7 @@ def compare_methods(
     if not found.records:
         _interrupted("no method is finished, and nothing was written", place=place)
     target.mkdir(parents=True, exist_ok=True)
-    for old in (*target.glob("*.png"), *target.glob("*.svg"), *target.glob("records/*.*")):
-        old.unlink()
+    _clear(target)
     (target / "summary.json").write_text(json.dumps(found.summary(), indent=1) + "\n")
     for name, record in found.records.items():
         record.save(target / "records" / name)
@@ -161,7 +164,7 @@ def compare_methods(
     if as_json:
         print(json.dumps(found.summary(), indent=1))
     else:
-        out.print(_table(found))
+        out.print(comparison_table(found))
         drawn = ", ".join(f.name for f in files if f.suffix == ".png")
         out.print(
             f"In {escape(str(target))}: {drawn} (and .svg), summary.json, records/", highlight=False, soft_wrap=True
@@ -169,6 +172,42 @@ def compare_methods(
     if not found.complete:
         left = ", ".join(name for name in names if name not in found.records)
         _interrupted(f"{', '.join(found.records)} finished and in {target}; {left} not", place=place)
+
+
+def _names(methods: str) -> list[str]:
+    found = [name.strip() for name in methods.split(",") if name.strip()]
+    if not found:
+        raise ValueError(f"--methods {methods!r} names no method: name at least one, for example residual,auto")
+    return found
+
+
+def _check_writable(target: Path) -> None:
+    """Before the work, not after it; a folder that was made to see it goes again."""
+    new = [folder for folder in (target, *target.parents) if not folder.exists()]
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=target):
+            pass
+    except OSError as error:
+        raise ValueError(f"--out {target} cannot be written ({error.strerror}): name another folder") from error
+    finally:
+        for folder in new:
+            with suppress(OSError):
+                folder.rmdir()
+
+
+def _clear(target: Path) -> None:
+    """Away with the pictures and records of an earlier run, which its summary names; other files are the user's."""
+    try:
+        names = list(json.loads((target / "summary.json").read_text())["methods"])
+    except (OSError, ValueError, KeyError, TypeError):  # none, or not of a comparison
+        return
+    for name in (name for name in names if name == Path(name).name):
+        for suffix in (".npz", ".json"):
+            (target / "records" / (name + suffix)).unlink(missing_ok=True)
+    for picture in PICTURES:
+        for suffix in (".png", ".svg"):
+            (target / (picture + suffix)).unlink(missing_ok=True)
 
 
 def _interrupted(what: str, *, place: str | Path | None) -> None:
@@ -189,57 +228,11 @@ def _show(found: Standings, target: Path, *, as_json: bool, place: str | Path | 
     if as_json:
         print(summary)
     else:
-        out.print(_ratios(found))
+        out.print(ratio_table(found))
         drawn = "".join(f"{f.name} (and .svg), " for f in files if f.suffix == ".png")
         out.print(f"In {escape(str(target))}: {drawn}summary.json", highlight=False, soft_wrap=True)
     if not found.complete:
         _interrupted("some cells are missing", place=place)
-
-
-def _ratios(found: Standings) -> Table:
-    from trimtab.lab.outcomes import SCORES
-
-    kind = "held out" if found.held_out else "for choosing"
-    table = new_table(
-        title=f"suite {found.suite}: {len(found.places)} cells {kind}, {found.trials} trials",
-        caption="median regret, centre/played, divided by that of residual feedback tuned in hindsight for the same"
-        " score; geometric means; below them, the middle 95 % of resampled trials",
-        box=box.SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
-    )
-    names = found.methods
-    table.add_column("cells", no_wrap=True)
-    for name in names:
-        table.add_column(name, justify="right", no_wrap=True)
-    if "residual" in names:
-        for group in found.groups:
-            means = ([found.mean(name, "residual", score, group).value for score in SCORES] for name in names)
-            table.add_row(group, *(f"{_short(centre)}/{_short(played)}" for centre, played in means))
-        table.add_section()
-    for reference in found.references:
-        for score in SCORES:
-            ratios = (found.mean(name, reference, score) for name in names)
-            table.add_row(f"{score} to {reference}", *map(_with_interval, ratios))
-        if reference == "residual":
-            for score in SCORES:
-                worst = (found.worst(name, reference, score) for name in names)
-                table.add_row(f"worst cell, {score}", *map(_with_interval, worst))
-    table.add_row("diverged trials", *("/".join(str(found.diverged(n, score)) for score in SCORES) for n in names))
-    return table
-
-
-def _short(value: float) -> str:
-    """Two digits or three, without a leading zero: a table has many."""
-    if math.isnan(value):
-        return "-"
-    return f"{value:.0f}" if value >= 10 else f"{value:.1f}" if value >= 2 else f"{value:.2f}".removeprefix("0")
-
-
-def _with_interval(ratio: Ratio) -> str:
-    if math.isnan(ratio.value):
-        return "-"
-    certain = ratio.low == ratio.value == ratio.high == 1.0  # a reference, compared with itself
-    return "1" if certain else f"{_short(ratio.value)}\n{_short(ratio.low)}–{_short(ratio.high)}"
 
 
 def _parameter(text: str) -> tuple[str, Plain]:
@@ -250,46 +243,3 @@ def _parameter(text: str) -> tuple[str, Plain]:
         return name, json.loads(value)
     except json.JSONDecodeError:
         return name, value
-
-
-def _table(found: Comparison) -> Table:
-    summary = found.summary()
-    table = new_table(
-        title=f"{summary['problem']}: {summary['rounds']} rounds, {summary['trials']} trials, seed {summary['seed']}",
-        caption="median (quartiles) over trials; regret: total cost above the optimum",
-    )
-    regret = any("regret" in m for m in summary["methods"].values())
-    columns = (
-        [("regret", "regret, centre"), ("played", "regret, played")]
-        if regret
-        else [("cost", "mean cost, centre"), ("played_cost", "mean cost, played")]
-    )
-    columns += [
-        (name, title)
-        for name, title in (("static_regret", "static regret"), ("gradient_regret", "gradient regret"))
-        if any(name in m for m in summary["methods"].values())
-    ]
-    table.add_column("method", no_wrap=True)
-    table.add_column("step", justify="right")
-    for _, title in columns:
-        table.add_column(title, justify="right")
-    table.add_column("diverged", justify="right")
-    for name, method in summary["methods"].items():
-        step = (
-            "-" if method["step"] is None else f"{method['step']:.2g}" + (" (edge)" if method["step_at_edge"] else "")
-        )
-        diverged = method["diverged"]
-        table.add_row(
-            name,
-            step,
-            *(_spread(method.get(column)) for column, _ in columns),
-            f"[red]{diverged}[/]" if diverged else "0",
-        )
-    return table
-
-
-def _spread(values: Mapping[str, float | str | None] | None) -> str:
-    if values is None:
-        return "-"
-    median, q25, q75 = ("-" if v is None else v if isinstance(v, str) else f"{v:.3g}" for v in values.values())
-    return f"{median} ({q25}–{q75})"

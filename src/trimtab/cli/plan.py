@@ -126,10 +126,11 @@ def _flag(name: str) -> str:
 
 def _missing(plan: Plan, drift: Document) -> str | None:
     """What the guarantee still needs."""
-    first = "variation" if plan.convex else "gap"
-    if first not in drift:
-        return first
-    return "distance" if plan.convex and plan.distance is None and not plan.feasible else None
+    if not plan.convex:
+        return "gap" if "gap" not in drift else None if drift.keys() & {"variation", "squared"} else "variation"
+    if "variation" not in drift:
+        return "variation"
+    return "distance" if plan.distance is None and not plan.feasible else None
 
 
 def _fits(theorem: str, given: Document) -> None:

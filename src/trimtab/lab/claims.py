@@ -32,8 +32,8 @@ class Claims:
             self._thread.start()
 
     def take(self, name: str) -> bool:
-        """Whether the cell is ours to compute, from now on or already."""
-        if self._shelf is None or name in self._held:
+        """Whether the cell is ours to compute, from now on or already; what is not kept ("") always is."""
+        if self._shelf is None or not name or name in self._held:
             return True
         with self._lock:
             try:

@@ -79,7 +79,10 @@ def hired(jobs: int) -> Iterator[Crew | None]:
 def there(compute: Callable[[C], R], cell: C, version: str, share: int) -> R:
     """What a worker does: compute a cell by the same code, on its share of the cores."""
     if code_version() != version:
-        raise ImportError(f"a worker on {platform.node()} has another trimtab than this one: install the same there")
+        raise ImportError(
+            f"a worker on {platform.node()} has another trimtab than this one, or another"
+            " NumPy, SciPy or Numba: install the same there"
+        )
     from trimtab.problems.kernels.compiling import threads  # Numba, which only those who compute need
 
     with ALONE, threads(share):

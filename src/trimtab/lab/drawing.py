@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+ROW = 0.8  # of the distance from one group to the next is taken by its points
+EDGES = 0.05, 50.0  # of the ratios that are drawn where they are
 DASHES = {"still": ":", "two-point": "--", "two-point-forward": "--"}
 
 
@@ -62,13 +64,14 @@ def draw_standings(standings: Standings, folder: str | Path, reference: str = "r
         for k, name in enumerate(names):
             cells = standings.cells(name, reference)
             ratios = [standings.ratio(n, name, reference, score) for n in cells]
-            x = [min(max(ratio, 0.05), 50.0) for ratio in ratios]
-            y = [groups.index(standings.places[n].group) + 0.16 * (k - len(names) / 2) for n in cells]
+            x = np.clip(ratios, *EDGES)
+            y = [groups.index(standings.places[n].group) + ROW / len(names) * (k - (len(names) - 1) / 2) for n in cells]
             axis.scatter(x, y, s=22, lw=0.9, label=name, facecolors="none", edgecolors=colour_of(name))
             mean = standings.mean(name, reference, score)
-            axis.plot([mean.value], [len(groups)], "D", color=colour_of(name), ms=6)
+            axis.plot(np.clip([mean.value], *EDGES), [len(groups)], "D", color=colour_of(name), ms=6)
         axis.axvline(1.0, color=GREY, lw=0.8)
-        axis.set(xscale="log", xlabel=f"{score}: median / that of {reference} tuned for it (beyond 50: at the edge)")
+        edges = "below {:g} or above {:g}: at the edge".format(*EDGES)
+        axis.set(xscale="log", xlabel=f"{score}: median / that of {reference} tuned for it ({edges})")
     axes[0].set_yticks(range(len(groups) + 1), [*groups, "geometric mean"])
     axes[0].invert_yaxis()
     axes[0].legend(ncols=len(names), loc="lower left", bbox_to_anchor=(0.0, 1.0))

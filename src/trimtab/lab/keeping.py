@@ -1,7 +1,8 @@
 """Where finished cells are kept: a folder, of this machine or shared, or an object store.
 
-A cell's name is a hash of its configuration (seed included) and of the package's code. What is written appears whole or
-not at all, and equal cells give equal bytes, so that any number of runs may share one place.
+A cell's name is a hash of its configuration (seed included), of the package's code and of the versions of NumPy, SciPy
+and Numba. What is written appears whole or not at all, and equal cells give equal bytes, so that any number of runs may
+share one place. A method or problem that was registered from outside the package may change unseen: it is not kept.
 """
 
 from __future__ import annotations
@@ -11,16 +12,21 @@ import io
 import json
 import tempfile
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, is_dataclass
-from functools import cache
+from functools import cache, partial
+from importlib import metadata
 from pathlib import Path
 from typing import Protocol, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from trimtab.extras import pip_install
 from trimtab.files import write_atomically
+from trimtab.problems import registry
+from trimtab.recipes import methods
+
+COMPUTES = ("numpy", "scipy", "numba")
 
 
 class Result(Protocol):
@@ -36,9 +42,12 @@ R = TypeVar("R", bound=Result)
 
 @cache
 def code_version() -> str:
-    """A hash of the package's source: results of other code are not mistaken for this one's."""
+    """A hash of the package's source and of what it computes with: results of other code are not mistaken for its."""
     root = Path(__file__).parents[1]
     digest = hashlib.sha256()
+    for name in COMPUTES:
+        with suppress(metadata.PackageNotFoundError):  # SciPy and Numba are optional
+            digest.update(f"{name} {metadata.version(name)}".encode())
     for file in sorted(root.rglob("*.py")):
         digest.update(str(file.relative_to(root)).encode())
         digest.update(file.read_bytes())
@@ -46,10 +55,29 @@ def code_version() -> str:
 
 
 def key(cell: object) -> str:
-    """The name under which a cell's result is kept."""
+    """The name under which a cell's result is kept; "" if it is not to be kept."""
     plainly = asdict(cell) if is_dataclass(cell) and not isinstance(cell, type) else cell
-    text = json.dumps(plainly, sort_keys=True, allow_nan=False, default=_plainly)
+    makers = list(_makers(plainly))
+    if not all(map(_own, makers)):
+        return ""
+    fixed = [(maker.args, maker.keywords) for maker in makers if isinstance(maker, partial)]
+    text = json.dumps([plainly, fixed], sort_keys=True, allow_nan=False, default=_plainly)
     return hashlib.sha256(f"{code_version()}:{text}".encode()).hexdigest()[:32]
+
+
+def _makers(value: object) -> Iterator[Callable[..., object]]:
+    """What makes the methods and problems that are named in it."""
+    if isinstance(value, str):
+        yield from (names[value] for names in (methods, registry) if value in names)
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    for part in parts:
+        yield from _makers(part)
+
+
+def _own(maker: Callable[..., object]) -> bool:
+    """Whether it is of this package."""
+    written = maker.func if isinstance(maker, partial) else maker
+    return getattr(written, "__module__", "").startswith("trimtab.")
 
 
 def _plainly(value: object) -> object:
@@ -176,7 +204,7 @@ def shelf_at(place: str | Path | None) -> Shelf | None:
 
 def kept(shelf: Shelf | None, name: str, load: Callable[[Path], R]) -> R | None:
     """The result of this name, if there is one that can be read."""
-    if shelf is None:
+    if shelf is None or not name:
         return None
     try:
         return shelf.load(name, load)

@@ -41,6 +41,17 @@ def quantiles(values: ArrayLike, levels: tuple[float, ...] = (0.25, 0.5, 0.75), 
     return np.stack(found)
 
 
+def divided(a: ArrayLike, b: ArrayLike) -> Array:
+    """a/b of scores that may be infinite: 0 where only b diverged, 1 where both did; neither is better then.
+
+    >>> divided([1.0, 1.0, np.inf, np.inf], [2.0, np.inf, 2.0, np.inf]).tolist()
+    [0.5, 0.0, inf, 1.0]
+    """
+    a, b = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(np.isinf(a) & np.isinf(b), 1.0, a / b)
+
+
 @dataclass(frozen=True, eq=False)
 class Record:
     """One method on one problem, in many trials: arrays of shape `(trials, rounds)` unless said otherwise.

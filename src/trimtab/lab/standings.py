@@ -3,6 +3,10 @@
 A ratio is that of two medians over trials. Its interval resamples the trials within each cell, the same ones for both
 methods (they met the same drift and noise), and says how far other trials would have led; other cells are another
 question.
+
+Where most trials diverged, a median is infinite: the ratio is then infinite, if it is the method's; LEAST, if it is the
+reference's; and 1, if both are. Where the reference's median is not above 0 there is no ratio: such a cell is left out,
+and `entered` counts those that are not.
 """
 
 from __future__ import annotations
@@ -17,11 +21,12 @@ import numpy as np
 from trimtab.lab.about import Plain, plain
 from trimtab.lab.cells import Place
 from trimtab.lab.outcomes import SCORES, Outcome, Score
-from trimtab.lab.record import quantiles, spread
+from trimtab.lab.record import divided, quantiles, spread
 from trimtab.types import Array, Document
 
 RESAMPLES, LEVEL, BOOTSTRAP = 1000, 0.95, 0xB007
 REFERENCES = ("residual", "two-point", "oracle")
+LEAST = 0.01  # no ratio counts as less: a geometric mean with a 0 in it would say nothing of the other cells
 
 
 class Ratio(NamedTuple):
@@ -90,7 +95,7 @@ class Standings:
         ]
 
     def ratio(self, n: int, method: str, reference: str, score: Score = "centre") -> float:
-        """Of the medians in cell n; infinite where most trials diverged, NaN where the reference has no score."""
+        """Of the medians in cell n; infinite where most trials diverged, NaN where there is none."""
         return float(np.exp(self._log_ratios(n, method, reference, score)[0]))
 
     def mean(self, method: str, reference: str, score: Score = "centre", group: str | None = None) -> Ratio:
@@ -100,6 +105,10 @@ class Standings:
     def worst(self, method: str, reference: str, score: Score = "centre") -> Ratio:
         """The largest of all cells."""
         return self._over(np.max, self.cells(method, reference), method, reference, score)
+
+    def entered(self, method: str, reference: str, score: Score = "centre") -> int:
+        """How many cells have a ratio: those that `mean` and `worst` are of."""
+        return sum(not math.isnan(self.ratio(n, method, reference, score)) for n in self.cells(method, reference))
 
     def diverged(self, method: str, score: Score = "centre") -> int:
         """Trials, in all cells."""
@@ -112,10 +121,12 @@ class Standings:
         known = [log for log in logs if not math.isnan(log[0])]
         if not known:
             return Ratio(math.nan, math.nan, math.nan)
-        with np.errstate(invalid="ignore", over="ignore"):
+        with np.errstate(over="ignore"):
             found = np.exp(statistic(known, axis=0))
-        tail = (1 - LEVEL) / 2
-        low, high = quantiles(np.nan_to_num(found[1:], nan=np.inf, posinf=np.inf), (tail, 1 - tail))
+        resampled, tail = found[1:], (1 - LEVEL) / 2
+        unknown = np.isnan(resampled)  # it may be anything: that widens the interval at both ends
+        low = quantiles(np.where(unknown, 0.0, resampled), (tail,))[0]
+        high = quantiles(np.where(unknown, np.inf, resampled), (1 - tail,))[0]
         return Ratio(float(found[0]), float(low), float(high))
 
     def _log_ratios(self, n: int, method: str, reference: str, score: Score) -> Array:
@@ -127,9 +138,8 @@ class Standings:
             drawn = rng.integers(0, len(mine), (RESAMPLES, len(mine)))
             drawn = np.concatenate([np.arange(len(mine))[None], drawn])
             top, bottom = (quantiles(values[drawn], (0.5,), axis=1)[0] for values in (mine, other))
-            bottom = np.where(np.isfinite(bottom) & (bottom > 0), bottom, np.nan)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                self._logs[key] = np.where(np.isnan(top), np.inf, np.log(np.maximum(top, 0.0)) - np.log(bottom))
+            top, bottom = np.where(np.isnan(top), np.inf, top), np.where(bottom > 0, bottom, np.nan)
+            self._logs[key] = np.log(np.maximum(divided(top, bottom), LEAST))
         return self._logs[key]
 
     def summary(self) -> Document:
@@ -150,7 +160,8 @@ class Standings:
         found: Document = {"diverged": {score: self.diverged(name, score) for score in SCORES}}
         for reference in self.references:
             found[f"to {reference}"] = {
-                "cells": len(self.cells(name, reference)),
+                "cells": self.entered(name, reference),
+                "cells_played": self.entered(name, reference, "played"),
                 "mean": self.mean(name, reference).plainly(),
                 "played": self.mean(name, reference, "played").plainly(),
                 "worst": self.worst(name, reference).plainly(),

@@ -71,6 +71,8 @@ def judge(
         raise ValueError(f"there is no suite {suite!r}: choose from {', '.join(SUITES)}")
     if held_out and suite != "drift":
         raise ValueError(f"suite {suite!r} has no cells that are held out: only drift has")
+    if methods is not None and (isinstance(methods, str) or not methods):
+        raise ValueError(f"methods={methods!r} is not a list of names: give for example ['residual', 'auto']")
     largest = LARGEST if methods is None else {}
     methods = METHODS[suite] if methods is None else methods
     for name in methods:

@@ -48,7 +48,8 @@ def sweep(
     It is started only if something is missing. A worker that dies costs the cell it was at, which is computed again.
     crew: who computes instead, and stays (`trimtab.lab.crews.hired`). folder: where finished cells are kept, also while
     others work on the same: a folder, which machines may share, or the URL of an object store (fsspec). None keeps
-    nothing. report(n, share): cell n is done to this share. load: reads what the `save(path)` of a result wrote.
+    nothing; a cell that names a method or problem from outside trimtab is never kept. report(n, share): cell n is done
+    to this share. load: reads what the `save(path)` of a result wrote.
 
     >>> sweep(lambda cell: cell**2, [1, 2, 3])
     [1, 4, 9]
@@ -78,7 +79,7 @@ class _Run(Generic[C, R]):
     ) -> None:
         self._compute, self._cells, self._hire, self._report, self._load = compute, cells, hire, report, load
         self._shelf = shelf_at(folder)
-        self._names = [key(cell) if self._shelf else str(n) for n, cell in enumerate(cells)]
+        self._names = [key(cell) if self._shelf else "" for cell in cells]
         self.results: list[R | None] = [None] * len(cells)
         self._waiting = deque(n for n in range(len(cells)) if not self._found(n))
         self._flying: dict[Future[R], int] = {}
@@ -142,7 +143,7 @@ class _Run(Generic[C, R]):
 
     def _done(self, n: int, record: R, *, save: bool) -> None:
         self.results[n] = record
-        if save and self._shelf is not None:
+        if save and self._shelf is not None and self._names[n]:
             self._shelf.save(self._names[n], record)
             self._claims.release(self._names[n])
         if self._report:

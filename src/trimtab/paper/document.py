@@ -22,7 +22,7 @@ class Claim(TypedDict):
 
 
 class Spread(TypedDict):
-    """Over the trials: median, quartiles, and the 95 % interval of the median."""
+    """Over the trials: median, quartiles, and the bootstrap interval of the median."""
 
     median: Number
     q25: Number
@@ -45,7 +45,9 @@ class Setting(TypedDict):
     radius: Number
     step: Number
     regret: Spread
-    incurred: Spread
+    """At the centre."""
+    played: Spread
+    """Of what was played, without noise (in the allocation, as measured)."""
     diverged: int
 
 
@@ -66,7 +68,7 @@ class Comparison(TypedDict):
 
     experiment: str
     what: str
-    """"regret" (at the centre), "incurred", "variance" (own iterates), "common variance"."""
+    """"regret" (at the centre), "played", "variance" (own iterates), "common variance"."""
     convention: str
     """"own": each method with its own radius; "shared": with the same."""
     a: str

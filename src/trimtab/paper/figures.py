@@ -100,7 +100,7 @@ def planned_pictures(
         "figure-2b": spreads("allocation", "at one point for all: the offline optimum"),
         "networks": [partial(_networks, results)],
         "lqr-r2": conventions("lqr-r2"),
-        "incurred": [partial(_incurred, found[id]) for id in ("lqr-r1-t40", "lqr-r2", "allocation")],
+        "played": [partial(_played, found[id]) for id in ("lqr-r1-t40", "lqr-r2", "allocation")],
         "sensitivity": [partial(_sensitivity, name, results["maps"]) for name in PAPER],
         "limits": [partial(_limits, found)],
         "theorems": [partial(_theorems, results["checks"]["theorems"]["rows"])],
@@ -146,7 +146,7 @@ def _networks(results: Results) -> list[Figure]:
     rivals = ("one-point", "two-point", "two-point-forward", "still")
     wanted = (
         ("regret of residual feedback, divided by that of …", "residual", "regret", rivals),
-        ("what is played, divided by standing still", None, "incurred", ("residual", "auto")),
+        ("what is played, divided by standing still", None, "played", ("residual", "auto")),
     )  # fmt: skip
     figures = []
     for title, of, what, names in wanted:
@@ -169,7 +169,7 @@ def _networks(results: Results) -> list[Figure]:
         axis.axvline(1.0, color="#000000", lw=0.8)
         axis.set_yticks(range(len(places)), labels)
         axis.invert_yaxis()
-        axis.set(xscale="log", xlabel="ratio of medians, 95 % interval")
+        axis.set(xscale="log", xlabel="ratio of medians, bootstrap interval")
         axis.set_title(title, fontsize=10)
         legend(figure, axis)
         figures.append(figure)
@@ -182,20 +182,20 @@ def _compared(results: Results, place: str, what: str, a: str, b: str) -> list[C
     return [c for c in some if (c["experiment"], c["what"], c["convention"], c["a"], c["b"]) == key]
 
 
-def _incurred(found: ExperimentResult) -> Figure:
+def _played(found: ExperimentResult) -> Figure:
     """Regret of what was played, probes included, beside that of the centre."""
     figure, axis = panel((5.4, 4.6))
     names = list(found["methods"])
     for k, name in enumerate(names):
         both = found["methods"][name]
-        for one, offset, alpha in ((both["regret"], -0.18, 1.0), (both["incurred"], 0.18, 0.45)):
+        for one, offset, alpha in ((both["regret"], -0.18, 1.0), (both["played"], 0.18, 0.45)):
             middle, low, high = (value(one[key]) for key in ("median", "low", "high"))
             if np.isfinite(middle):
                 axis.barh(k + offset, middle, 0.34, color=colour_of(name), alpha=alpha)
                 axis.plot([low, high if np.isfinite(high) else middle], [k + offset] * 2, color="#222222", lw=0.9)
     axis.set_yticks(range(len(names)), names, fontsize=8)
     axis.invert_yaxis()
-    axis.set(xscale="log", xlabel="regret: centre (full), played (light); 95 % interval")
+    axis.set(xscale="log", xlabel="regret: centre (full), played (light); bootstrap interval")
     axis.set_title(found["title"], fontsize=10)
     return figure
 

@@ -12,12 +12,13 @@ from trimtab.paper.claims import compared, said
 from trimtab.paper.document import MethodResult, Results, Setting, Spread
 from trimtab.paper.experiments import LITERAL, MODES
 from trimtab.paper.results import NETWORKS
-from trimtab.paper.statistics import written
+from trimtab.paper.statistics import covered, written
 from trimtab.paper.typesetting import typeset
 from trimtab.paper.words import CAPTIONS, OPEN, SLIPS
 from trimtab.plotting import colour_of
 
 HEADLINE = (("lqr-r1", "R1, exact values"), ("lqr-r2", "R2, zero-mean drift"), (LITERAL, "R3, noisy rollouts"))
+SCORED = (("regret", "own", "centre"), ("played", "own", "played"), ("played", "shared", "played, δ shared"))
 RIVALS = ("one-point", "two-point-forward", "two-point", "still")
 
 
@@ -46,6 +47,7 @@ def write_report(folder: Path, results: Results, figures: dict[str, list[Path]])
         together=_together(results),
         rivals=RIVALS,
         literal=LITERAL,
+        covered=f"{100 * covered(mode.network_trials):.3g} %",
         counts={verdict: verdicts.count(verdict) for verdict in ("holds", "partly", "fails")},
         command=f"trimtab paper{'' if mode.name == 'default' else f' --{mode.name}'} --seed {results['seed']}",
     )
@@ -55,21 +57,25 @@ def write_report(folder: Path, results: Results, figures: dict[str, list[Path]])
 
 
 def _headline(results: Results) -> list[tuple[str, str, list[str]]]:
-    """Residual feedback divided by its rivals, at the centre and as played, each with its own radius and step."""
+    """Residual feedback divided by its rivals: at the centre and as played, with own radii; as played with the same."""
     rows = []
     for id, title in (
         *HEADLINE,
         (NETWORKS, f"allocation, {len(results['experiments']['allocation']['networks'])} networks"),
     ):
-        for what, words in (("regret", "centre"), ("incurred", "played")):
-            rows.append((title, words, [said(compared(results, id, "residual", rival, what)) for rival in RIVALS]))
+        for what, convention, words in SCORED:
+            ratios = [said(compared(results, id, "residual", rival, what, convention)) for rival in RIVALS]
+            rows.append((title, words, ratios))
     return rows
 
 
 def _together(results: Results) -> list[tuple[str, list[str]]]:
-    """Residual feedback divided by each other method, over all networks: at the centre and as played."""
+    """Residual feedback divided by each other method, over all networks, likewise."""
     return [
-        (name, [said(compared(results, NETWORKS, "residual", name, what)) for what in ("regret", "incurred")])
+        (
+            name,
+            [said(compared(results, NETWORKS, "residual", name, what, convention)) for what, convention, _ in SCORED],
+        )
         for name in results["experiments"]["allocation"]["networks"][0]["methods"]
         if name != "residual"
     ]

@@ -29,7 +29,7 @@ from trimtab.paper.experiments import Experiment, Mode
 from trimtab.paper.statistics import paired, spread
 from trimtab.types import Array
 
-FORMAT = 2
+FORMAT = 3
 NETWORKS = "networks"
 """The experiment that stands for all networks together, in comparisons."""
 AllRuns = dict[str, dict[str, Runs]]
@@ -118,14 +118,14 @@ def _setting(record: Record) -> Setting:
         "radius": record.about["radius"],
         "step": record.about["step"],
         "regret": spread(record.regret()[:, -1]),
-        "incurred": spread(record.regret(of="incurred")[:, -1]),
+        "played": spread(record.regret(of="played")[:, -1]),
         "diverged": int(record.diverged.sum()),
     }
 
 
 QUANTITIES: dict[str, Callable[[Record], Array]] = {
     "regret": lambda record: record.regret()[:, -1],
-    "incurred": lambda record: record.regret(of="incurred")[:, -1],
+    "played": lambda record: record.regret(of="played")[:, -1],
     "variance": lambda record: _typical(record.variance),
     "common variance": lambda record: _typical(record.common_variance),
 }
@@ -146,7 +146,7 @@ def comparisons(experiments: dict[str, Experiment], runs: AllRuns) -> list[Compa
         names = [name for name in runs[ids[0]] if all(name in runs[id] for id in ids)]
         for a, b in _pairs(names):
             for what, convention in (
-                ("regret", "own"), ("regret", "shared"), ("incurred", "own"), ("incurred", "shared"),
+                ("regret", "own"), ("regret", "shared"), ("played", "own"), ("played", "shared"),
                 ("variance", "shared"), ("common variance", "shared"),
             ):  # fmt: skip
                 values = [tuple(QUANTITIES[what](getattr(runs[id][name], convention)) for name in (a, b)) for id in ids]

@@ -1,4 +1,7 @@
-"""How sure a median or a ratio is: percentile bootstrap over trials, paired where two methods met the same trials."""
+"""How sure a median or a ratio is: percentile bootstrap over trials, paired where two methods met the same trials.
+
+Of five trials or fewer, as on the networks, such an interval goes from the smallest to the largest: see `covered`.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from typing import TypedDict
 import numpy as np
 
 from trimtab.lab.about import plain
-from trimtab.lab.record import quantiles
+from trimtab.lab.record import divided, quantiles
 from trimtab.paper.document import Number, Spread
 from trimtab.types import Array
 
@@ -20,7 +23,10 @@ ENDS = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
 
 
 class Ratio(TypedDict):
-    """One median divided by another, with the interval that covers the true ratio in about 95 % of all cases."""
+    """One median divided by another, with the interval that covers the true ratio in about 95 % of all cases.
+
+    Of a few trials it covers less: see `covered`.
+    """
 
     ratio: Number
     low: Number
@@ -48,13 +54,22 @@ def paired(pairs: Sequence[tuple[Array, Array]]) -> Ratio:
     groups, count = len(pairs), RESAMPLES
     resampled = np.empty((groups, count))
     for n, (a, b) in enumerate(pairs):
-        resampled[n] = _divided(_medians(a.tobytes(), n + 1), _medians(b.tobytes(), n + 1))
+        resampled[n] = divided(_medians(a.tobytes(), n + 1), _medians(b.tobytes(), n + 1))
     if groups > 1:
         chosen = np.random.default_rng(groups).integers(groups, size=(groups, count))
         resampled = np.take_along_axis(resampled, chosen, axis=0)
-    middle = np.array([_divided(*(quantiles(part, (0.5,)) for part in pair))[0] for pair in pairs])
+    middle = np.array([divided(*(quantiles(part, (0.5,)) for part in pair))[0] for pair in pairs])
     low, high = quantiles(quantiles(resampled, (0.5,))[0], ENDS)
     return {"ratio": plain(quantiles(middle, (0.5,))[0]), "low": plain(low), "high": plain(high)}
+
+
+def covered(trials: int) -> float:
+    """How often the median lies between the smallest and the largest of so many trials: 1 − 2^{1−n}.
+
+    >>> covered(4)
+    0.875
+    """
+    return 1.0 - 2.0 ** (1 - trials)
 
 
 def value(number: Number) -> float:
@@ -86,9 +101,3 @@ def _medians(values: bytes, salt: int) -> Array:
     trials = np.frombuffer(values)
     picks = np.random.default_rng([len(trials), salt]).integers(len(trials), size=(RESAMPLES, len(trials)))
     return np.asarray(quantiles(trials[picks], (0.5,), axis=1)[0])
-
-
-def _divided(a: Array, b: Array) -> Array:
-    """a/b, where both diverged 1: neither is better."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(np.where(np.isinf(a) & np.isinf(b), 1.0, a / b))

@@ -96,11 +96,11 @@ CAPTIONS = {
     "figure-2a": "Figure 2(a): cost of resource allocation on one network. The common sensitivity ζ_t swings the cost"
     " of everybody; divided out, the uniform policy (where all start) and the offline optimum are level lines.",
     "figure-2b": "Figure 2(b): variance of the estimates at agent 1, where each method is, and at the offline optimum.",
-    "networks": "The same on several networks: ratios of medians with their 95 % intervals, one by one and together."
-    " Left of 1 the first is better. What is played includes the probes.",
+    "networks": "The same on several networks: ratios of medians with bootstrap intervals, one by one and together."
+    " Left of 1 the first is better. What is played includes the probes, of each method's own δ.",
     "lqr-r2": "R2, which the paper does not have: drift without a mean, so that nothing becomes unstable and runs can"
     " be long.",
-    "incurred": "What probing costs: regret at the centre (full) and of what was played (light). The paper reports the"
+    "played": "What probing costs: regret at the centre (full) and of what was played (light). The paper reports the"
     " first, a running system pays the second.",
     "sensitivity": "How well step and radius must be chosen: median regret on R1 by δ and η, on the trials that tune."
     " Stars: the best; hatched: a quarter of the trials or more diverge. For residual feedback the good radii are a"

@@ -25,6 +25,7 @@ from trimtab.problems import Problem, make
 from trimtab.recipes import Method, auto
 from trimtab.theory.moments import Law, coefficients, contraction, perturbation
 from trimtab.types import Array
+from trimtab.validation import real
 
 Verdict = Literal["holds", "doubtful", "fails", "not seen"]
 
@@ -161,7 +162,10 @@ def estimate(queries: ArrayLike, values: ArrayLike, *, radius: float) -> dict[st
     p, y = np.asarray(queries, dtype=float), np.asarray(values, dtype=float)
     if p.ndim != 2 or y.shape != p.shape[:1] or len(y) < 100:
         raise ValueError(f"queries {p.shape} and values {y.shape} must be (T, d) and (T,), with at least 100 rounds")
-    known = np.isfinite(y)
+    real("radius", radius, 0, above=True)
+    known = np.isfinite(y) & np.isfinite(p).all(axis=1)
+    if known.sum() < 100:
+        raise ValueError(f"only {known.sum()} of {len(y)} rounds have finite queries and values: give at least 100")
     p, y = p[known], y[known]
     window = min(len(p), 51)
     kernel = np.ones(window) / window

@@ -190,6 +190,7 @@ class Plan:
                 raise ValueError("the bound needs squared=W̃_T, or variation=V_f, which gives W̃_T = T·V_f²")
             squared = horizon * variation**2
         real("gap", gap, 0)
+        real("accumulated", accumulated, 0, why=": what falls by itself counts as 0")
         real("squared", squared, 0)
         descended = math.sqrt(d) * l0 / radius if self.smoothness is None else self.smoothness
         twice = 1.0 if self.smoothness is None else 2.0  # ‖∇f‖² ≤ 2‖∇f_δ‖² + 2‖∇f − ∇f_δ‖²

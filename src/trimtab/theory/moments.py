@@ -10,7 +10,9 @@ over the sphere about x_t, m′ that over the sphere about x_{t−1}, and u_t in
     m_t − y_{t−1} = [m_t − m′] + [m′ − f_t(p_{t−1})] + [f_t(p_{t−1}) − f_{t−1}(p_{t−1})],
 
 whose three parts are at most L₀η‖ĝ_{t−1}‖, of mean square L₀²δ²/(d−1), and V_f: the square of a sum of three is at
-most three times the sum of their squares. So what probing adds is linear in d instead of quadratic.
+most three times the sum of their squares. So what probing adds is linear in d instead of quadratic. The second part
+needs an f_t that does not depend on u_{t−1}: a cone about the last query makes it as large as the square of the largest
+difference, which is why "ball" promises nothing against an opponent.
 """
 
 from __future__ import annotations
@@ -91,6 +93,7 @@ def second_moment(
     first = real("first", first, 0)
     if round is None:
         return max(first, added / (1.0 - alpha)) if alpha < 1.0 else math.inf
+    whole("round", round)
     try:
         power = alpha**round
     except OverflowError:

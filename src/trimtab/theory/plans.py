@@ -52,7 +52,7 @@ def convex_lipschitz(
     {'distance': 4472, 'first round': 1, 'probing': 7012, 'smoothing': 6325, 'drift': 45}
     """
     dim, horizon, l0 = _checked(dim, horizon, lipschitz)
-    r = 1.0 if distance is None else real("distance", distance, 0, above=True)
+    r, exponent = 1.0 if distance is None else real("distance", distance, 0, above=True), real("exponent", exponent)
     start, length = ("L₀", "√(dR)") if distance is not None else ("L₀R²", "√d")
     costs = f"{start} + L₀^{{1−q}} + L₀^{{2q−1}}V_f²" if exponent else f"{start} + V_f²/L₀"
     return _plan(
@@ -181,6 +181,7 @@ def convex_lipschitz_feasible(
     """
     dim, horizon, l0 = _checked(dim, horizon, lipschitz)
     r, big = real("inner_radius", inner_radius, 0, above=True), real("outer_radius", outer_radius, 0, above=True)
+    exponent = real("exponent", exponent)
     if r > big:
         raise ValueError(f"inner_radius={r:g} is larger than outer_radius={big:g}: the inner ball lies in the domain")
     radius = math.sqrt(big * dim) * l0**-exponent * horizon**-0.25
@@ -229,6 +230,9 @@ def convex_lipschitz_ball(
     variation: V_f, if the cost drifts. Then η ≤ (R²/2T)^{3/4}/(3d²V_f²L₀²)^{1/4} and δ ≥ (3ηd²V_f²/L₀)^{1/3} keep what
     the drift adds in balance with what smoothing costs, and the regret grows like T^{3/4}.
 
+    setting: not "adversarial": the second moment is that of an f_t that does not depend on u_{t−1}, and an opponent has
+    seen it.
+
     >>> plan = convex_lipschitz_ball(dim=36, horizon=100_000, lipschitz=2.0, distance=1.0)
     >>> other = convex_lipschitz(dim=36, horizon=100_000, lipschitz=2.0, distance=1.0)
     >>> round(plan.bound(variation=0.0).per_step, 2), round(other.bound(variation=0.0).per_step, 1)
@@ -237,6 +241,11 @@ def convex_lipschitz_ball(
     dim, horizon, l0 = _checked(dim, horizon, lipschitz)
     r = 1.0 if distance is None else real("distance", distance, 0, above=True)
     v = real("variation", variation, 0)
+    if setting == "adversarial":
+        raise ValueError(
+            "setting='adversarial' has no guarantee with ball smoothing, which needs an f_t that does not depend on the"
+            " last direction, and an opponent has seen it: take convex_lipschitz (convex-lipschitz)"
+        )
     probing = 4.0 * dim**2 / max(dim - 1.0, 1.0) + 2.0 * math.sqrt(6.0) * dim
     step = r / (l0 * math.sqrt(2.0 * probing * horizon))
     if v:
