@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import logging
 import ssl
 import threading
 import time
@@ -20,6 +21,7 @@ from trimtab.live.errors import Unavailable
 from trimtab.live.study import Trial
 from trimtab.types import Document
 
+LOG = logging.getLogger("trimtab.client")
 AGAIN = (429, 502, 503, 504)
 WAIT = 25.0  # seconds that a request may wait for a trial
 Level = Any
@@ -80,11 +82,17 @@ class Client:
         """The status and the answer; tried again while the service is away or too busy."""
         target = f"{self._prefix}{path}" + (f"?{urlencode(query)}" if query else "")
         data, end = None if body is None else json.dumps(body, allow_nan=False), time.monotonic() + self.patience
+        failed = 0
         for delay in delays(longest=5.0):
             try:
                 status, headers, answer = self._send(method, target, data)
             except (OSError, http.client.HTTPException) as error:
+                if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):
+                    raise Unavailable(_distrusted(self.url, error)) from error  # it does not mend itself
                 why, pause = f"{self.url} cannot be reached ({error}): is the service running?", delay
+                failed += 1
+                if failed == 2:  # one that was only idle for too long is there again at once
+                    LOG.warning("%s Trying again for %g s", why, self.patience)
             else:
                 if status < 400:
                     return status, answer
@@ -172,3 +180,11 @@ class RemoteStudy:
         """The operating point now."""
         found: dict[str, Level] = self.summary()["centre"]
         return found
+
+
+def _distrusted(url: str, error: ssl.SSLError) -> str:
+    """Why there is no TLS, and the remedy."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"the certificate of {url} is not trusted ({error.verify_message}): name its issuer in SSL_CERT_FILE"
+    plain = f"http{url.removeprefix('https')}"
+    return f"{url} does not speak TLS as it is spoken here ({error.reason}): where it is plain HTTP, use {plain}"

@@ -34,6 +34,8 @@ class Flat:
         self._ends = np.cumsum(sizes).tolist()
         self.size: int = self._ends[-1]
         self._kinds = [type(x) for _, x in leaves]
+        self.is_row = all(np.ndim(x) < 2 for _, x in leaves)
+        """Whether a row can hold it: a state with a matrix, such as the last queries of a fit, it cannot."""
 
     def place(self, name: str) -> slice:
         """Where the numbers of that name are."""

@@ -43,7 +43,10 @@ def real(
     ValueError: radius=nan must be a finite number > 0
     """
     if isinstance(number, Real) and not isinstance(number, bool):
-        found = float(number)
+        try:
+            found = float(number)
+        except OverflowError:  # a whole number with hundreds of digits
+            found = math.inf
         if (
             math.isfinite(found)
             and (found > least if above else found >= least)

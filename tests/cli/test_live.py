@@ -66,8 +66,9 @@ def test_a_day_with_a_study(tmp_path):
     table = shell(tmp_path, "trimtab show demo") + shell(tmp_path, "trimtab list")
     for word in (
         "demo what it saves is not known yet: 4 baseline",
-        "demo: 76 rounds, minimise",
-        "failures 0, 4 rounds of the baseline beside",
+        "demo: minimise",
+        "76 rounds and 4 of the baseline: value ",
+        " 76 rounds and 4 of the baseline  ",  # of the list
         "probe",
         "valve",
         "rpm",
@@ -79,7 +80,7 @@ def test_a_day_with_a_study(tmp_path):
         assert word in table
     found = json.loads(shell(tmp_path, "trimtab show --json --last 6"))
     assert found["rounds"] == 76
-    assert set(found["centre"]) == {"valve", "pump"}
+    assert list(found["centre"]) == ["valve", "pump"]  # in the order of the file
     assert set(found["diagnostics"]) == {"contrast", "drift", "contraction", "signal", "capped", "edge"}
     assert found["saving"]["baseline_rounds"] == 4
     assert [event["round"] for event in found["events"]][-2:] == [75, 76]
@@ -145,12 +146,18 @@ def test_approve(tmp_path):
 
 @pytest.mark.usefixtures("example")
 def test_dry_run(tmp_path):
-    lines = shell(tmp_path, "trimtab tune study.toml --dry-run --rounds 3").splitlines()
-    assert [line.split(":")[0] for line in lines] == ["round 0", "round 1", "round 2"]
+    valve, pump, *lines = shell(tmp_path, "trimtab tune study.toml --dry-run --rounds 3").splitlines()
+    assert valve == "# probes of valve about 20: 15 to 25 now, 0 to 40 at the widest"
+    assert pump == "# probes of pump about 250: 210 to 297 now, 126 to 494 at the widest"
+    assert [line.partition("  # ")[2] for line in lines] == ["round 0", "round 1", "round 2"]
     assert not (tmp_path / "trimtab.db").exists()
     assert all("KNOB_VALVE=" in line and " KNOB_PUMP=" in line for line in lines)  # though they go by the environment
-    value = shell(tmp_path, lines[0].partition(": ")[2])  # and the line can be run as it is
-    assert float(value) > 0
+    values = shell(tmp_path, "trimtab tune study.toml --dry-run --rounds 2 | sh -e").split()  # as they are
+    assert [float(value) > 0 for value in values] == [True, True]
+    with open(tmp_path / "study.toml", "a") as file:
+        file.write('[knobs.codec]\nchoices = ["gzip", "zstd"]\nstart = "zstd"\n')
+    lines = shell(tmp_path, "trimtab tune study.toml --dry-run").splitlines()
+    assert "# probes of codec about zstd: one of gzip, zstd" in lines
 
 
 @pytest.mark.usefixtures("example")
@@ -202,6 +209,10 @@ def test_a_unit_for_systemd(tmp_path):
     told = shell(tmp_path, "trimtab init --systemd && trimtab init --systemd; true")
     assert told.count("written: ") == 3
     unit = tmp_path / "trimtab-demo.service"
+    assert told.splitlines()[-2:] == [
+        f"Now: mkdir -p ~/.config/systemd/user && cp {unit} ~/.config/systemd/user/",
+        "     systemctl --user daemon-reload && systemctl --user enable --now trimtab-demo",
+    ]
     assert f"ExecStart={PROGRAM} tune {tmp_path}/study.toml --log json" in unit.read_text()
     assert "is there already" in shell(tmp_path, "trimtab init --systemd", 2)
     if shutil.which("systemd-analyze") is None:
@@ -307,6 +318,72 @@ for name in ("typer", "rich"):
 from trimtab.cli import main
 main()
 """
+
+
+def small(folder, rounds=3):
+    (folder / "study.toml").write_text(
+        'name = "a"\ncommand = ["echo", "{x}"]\nseed = 1\n[knobs.x]\nlow = 0\nhigh = 10\nstart = 8\n'
+    )
+    run("tune", "study.toml", "--rounds", str(rounds), cwd=folder)
+
+
+def test_a_full_disk_for_what_is_printed_does_not_end_the_tuning(tmp_path):
+    small(tmp_path)
+    warned = shell(tmp_path, "trimtab tune study.toml --rounds 20 2>&1 >/dev/full")
+    assert warned.count("warning: nothing more is printed, the rounds go on: No space left on device") == 1
+    assert "20 rounds run" in warned
+    printed = shell(tmp_path, "trimtab tune study.toml --rounds 20 2>/dev/full")
+    assert len([line for line in printed.splitlines() if " tell " in line or " baseline " in line]) == 20
+    with Study.look(tmp_path / "trimtab.db", "a") as study:
+        assert study.baseline.slot == 43
+
+
+def test_when_nobody_reads_the_tuning_ends_and_says_where_it_is(tmp_path):
+    small(tmp_path)
+    line = "{ trimtab tune study.toml 2>&3 | head -n 1; } 3>said"
+    assert "round" in shell(tmp_path, line)
+    assert "rounds run; in all" in (tmp_path / "said").read_text()
+
+
+@pytest.mark.parametrize("words", ["show", "show --json", "show --csv", "list", "--help", "show --help"])
+def test_whoever_reads_may_stop_to(tmp_path, words):
+    small(tmp_path)
+    assert (
+        shell(tmp_path, f"{{ sleep 0.2; trimtab {words}; echo $? >status; }} 2>said | true; cat status said") == "0\n"
+    )
+
+
+@pytest.mark.parametrize("words", ["show", "show --json", "list"])
+def test_what_cannot_be_printed_is_an_error_in_one_line(tmp_path, words):
+    small(tmp_path)
+    assert "No space left on device" in shell(tmp_path, f"trimtab {words} >/dev/full", 2)
+
+
+def test_streams_that_are_closed(tmp_path):
+    small(tmp_path)
+    assert shell(tmp_path, "trimtab show >&- 2>said; echo $?; cat said") == "0\n"
+    assert shell(tmp_path, "trimtab show nobody 2>&-; echo $?") == "2\n"
+    assert shell(tmp_path, "trimtab list >&- 2>&-; echo $?") == "0\n"
+
+
+def test_a_terminal_that_lacks_letters(tmp_path):
+    small(tmp_path)
+    said = shell(tmp_path, "PYTHONIOENCODING=ascii trimtab set a radius=0.02")
+    assert said == "a: set: radius 0.05 \\u2192 0.02\n"
+
+
+def test_what_takes_long_says_how_far_it_is(tmp_path, monkeypatch):
+    monkeypatch.setattr("trimtab.cli.console.QUIET", -1.0)
+    store = str(tmp_path / "t.db")
+    with Study.open(store, "a", [{"name": "x", "low": 0, "high": 1, "start": 0.5}], seed=1) as study:
+        for value in range(250):
+            study.tell(study.ask(), value)
+        (tmp_path / "a.json").write_text(study.export())
+    done = CliRunner().invoke(app, ["check", "--store", store])
+    assert "checking: a, 75% after" in done.stderr
+    done = CliRunner().invoke(app, ["import", str(tmp_path / "a.json"), "--as", "b", "--store", store])
+    assert done.stdout == "imported: b\n"
+    assert "importing: states, 50% after" in done.stderr
 
 
 def test_without_extras_it_ends_in_one_line_that_helps(tmp_path):

@@ -164,6 +164,39 @@ def test_a_new_study_that_starts_where_this_one_is(folder):
     assert "Put your own command here" in (folder / "more.toml").read_text()
 
 
+def test_dry_run_can_be_set_and_taken_back(folder):
+    trimtab(folder, "tune", "study.toml", "--rounds", "2")
+    (folder / "ran").unlink()
+    trimtab(folder, "set", "a", "guard.dry_run=true")
+    out = trimtab(folder, "tune", "study.toml", "--rounds", "3")
+    assert "# guard.dry_run is True, as it was set; study.toml says False" in out
+    assert [line.rpartition("# ")[2] for line in out.splitlines()[-3:]] == ["round 2", "round 3", "round 4"]
+    assert not (folder / "ran").exists()
+    trimtab(folder, "set", "a", "guard.dry_run=false")
+    assert "2 rounds run; in all 4 rounds" in trimtab(folder, "tune", "study.toml", "--rounds", "2")
+
+
+def test_dry_run_set_while_it_runs_ends_it(folder):
+    (folder / "study.toml").write_text(STUDY.replace("pause = 0.05", "pause = 600"))
+    with started(folder, "--rounds", "2") as running:
+        running.stdout.readline()
+        trimtab(folder, "set", "a", "guard.dry_run=true", "pause=0")
+        out, err = running.communicate(timeout=300)
+    assert running.returncode == 3
+    assert "stopped: guard.dry_run is set: " in err
+    assert " leave " not in out
+
+
+def test_rounds_that_only_held_were_run_too(folder):
+    text = STUDY.replace("echo {x}", "false") + "[guard]\nfailures = 2\n"
+    (folder / "study.toml").write_text(text)
+    for _ in range(2):
+        done = run("tune", "study.toml", "--rounds", "2", cwd=folder)
+        assert done.returncode == 4
+        assert "2 rounds run; in all 2 rounds" in done.stderr
+    assert done.stdout.count(" hold ") == 2
+
+
 def test_undo_takes_a_name_a_round_or_both(folder):
     trimtab(folder, "tune", "study.toml", "--rounds", "3")
     trimtab(folder, "set", "a", "pause=0.02")
@@ -175,15 +208,17 @@ def test_undo_takes_a_name_a_round_or_both(folder):
 
 def test_the_new_study_has_the_baseline_and_the_limits_of_the_old_one(folder):
     text = (
-        STUDY.split("[knobs.codec]")[0].replace("echo {x}", "echo x={x} heat=3").replace("pause = 0.05", "step = 0.1")
+        STUDY.split("[knobs.codec]")[0]
+        .replace("echo {x}", "echo x={x} heat=3 latency.p99=2")
+        .replace("pause = 0.05", "step = 0.1")
     )
-    text += "[baseline]\nevery = 7\nknobs = {x = 4}\n[limits]\nheat = {max = 5, scale = 2}\n"
+    text += '[baseline]\nevery = 7\nknobs = {x = 4}\n[limits]\nheat = {max = 5, scale = 2}\n"latency.p99" = {min = 1}\n'
     text = text.replace("seed = 1", 'seed = 1\nvalue = "x"\ndual_step = 0.02')
     (folder / "study.toml").write_text(text)
     trimtab(folder, "tune", "study.toml", "--rounds", "3")
     trimtab(folder, "init", "--from", "a", "next.toml")
     found = read_config(folder / "next.toml")
     assert found.baseline == {"every": 7, "knobs": {"x": 4.0}}
-    assert found.limits == {"heat": {"max": 5.0, "scale": 2.0}}
+    assert found.limits == {"heat": {"max": 5.0, "scale": 2.0}, "latency.p99": {"min": 1.0, "scale": 1.0}}
     assert (found.method, found.step, found.dual_step) == ("primal-dual", 0.1, 0.02)
     trimtab(folder, "tune", "next.toml", "--rounds", "2")

@@ -228,6 +228,19 @@ def test_hostile_output_is_a_skipped_round_and_does_not_reach_the_terminal(tmp_p
         ("latency: -inf", None),
         ("1e999", None),
         ("9" * 400, None),
+        ("INFO latency 12.5", 12.5),
+        ("12.5 nanoseconds", 12.5),
+        ("nanoseconds: 12", 12.0),
+        ("5µs", 5.0),
+        ("5\u03bcs", 5.0),  # the Greek letter, not the sign
+        ("5/s", 5.0),
+        ("5m/s", 5.0),
+        ("5°C", 5.0),
+        ("300 K", 300.0),
+        ("5k", None),
+        ("5M", None),
+        ("5Gi", None),
+        ("nans", None),
     ],
 )
 def test_exactly_one_number(out, value):
@@ -251,10 +264,38 @@ def test_exactly_one_number(out, value):
         ('{"latency": ' + "9" * 400 + "}", "latency", None),
         ('{"latency": ' + "9" * 5000 + "}", "latency", None),
         ("[" * 100_000, "latency", None),
+        ("[\n" * 1000, "latency", None),
+        ('latency=3 (warm-up)\n{"latency": null}', "latency", None),
+        ('latency=3 (warm-up)\n{\n "latency": null\n}', "latency", None),
+        ('{\n "latency": 9,\n "runs": [\n  {\n   "latency": 3\n  }\n ]\n}\nbye', "latency", 9.0),
+        ('{"latency": 3}\n{"reads": 4}', "latency", 3.0),
+        ("latency=5\nlatency=error", "latency", None),
+        ("latency=5\nlatency=1,234", "latency", None),
+        ("latency=5\nlatency=", "latency", None),
+        ("latency=5\nlatency=2k", "latency", None),
+        ("latency=5\nreads=3", "latency", 5.0),
+        ("idle-latency=3 latency=5", "latency", 5.0),
+        ("latency2 = 9 latency=7", "latency", 7.0),
+        ("latency 99 requests, latency=7", "latency", 7.0),
+        ("latency 99 requests", "latency", None),
+        ("latency_max=9 latency=5", "latency", 5.0),
+        ("latency=5 latency.max=9", "latency", 5.0),
+        ("latency=12.5,errors=3", "latency", 12.5),
+        ("latency=3 latency=4", "latency", 4.0),
+        ("(latency = 4ms)", "latency", 4.0),
+        ("latency.p99: 4", "latency.p99", 4.0),
+        ("latency 12.5", "latency", 12.5),
     ],
 )
 def test_a_value_by_its_name(out, key, value):
     assert read_value(out, key)[0] == value
+
+
+def test_what_stands_in_place_of_a_number_is_said():
+    assert read_value("latency=error", "latency")[1] == "no number under 'latency', but 'error'"
+    assert read_value('{"latency": null}', "latency")[1] == "no number under 'latency', but 'null'"
+    assert "2k may stand for more than 2: print the number in full" in read_value("latency=2k", "latency")[1]
+    assert "5M may stand for more than 5: print the number in full" in read_value("took 5M")[1]
 
 
 def test_what_is_written_to_a_program_that_does_not_read(tmp_path):

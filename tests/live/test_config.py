@@ -1,4 +1,6 @@
 import math
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -83,6 +85,17 @@ def test_how_wide_auto_probes(tmp_path):
         assert study.setup.method.step.widest == 2
 
 
+def test_every_method_that_is_offered_can_be_had(tmp_path):
+    with pytest.raises(ValueError, match="choose ") as error:
+        read(tmp_path, 'method = "none"\n' + GOOD)
+    offered = re.findall("'([a-z-]+)'", str(error.value).partition("choose ")[2])
+    assert {"auto", "residual"} <= set(offered)
+    for name in offered:
+        step = "" if name == "auto" else "step = 0.01\n"
+        with replace(read(tmp_path, f'method = "{name}"\n{step}' + GOOD), store=f"{name}.db").open() as study:
+            study.tell(study.ask(), 1.0)
+
+
 @pytest.mark.parametrize(
     ("typed", "meant"), [("minimize", "minimise"), ("maximize", "maximise"), ("maximise", "maximise")]
 )
@@ -106,7 +119,17 @@ def test_what_people_type_is_understood(tmp_path, typed, meant):
         (("[knobs.x]", "timeout = 0\n[knobs.x]"), "timeout=0 is out of range"),
         (("[knobs.x]", 'goal = "min"\n[knobs.x]'), "goal='min' is unknown: choose 'minimise' or 'maximise'"),
         (("[knobs.x]", 'method = "two-point"\n[knobs.x]'), "method='two-point' is unknown: choose "),
-        (("[knobs.x]", 'method = "residual"\n[knobs.x]'), "needs a step, for example"),
+        (("[knobs.x]", 'method = "two-point-forward"\nstep = 1\n[knobs.x]'), "method='two-point-forward' is unknown"),
+        (("[knobs.x]", 'method = "residual"\n[knobs.x]'), "needs a step, for example step = 0.003"),
+        (("start = 5", "start = 5\n[limits]\nheat = {max = 1}"), "[limits] needs a step, for example step = 0.02"),
+        (
+            ("[knobs.x]", 'method = "auto"\nstep = 1\nlimits = {heat = {max = 1}}\n[knobs.x]'),
+            "method='auto' does not know of limits; limits need primal-dual: leave `method` out",
+        ),
+        (("[knobs.x]", 'method = "residual"\nlimits = {heat = {max = 1}}\n[knobs.x]'), "limits need primal-dual"),
+        (('"a"', '"a/b"'), "name='a/b' is no name for a study: use letters, digits, ., - and _, at most 64"),
+        (("[knobs.x]", "seed = -1\n[knobs.x]"), "seed=-1 must be a whole number, at least 0"),
+        (("[knobs.x]", "keep = 5\n[knobs.x]"), "keep=5 is too few"),
         (("[knobs.x]", "step = 0.1\n[knobs.x]"), "step is for the other methods"),
         (("[knobs.x]", "radius = 0.7\n[knobs.x]"), "radius=0.7 is out of range"),
         (("[knobs.x]", "widest = 0.5\n[knobs.x]"), "widest=0.5 is out of range: give a number of times the radius, at"),
@@ -126,7 +149,44 @@ def test_what_people_type_is_understood(tmp_path, typed, meant):
         (("start = 5", 'start = 5\n[guard]\napproval = "yes"'), "is neither true nor false"),
         (("start = 5", "start = 5\n[guard]\nlimit = 3"), "guard.limit is no field of a study"),
         (("start = 5", 'start = 5\n[guard]\non_failures = "stop"'), "choose 'hold' or 'start'"),
+        (
+            ("start = 5", 'start = 5\n[guard]\nquiet_hours = ["22:00Z-06:00Z"]'),
+            "'22:00Z-06:00Z' has a time zone, and these are times of the clock of this machine: write \"22:00-06:00\"",
+        ),
+        (("start = 5", 'start = 5\n[guard]\nquiet_hours = ["22:00-06:00+02:00"]'), "has a time zone"),
+        (("[knobs.x]", "guard = 5\n[knobs.x]"), "guard=5 is no table: write [guard] with its fields below it"),
+        (("[knobs.x]", "guard = []\n[knobs.x]"), "guard=[] is no table"),
+        (("[knobs.x]", "goal = []\n[knobs.x]"), "goal=[] is unknown: choose 'minimise' or 'maximise'"),
+        (("start = 5", "start = 5\n[guard]\nleave_at = []"), "guard.leave_at=[] is unknown: choose 'query' or"),
+        (("[knobs.x]", 'store = ""\n[knobs.x]'), "store='' is a folder: give a file, for example \"trimtab.db\""),
+        (("[knobs.x]", 'store = "."\n[knobs.x]'), "store='.' is a folder"),
+        (("[knobs.x]", 'store = "a\\u0000b"\n[knobs.x]'), "store='a\\x00b' has a NUL in it"),
+        (("[knobs.x]", 'on_round = ["./a", "\\u0000"]\n[knobs.x]'), "on_round[1]='\\x00' has a NUL in it"),
+        (('"{x}"', '"\\u0000"'), "command[1]='\\x00' has a NUL in it"),
+        (("start = 5", 'start = 5\nname = "y"'), "knobs.x.name='y' is another name: remove it, or write [knobs.y]"),
         (("low = 0", "low = "), "is no TOML"),
+        *(
+            ((place, f"{place}\n{field.format('9' * 401)}" if tables else f"{field.format('9' * 401)}\n{place}"), why)
+            for tables, place, field, why in [
+                (False, "[knobs.x]", "pause = {}", "is out of range: give seconds"),
+                (False, "[knobs.x]", "radius = {}", "is out of range: give a share"),
+                (False, "[knobs.x]", "widest = {}", "is out of range: give a number of times the radius"),
+                (False, "[knobs.x]", 'method = "residual"\nstep = {}', "is out of range: give a step"),
+                (True, "start = 5", "radius = {}", "must be a finite number > 0 and < 0.5"),
+                (True, "start = 5", "[guard]\nstop_above = {}", "is out of range: give a value of the measurement"),
+                (True, "start = 5", "[guard]\nlargest_move = {}", "is out of range"),
+                (
+                    True,
+                    "start = 5",
+                    "[baseline]\nevery = {}",
+                    "must be a whole number, at least 0 and below 1000000000",
+                ),
+            ]
+        ),
+        (
+            ("[knobs.x]", f"step = 1\nlimits = {{heat = {{max = {'9' * 401}}}}}\n[knobs.x]"),
+            "must be a finite number",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_with_the_remedy(tmp_path, change, reason):
@@ -134,6 +194,16 @@ def test_what_is_wrong_is_said_with_the_remedy(tmp_path, change, reason):
         read(tmp_path, GOOD.replace(*change))
     assert reason in str(error.value)
     assert str(error.value).startswith(str(tmp_path / "study.toml"))
+
+
+def test_a_file_with_a_byte_order_mark_is_read(tmp_path):
+    (tmp_path / "study.toml").write_text(GOOD, encoding="utf-8-sig")
+    assert read_config(tmp_path / "study.toml").name == "a"
+
+
+def test_what_is_for_the_shell_is_left_to_it(tmp_path):
+    config = read(tmp_path, GOOD.replace("{x}", "${KNOB_X} ${x} {x}"))
+    assert config.words({"x": 0.25}) == ["echo", "${KNOB_X} ${x} 0.25"]
 
 
 def test_files_and_programs_that_are_not_there(tmp_path):

@@ -311,6 +311,9 @@ def test_opened_again_and_moved_elsewhere_it_is_the_same(tmp_path):
         ({"knobs.x.low": 4.0, "knobs.x.high": 4.0}, "would hold it fixed, and how many knobs move cannot change"),
         ({"widest": 0.5}, "widest=0.5 must be a finite number >= 1"),
         ({"pause": -1}, "pause=-1 is out of range"),
+        ({"pause": 10**400}, "is out of range: give seconds"),
+        ({"guard.quiet_hours": ["22:00Z-06:00Z"]}, "has a time zone"),
+        ({"knobs.x.low": None}, "knob 'x': low=None is not a finite number"),
     ],
 )
 def test_what_cannot_be_is_said_in_the_users_words_and_changes_nothing(changes, why):
@@ -321,6 +324,37 @@ def test_what_cannot_be_is_said_in_the_users_words_and_changes_nothing(changes, 
         for internals in ("Method(", "Knob(", "Adaptive(", "Plane(", "array("):
             assert internals not in str(error.value)
         assert (exact(study), study.seq, study.settings["guard.failures"]) == (before, 5, None)
+
+
+def test_none_takes_any_field_away_that_has_a_default():
+    given = {
+        "guard.quiet_hours": ["22:00-06:00"],
+        "guard.approval": True,
+        "guard.failures": 3,
+        "guard.leave_at": "start",
+        "pause": 0.5,
+        "timeout": 5,
+        "keep": 2000,
+        "baseline.every": 10,
+        "radius": 0.1,
+        "narrowest": 0.5,
+        "widest": 2.0,
+        "knobs.x.radius": 0.1,
+    }
+    with Study.open(":memory:", "a", KNOBS, seed=1) as study:
+        usual = study.fields()
+        study.set(given)
+        assert study.fields() == {**usual, **given}
+        study.set(dict.fromkeys(given))
+        assert study.fields() == usual
+
+
+def test_rounds_beyond_counting():
+    with learnt(3) as study:
+        for round in (10**20, -(10**20)):
+            with pytest.raises(ValueError, match="is not kept"):
+                study.undo(round)
+        assert len(list(study.events(after=-(10**20)))) == 4
 
 
 def test_grids_and_choices_and_switches():
@@ -363,6 +397,25 @@ start = 5
 [guard]
 failures = 5
 """
+
+
+def test_another_start_is_not_taken_and_a_line_says_so(tmp_path):
+    def opened(*change):
+        (tmp_path / "study.toml").write_text(TOML.replace(*change) if change else TOML)
+        return read_config(tmp_path / "study.toml").open()
+
+    opened().close()
+    with opened("start = 5", "start = 3") as study:
+        assert study.start == {"x": 5.0}
+        assert study.news() == [
+            "knobs.x.start is 5, and study.toml says 3: the start of a knob cannot change on the way; put it back, or"
+            " write a new study that starts where this one is: trimtab init --from a"
+        ]
+    with opened("low = 0\nhigh = 10\nstart = 5", "low = 6\nhigh = 10\nstart = 6") as study:  # nearest to where it was
+        assert study.start == {"x": 6.0}
+        assert [text.partition(" (")[0] for text in study.news()] == ["set: knobs.x.low 0 → 6"]
+    with opened() as study:
+        assert [text.partition(" (")[0] for text in study.news()] == ["set: knobs.x.low 6 → 0"]
 
 
 def test_what_changes_in_the_file_is_a_correction_and_what_was_set_meanwhile_stays(tmp_path):

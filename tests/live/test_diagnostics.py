@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import trimtab as tt
 from trimtab.live import Study
 from trimtab.live.diagnostics import LAG, Diagnostics, Edge
 
@@ -100,3 +101,12 @@ def test_huge_values_do_no_harm(tmp_path):
         assert all(math.isfinite(finding.value) for finding in study.findings().values())
     with Study.open(tmp_path / "t.db", "a") as study:
         assert [event.value for event in study.events()][1:] == [1.0, 1e308, -1e308, 1e200, 2.0]
+
+
+def test_a_cap_beyond_all_bounds_caps_nothing():
+    """Of a method that was made so: the square of the cap would be no number."""
+    knobs = [{"name": "x", "low": 0, "high": 1, "start": 0.5}]
+    with Study.open(":memory:", "a", knobs, replace(tt.auto(radius=0.05), max_move=1e300), seed=1) as study:
+        for value in (1.0, 2.0, 3.0):
+            study.tell(study.ask(), value)
+        assert study.diagnostics.capped == 0.0

@@ -84,6 +84,7 @@ def _state(change):
         (_event(3, seq="3"), "is no number of an event"),
         (_event(3, round=-1), "is no number of an event"),
         (_event(3, time="now"), "is not a finite number"),
+        (_event(3, value=10**400), "is not a finite number"),
         (_event(3, note=7), "is no text"),
         (_event(3, extra=7), "unexpected keyword"),
         (lambda d: d["events"].pop(), "which is missing"),

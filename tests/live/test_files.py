@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from trimtab.files import write_atomically
-from trimtab.live import Study
+from trimtab.live import Study, Taken
 
 from ..program import run, start
 
@@ -50,18 +50,33 @@ def tuning(folder):
     return start("tune", "study.toml", cwd=folder)
 
 
-@pytest.mark.parametrize("attack", ["deleted", "replaced", "log deleted"])
+ATTACKS = {
+    "deleted": lambda file, _: file.unlink(),
+    "replaced": lambda file, other: os.replace(other, file),
+    "log deleted": lambda file, _: Path(f"{file}-wal").unlink(),
+    "emptied": lambda file, _: os.truncate(file, 0),
+    "cut off": lambda file, _: os.truncate(file, 8192),
+    "noise": lambda file, _: file.write_bytes(os.urandom(100_000)),
+    "another store": lambda file, other: shutil.copy(other, file),
+    "a backup": lambda file, _: shutil.copy(file.with_name("copy.db"), file),
+}
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
 def test_a_file_that_goes_away_is_noticed_before_a_value_is_acknowledged(tmp_path, attack):
+    tell(tmp_path / "other.db", *map(float, range(300)))
     with tuning(tmp_path) as running:
         lines = [running.stdout.readline() for _ in range(5)]
-        if attack == "replaced":
-            tell(tmp_path / "other.db", 1.0)
-            os.replace(tmp_path / "other.db", tmp_path / "trimtab.db")
-        else:
-            (tmp_path / ("trimtab.db" if attack == "deleted" else "trimtab.db-wal")).unlink()
+        trimtab(tmp_path, "backup", "copy.db")
+        ATTACKS[attack](tmp_path / "trimtab.db", tmp_path / "other.db")
         out, err = running.communicate(timeout=300)
     assert running.returncode == 5
-    assert "was deleted or replaced while it was in use" in err
+    gone = attack in ("deleted", "replaced", "log deleted")
+    assert f"was {'deleted or replaced' if gone else 'written over in place'} while it was in use" in err
+    if attack == "replaced":  # by a store to which the log of the old one does no harm
+        assert "all is well" in trimtab(tmp_path, "check")
+        (log,) = tmp_path.glob("trimtab.db-wal.rescued-*")
+        assert f"its log is now {log}" in err
     (rescued,) = [file for file in tmp_path.glob("trimtab.db.rescued-*") if not file.name.endswith(("-wal", "-shm"))]
     assert str(rescued) in err
     with Study.look(rescued, "a") as study:
@@ -69,6 +84,75 @@ def test_a_file_that_goes_away_is_noticed_before_a_value_is_acknowledged(tmp_pat
     printed = [int(line.split()[2]) for line in (*lines, *out.splitlines()) if " tell " in line]
     assert len(printed) >= 5
     assert set(printed) <= set(kept)  # what was acknowledged is in the copy
+
+
+WRITE = """
+import sys
+from trimtab.live import Study
+with Study.open(sys.argv[1], "b") as study:
+    study._store._db.execute("PRAGMA wal_autocheckpoint=1")
+    for n in range(100):
+        study.tell(study.ask(), float(n))
+        if n % 20 == 10:
+            study._store._db.execute("VACUUM")
+"""
+
+
+def test_what_others_do_to_a_store_by_its_rules_is_no_harm(tmp_path, monkeypatch):
+    """Two write, both write the log back, one makes the file shorter, one opens and closes it: nobody is stopped."""
+    file = tmp_path / "t.db"
+    for name in "ab":
+        Study.open(file, name, KNOBS, seed=1).close()
+    with sqlite3.connect(file) as db:
+        db.execute("CREATE TABLE trimtab_ballast AS SELECT zeroblob(1000000)")
+    db.close()
+    size = file.stat().st_size
+    monkeypatch.setattr("trimtab.live.lite.CHECKPOINT", 0.0)
+    with Study.open(file, "a") as study:
+        with sqlite3.connect(file) as db:
+            db.execute("DROP TABLE trimtab_ballast")
+        db.close()
+        with subprocess.Popen([sys.executable, "-c", WRITE, file]) as other:
+            rounds = 0
+            while other.poll() is None or rounds < 100:
+                study.tell(study.ask(), 1.0)
+                rounds += 1
+        assert other.returncode == 0
+        assert Path(f"{file}-wal").exists()  # a look at the header takes no lock away: the other could not remove it
+        study.tell(study.ask(), 1.0)
+    assert file.stat().st_size < size
+    assert "all is well" in trimtab(tmp_path, "check", "--store", file)
+
+
+def test_a_lock_whose_file_was_removed_is_taken_again_or_lost(tmp_path):
+    lock = tmp_path / "t.db.a.lock"
+    with Study.open(tmp_path / "t.db", "a", KNOBS, seed=1) as first:
+        lock.unlink()
+        first.tell(first.ask(), 1.0)
+        with pytest.raises(Taken, match="is held by"):
+            Study.open(tmp_path / "t.db", "a")
+        trial = first.ask()
+        lock.unlink()
+        with Study.open(tmp_path / "t.db", "a") as second:
+            for _ in range(2):
+                with pytest.raises(Taken, match=r"a\.lock was removed, and another process holds the study now"):
+                    first.tell(trial, 2.0)
+            second.tell(second.ask(), 2.0)
+            first.close()
+            with Study.look(tmp_path / "t.db", "a") as study:
+                assert study._saved.holder is not None  # the second one, still
+                assert [event.kind for event in study.events()] == ["start", "tell", "tell"]
+
+
+def test_what_another_stored_is_not_taken_for_ones_own(tmp_path):
+    """The same round with the same value, by one who had the lock meanwhile."""
+    with Study.open(tmp_path / "t.db", "a", KNOBS, seed=1) as first:
+        trial = first.ask()
+        (tmp_path / "t.db.a.lock").unlink()
+        with Study.open(tmp_path / "t.db", "a") as second:
+            second.tell(second.ask(), 2.0)
+        with pytest.raises(Taken, match="was changed by someone else meanwhile"):
+            first.tell(trial, 2.0)
 
 
 def test_a_plain_copy_has_what_is_older_than_a_minute(tmp_path, monkeypatch):
@@ -105,6 +189,40 @@ def test_backup_while_it_is_tuned(tmp_path):
     assert "is there already: give another name, or --force" in trimtab(tmp_path, "backup", "copy0.db", status=2)
     trimtab(tmp_path, "backup", "copy0.db", "--force")
     assert not [file for file in tmp_path.iterdir() if ".tmp" in file.name]
+
+
+def test_a_backup_over_a_store_whose_writer_was_killed(tmp_path):
+    """What SQLite keeps beside a database until it is opened again belongs to the old one, not to the copy."""
+    store, copy, log = (tmp_path / name for name in ("trimtab.db", "copy.db", "copy.db-wal"))
+    tell(store, *map(float, range(20)))
+    trimtab(tmp_path, "backup", "copy.db")
+    with Study.open(copy, "a") as study:
+        for value in range(50):
+            study.tell(study.ask(), float(value))
+        kept = {file: file.read_bytes() for file in (copy, log)}
+    for file, data in kept.items():
+        file.write_bytes(data)
+    tell(store, *map(float, range(200)))
+    trimtab(tmp_path, "backup", "copy.db", "--force")
+    assert "all is well" in trimtab(tmp_path, "check", "--store", "copy.db")
+    with Study.look(copy, "a") as study, Study.look(store, "a") as original:
+        assert study.round == original.round
+    assert sorted(file.name for file in tmp_path.glob("copy*")) == ["copy.db", "copy.db.a.lock"]
+
+
+def test_a_backup_does_not_write_over_what_is_in_use(tmp_path):
+    tell(tmp_path / "trimtab.db", 1.0)
+    trimtab(tmp_path, "backup", "copy.db")
+    (tmp_path / "link.db").symlink_to("trimtab.db")
+    for name in ("trimtab.db", "link.db"):
+        assert "is the store itself" in trimtab(tmp_path, "backup", name, "--force", status=2)
+    with Study.open(tmp_path / "copy.db", "a") as study:
+        assert "is a store in use (a)" in trimtab(tmp_path, "backup", "copy.db", "--force", status=2)
+        study.tell(study.ask(), 2.0)
+    (tmp_path / "notes").write_text("no store")
+    for name in ("copy.db", "notes"):
+        trimtab(tmp_path, "backup", name, "--force")
+        assert "all is well" in trimtab(tmp_path, "check", "--store", name)
 
 
 def test_check_finds_what_is_wrong(tmp_path):

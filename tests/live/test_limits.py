@@ -198,8 +198,8 @@ def test_the_program(tmp_path):
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (("step = 0.02", ""), 'method = "primal-dual" needs a step'),
-        (("step = 0.02", 'step = 0.1\nmethod = "residual"'), "method='residual' is unknown: choose 'primal-dual'"),
+        (("step = 0.02", ""), "[limits] needs a step, for example step = 0.02"),
+        (("step = 0.02", 'step = 0.1\nmethod = "residual"'), "method='residual' does not know of limits"),
         (("max = 40", "most = 40"), "has neither max nor min"),
         (("step = 0.02", "step = 0.02\ndual_step = 0"), "dual_step=0 is out of range"),
         (

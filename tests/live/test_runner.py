@@ -15,7 +15,7 @@ import pytest
 
 from trimtab.live import Guard, Runner, Stopped, Study, read_config
 from trimtab.live.reading import read_value
-from trimtab.live.runner import dry_run
+from trimtab.live.rehearsal import rehearsal, spans
 
 from ..program import start
 
@@ -135,6 +135,21 @@ def test_failures_return_to_the_start(config):
     assert kinds[-3:] == ["reset", "hold", "hold"]
 
 
+def test_failures_return_to_the_start_once_also_where_the_limit_was_lowered_below_them(config):
+    more = '[guard]\nfailures = 6\non_failures = "start"\n[baseline]\nevery = 0\n'
+    study = config("sh", "-c", 'test $TRIMTAB_ROUND -lt 30 && echo "{x}"', more=more)
+    run(study, 34)  # the last four failed
+    with Study.open(study.where, "a") as opened:
+        assert opened.centre["x"] < 4
+        opened.set({"guard.failures": 3})
+    _, kinds = run(study, 1)
+    assert kinds[-3:] == ["set", "reset", "hold"]
+    reports, kinds = run(study, 2)  # also after a restart
+    assert kinds.count("reset") == 1
+    with Study.look(study.where, "a") as opened:
+        assert opened.centre == reports[-1].setting == {"x": 5.0, "n": 5}
+
+
 def test_stop_beyond_a_limit(config):
     study = config("sh", "-c", "echo $TRIMTAB_ROUND", more='[guard]\nstop_above = 3\nleave_at = "start"\n')
     with study.open() as opened:
@@ -206,15 +221,75 @@ def test_approval_waits_for_a_person(config, until):
 
 def test_dry_run_runs_and_keeps_nothing(config, tmp_path):
     study = config("sh", "-c", "touch ran; echo {x}")
-    before = list(dry_run(study, 3))
+    with rehearsal(study) as opened:
+        before = list(opened.ahead(3))
     assert not (tmp_path / "trimtab.db").exists()
     reports, _ = run(study, 3)
-    assert before[0][1:] == (reports[0].setting, study.words(reports[0].setting))
+    assert before[0].knobs == reports[0].setting
     (tmp_path / "ran").unlink()
-    assert [round for round, _, _ in dry_run(study, 2)] == [3, 4]
+    with rehearsal(study) as opened:
+        assert [trial.round for trial in opened.ahead(2)] == [3, 4]
     assert not (tmp_path / "ran").exists()
     with Study.look(study.where, "a") as opened:
         assert opened.round == 3
+
+
+def test_dry_run_set_on_the_way_ends_the_run_before_the_next_command(config, tmp_path):
+    study = config("sh", "-c", "echo set >> ran; echo {x}")
+    with study.open() as opened:
+        rounds = Runner(study, opened).rounds(9)
+        next(rounds)
+        with Study.look(study.where, "a", mode="write") as other:
+            other.set({"guard.dry_run": True})
+        with pytest.raises(Stopped, match=r"guard\.dry_run is set: .* `trimtab set a guard\.dry_run=false`"):
+            list(rounds)
+        assert (tmp_path / "ran").read_text() == "set\n"  # nor is it run to leave the system anywhere
+
+
+def test_a_correction_that_comes_while_a_round_is_planned_holds_for_it(config, tmp_path, monkeypatch):
+    study = config("sh", "-c", "touch ran; echo {x}")
+    with study.open() as opened:
+        ask = opened.ask
+
+        def late():
+            opened.set({"guard.dry_run": True})
+            return ask()
+
+        monkeypatch.setattr(opened, "ask", late)
+        with pytest.raises(Stopped, match=r"guard\.dry_run is set"):
+            list(Runner(study, opened).rounds(1))
+    assert not (tmp_path / "ran").exists()
+
+
+def test_how_far_probes_can_go_is_known_before_anything_is_run(config):
+    fixed = '[knobs.codec]\nchoices = ["gzip"]\nstart = "gzip"\n'
+    study = config("echo", "1", more=fixed + '[knobs.log]\nscale = "log"\nlow = 1\nhigh = 100\nstart = 10\n')
+    with rehearsal(study) as opened:
+        found = spans(opened)
+        assert list(found) == ["x", "n", "log"]  # the choice is none
+        far = 0.05 * 2**0.5  # of each range: √2 times the radius along one of three coordinates
+        assert found["x"].now == pytest.approx((5 - 10 * far, 5 + 10 * far))
+        assert found["x"].widest == pytest.approx((5 - 40 * far, 5 + 40 * far))
+        assert found["n"] == ((4, 6), (2, 8))  # rounded down and up, as draws may
+        assert found["log"].now == pytest.approx((10 * 100**-far, 10 * 100**far))
+    one = config("echo", "1", more='[knobs.cache]\ntype = "bool"\nstart = true\n')
+    with rehearsal(replace(one, method="residual", step=0.1)) as opened:
+        found = spans(opened)
+        assert all(span.now == span.widest for span in found.values())
+        assert found["cache"].now == (False, True)
+
+
+def test_no_probe_goes_farther_from_the_centre_of_its_round_or_of_the_one_before(config):
+    with config("echo", "1").open() as study:
+        before = spans(study)
+        for n in range(150):  # round 63, among others, measures the point of the round before once more
+            found, trial = spans(study), study.ask()
+            if trial.kind != "baseline":
+                for name, value in trial.knobs.items():
+                    ranges = [known[name].widest for known in (before, found)]
+                    assert any(low - 1e-9 <= value <= high + 1e-9 for low, high in ranges)
+                before = found
+            study.tell(trial, float(n % 7))
 
 
 def test_a_pause_is_not_measured_by_the_wall_clock(config, monkeypatch):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.live import Store, StoreError, Study, schema
+from trimtab.live import NoStore, Store, StoreError, Study, schema
 
 KNOBS = [{"name": "x", "low": 0.0, "high": 1.0, "start": 0.5}]
 
@@ -212,13 +212,18 @@ def test_places_that_cannot_be_stores(tmp_path):
     for where, error, reason in [
         (tmp_path / "no" / "t.db", StoreError, "is not a folder: make it first"),
         ("sqlite://", ValueError, "a study that has to survive needs one"),
+        ("sqlite:///t.db?timeout=abc", ValueError, "timeout=abc is no time: give seconds"),
+        ("sqlite:///t.db?timeout=nan", ValueError, "timeout=nan is no time: give seconds"),
+        ("sqlite:///t.db?timeout=-1", ValueError, "timeout=-1 is no time: give seconds"),
         ("mysql://me@host/db", ValueError, "use sqlite or postgresql"),
         ("://", ValueError, "cannot be read"),
     ]:
         with pytest.raises(error, match=reason):
             Study.open(where, "a", KNOBS)
-    with pytest.raises(StoreError, match="there is no store"):
-        Study.look(tmp_path / "t.db", "a")
+    for where in (tmp_path / "t.db", ":memory:"):  # in Python as in a shell
+        with pytest.raises(NoStore, match=r"there is no store|no study is in") as error:
+            Study.open(where, "a")
+        assert str(error.value).endswith(": give its place (in a shell: --store), or knobs to begin one")
     assert not (tmp_path / "t.db").exists()
     odd = tmp_path / "a b#c?%20.db"
     Study.open(odd, "a", KNOBS).close()
@@ -231,6 +236,10 @@ def test_passwords_are_not_shown():
         Study.open("postgresql://me:secret@127.0.0.1:1/db?connect_timeout=1", "a", KNOBS)
     assert "secret" not in str(error.value)
     assert "is the server running" in str(error.value)
+    for rest in ("secret@[::1]x/db", "secret%zz@127.0.0.1:1/db"):  # where the driver quotes what it cannot read
+        with pytest.raises(ValueError, match="write postgresql://user@host/database") as error:
+            Study.open(f"postgresql://me:{rest}", "a", KNOBS)
+        assert "secret" not in str(error.value)
 
 
 def test_columns_to_sort_by_are_filled_from_what_rows_say(tmp_path, made_old):

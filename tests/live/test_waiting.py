@@ -104,6 +104,30 @@ def test_signals_while_it_waits(tmp_path):
     assert running.returncode == 5
 
 
+def test_a_store_that_is_away_at_the_start_is_told_from_bad_input(tmp_path):
+    """So that systemd tries again, and does not where a person has to look."""
+    Study.open(tmp_path / "t.db", "a", KNOBS).close()
+    other = sqlite3.connect(tmp_path / "t.db", isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    nobody = socket.create_server(("127.0.0.1", 0))
+    port = nobody.getsockname()[1]
+    nobody.close()
+    stores = {
+        f"sqlite:///{tmp_path}/t.db?timeout=0.1": (5, "database is locked"),
+        f"postgresql://me@127.0.0.1:{port}/none": (5, "is the server running"),
+        f"postgresql://me@127.0.0.1:{port}/none?timeout=1": (2, "invalid URI query parameter"),
+        "no-folder/t.db": (2, "is not a folder"),
+    }
+    for store, (status, why) in stores.items():
+        with tune(tmp_path, store, "a", "--rounds", "1") as running:
+            _, err = running.communicate(timeout=300)
+        assert running.returncode == status, err
+        assert why in err
+        assert len(err.splitlines()) == 1
+    other.close()
+    assert not (tmp_path / "measured").exists()
+
+
 @pytest.mark.parametrize("way", ["fast", "immediate"])
 def test_a_server_that_restarts(server, tmp_path, way):
     url, control = server

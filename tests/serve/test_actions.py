@@ -173,3 +173,33 @@ def test_those_that_need_somebody_are_found_and_sorted_by_the_store(service):
     service.token("admin")
     mine = service.http.get("/v1/studies?attention=advice,failing", headers=service.token("read", "failing")).json()
     assert [one["name"] for one in mine["studies"]] == ["failing"]
+
+
+@pytest.mark.parametrize("forever", [False, True])
+def test_what_is_stale_is_neither_archived_nor_erased(service, forever):
+    service.make()
+    service.run(2)
+
+    def delete(seen):
+        return service.http.delete("/v1/studies/a", params={"forever": forever}, headers={"If-Match": seen})
+
+    assert delete('"1"').status_code == 412
+    assert service.get()["archived"] is None
+    assert delete('W/"2"').status_code == 200
+    assert service.http.get("/v1/studies/a").status_code == (404 if forever else 200)
+    assert forever or service.events()[-1]["kind"] == "archive"
+
+
+def test_a_restore_that_somebody_else_was_faster_than_is_done_once(service, monkeypatch):
+    service.make()
+    service.http.delete("/v1/studies/a")
+    whole = SharedStore.commit_if
+
+    def slower(self, moves, rows=()):
+        monkeypatch.setattr(SharedStore, "commit_if", whole)
+        return set()
+
+    monkeypatch.setattr(SharedStore, "commit_if", slower)
+    assert service.act("restore").status_code == 200
+    assert service.get()["archived"] is None
+    assert [event["kind"] for event in service.events()] == ["start", "archive", "restore"]

@@ -241,3 +241,27 @@ def test_states_in_rows_that_are_out_of_date_or_gone_do_not_matter(service):
     with SharedStore(service.store) as store:
         assert store.execute("SELECT COUNT(*) FROM trimtab_studies WHERE state IS NULL") == [(0,)]
     replayed(service.store)
+
+
+def test_one_whose_numbers_are_beyond_all_bounds_fails_alone(service, monkeypatch):
+    """Whatever is wrong with one study, those that are told with it are told."""
+    for name in "abcdefgh":
+        service.make(name, knobs=PLAIN)
+
+    def fails(*_):
+        raise OverflowError("34, Numerical result out of range")
+
+    monkeypatch.setattr(batch.Lot, "tell", fails)
+    answers = sent(service, [{"study": name, "trial": 1, "value": 1.0} for name in "abcdefgh"])
+    assert [answer["status"] for answer in answers] == [200] * 8
+    monkeypatch.setattr(batch.Lot, "ask", fails)
+    again = sent(service, [{"study": name, "trial": 1, "value": 1.0} for name in "abcdefgh"], next=True)
+    assert all(answer["result"]["again"] for answer in again)
+    replayed(service.store)
+
+
+def test_more_results_of_one_study_than_anybody_tries_again(service):
+    service.make(max_pending=50)
+    ids = [service.ask(another=True).json()["id"] for _ in range(50)]
+    answers = sent(service, [{"study": "a", "trial": id, "value": 1.0} for id in ids])
+    assert [answer["status"] for answer in answers] == [200] * 50

@@ -322,18 +322,6 @@ def test_desktop_and_phone(service, visit, tmp_path, width, scheme):
     assert serious(page) == []
 
 
-def test_a_quiet_study_is_said_to_be_stale(service, visit, monkeypatch):
-    service.make()
-    service.run(4)
-    page = visit(f"{service.url}/studies/a")
-    expect(page.locator("#round")).to_have_text("4")
-    expect(page.locator("#late")).to_have_count(0)
-    for name in ("LATE", "SOON"):
-        monkeypatch.setattr(f"trimtab.serve.closeup.{name}", 0.0)
-    page.reload()
-    expect(page.locator("#late")).to_contain_text("no round for")
-
-
 def test_by_keyboard(service, visit):
     service.make()
     page = visit(service.url)
@@ -408,22 +396,3 @@ def test_what_pages_may_load(service):
     script = service.http.get("/static/plotly.min.js")
     assert script.headers["content-encoding"] == "gzip"
     assert "Plotly" in script.text
-
-
-def test_correct_a_radius(service, visit):
-    service.make()
-    service.run(5)
-    page = visit(f"{service.url}/studies/a", allowed=("422",))
-    page.click("#do-correct")
-    page.select_option("#dialog-field", "radius")
-    page.fill("#dialog-value", "7")
-    page.click("#dialog-yes")
-    expect(page.locator("#dialog-wrong")).to_contain_text("radius")
-    page.fill("#dialog-value", "0.02")
-    page.fill("#dialog-why", "the pump rattles")
-    page.click("#dialog-yes")
-    expect(page.locator("#dialog")).to_be_hidden()
-    expect(page.locator("[data-part=happened]")).to_contain_text("the pump rattles")
-    assert service.get()["fields"]["radius"] == 0.02
-    page.reload()
-    expect(page.locator("#dialog-field option[value=radius]")).to_have_attribute("data-now", "0.02")

@@ -1,5 +1,6 @@
 """The client: as a study, and through whatever happens to the service meanwhile."""
 
+import math
 import re
 import shutil
 import subprocess
@@ -77,6 +78,31 @@ def test_a_service_that_goes_away_and_comes_back(service, monkeypatch):
         pytest.raises(Unavailable, match="service running"),
     ):
         client.study("a")
+
+
+def test_what_does_not_mend_itself_is_said_at_once(service, monkeypatch):
+    monkeypatch.setattr("trimtab.client.time.sleep", lambda _: pytest.fail("it was tried again"))
+    with tt.Client(service.url.replace("http", "https")) as client, pytest.raises(Unavailable) as refused:
+        client.study("a")
+    assert str(refused.value).endswith(f"use {service.url}")
+
+
+def test_waiting_for_a_service_is_said_once(monkeypatch, caplog):
+    monkeypatch.setattr("trimtab.client.delays", lambda **_: iter([0.0, 0.0, 0.0, math.inf]))
+    with tt.Client("http://127.0.0.1:9") as client, pytest.raises(Unavailable):
+        client.study("a")
+    (said,) = caplog.records
+    assert (said.name, said.levelname) == ("trimtab.client", "WARNING")
+    assert "http://127.0.0.1:9 cannot be reached" in said.getMessage()
+    assert said.getMessage().endswith("Trying again for 60 s")
+
+
+def test_a_connection_that_was_idle_for_too_long_is_no_news(service, caplog):
+    with tt.Client(service.url) as client:
+        study = client.study("a", KNOBS, seed=1)
+        client._connection.sock.close()  # as a service closes it after some seconds
+        study.ask()
+    assert caplog.records == []
 
 
 def test_several_threads_may_use_one(service):

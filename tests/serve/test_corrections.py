@@ -250,3 +250,23 @@ def test_corrected_over_http_and_opened_again(service):
     with Study.open(service.store, "a") as study:
         assert study.settings["guard.failures"] == 4
         assert study.knobs.all[1].high == 128
+
+
+def test_what_cannot_be_computed_with_is_refused(service):
+    """A cap whose square is no number, and probes whose square is none."""
+    service.make()
+    for changes in ({"max_move": 1e300}, {"knobs.gain.radius": 1e-300}, {"radius": 1e-300}, {"max_move": "far"}):
+        answer = service.http.patch("/v1/studies/a", json={"changes": changes})
+        assert answer.status_code == 422, (changes, answer.text)
+    assert service.http.patch("/v1/studies/a", json={"changes": {"max_move": 1e20}}).status_code == 200
+    service.run(3)
+    knob = {"name": "x", "low": 0, "high": 1, "start": 0.5}
+    for body in ({"knobs": [knob], "radius": 1e-300}, {"knobs": [{**knob, "radius": 1e-300}]}):
+        answer = service.http.put("/v1/studies/b", json=body)
+        assert answer.status_code == 422, answer.text
+        assert "1e-300" in answer.json()["detail"]
+    small = {"knobs": [{**knob, "radius": 1e-30}]}
+    assert service.http.put("/v1/studies/b", json=small).status_code == 201
+    service.tell(1, 1.0, "b")
+    service.tell(2, 2.0, "b")
+    assert service.http.get("/studies/b").status_code == 200

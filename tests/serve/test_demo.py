@@ -1,5 +1,7 @@
 """The demonstration: three systems that tuning makes better, and the program that shows them."""
 
+import os
+import signal
 import socket
 import subprocess
 import sys
@@ -36,11 +38,13 @@ def test_the_players_use_the_api(service):
     assert service.get("pump")["seq"] == 5
 
 
-def test_the_program(until):
+@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT])
+def test_the_program(until, tmp_path, sign):
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         port = one.getsockname()[1]
-    with subprocess.Popen([PROGRAM, "serve", "--demo", "--port", str(port)], stdout=subprocess.PIPE, text=True) as demo:
+    words, env = [PROGRAM, "serve", "--demo", "--port", str(port)], {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=env) as demo:
         try:
             assert f"http://127.0.0.1:{port}" in demo.stdout.readline()
 
@@ -53,6 +57,11 @@ def test_the_program(until):
                 return len(found) == 3 and all(study["rounds"] >= 3 for study in found)
 
             until(moving, 120)
+            assert list(tmp_path.iterdir())
         finally:
-            demo.terminate()
-            demo.wait(300)
+            demo.send_signal(sign)
+            try:
+                demo.communicate(timeout=120)  # the players write to it as well: until they, too, have ended
+            finally:
+                demo.kill()
+    assert list(tmp_path.iterdir()) == []

@@ -65,6 +65,21 @@ def test_a_stream_goes_on_where_it_was(service):
     assert [(data["study"], data["seq"]) for _, _, data in rest] == [("a", 4), ("a", 5), ("b", 0), ("b", 1), ("b", 2)]
 
 
+def test_a_place_beyond_the_end_is_the_end(service):
+    """As after a store was restored from a copy: what follows is not missed."""
+    service.make()
+    service.run(2)
+    page = service.http.get("/v1/events", params={"study": "a", "after": 99}).json()
+    assert page["events"] == []
+    row = page["next"].partition(":")[0]
+    assert page["next"] == f"{row}:2"
+    for headers, query in (({"Last-Event-ID": f"{row}:99"}, {}), ({}, {"after": "99"})):
+        found = read_stream(
+            *(service, 3, ("status", "event"), headers), meanwhile=lambda: service.run(1), study="a", **query
+        )
+        assert "event" in [kind for _, kind, _ in found]
+
+
 def test_a_stream_shows_what_happens_now(service):
     service.make()
 

@@ -3,7 +3,10 @@
 What takes long to import (NumPy, the laboratory, pictures) is imported by the command that needs it.
 """
 
+import contextlib
 import importlib
+import io
+import os
 import sys
 from typing import Any
 
@@ -14,6 +17,10 @@ COMMANDS = ("tune", "studies", "stores", "serve", "compare", "plan", "paper")
 
 def main() -> None:
     """Run the program, or say what it needs."""
+    sys.stdout, sys.stderr = (stream or open(os.devnull, "w") for stream in (sys.stdout, sys.stderr))  # noqa: SIM115
+    if isinstance(sys.stdout, io.TextIOWrapper):  # what the terminal cannot show is no reason to fail
+        with contextlib.suppress(OSError):  # a pipe in the place of a file that was open before it
+            sys.stdout.reconfigure(errors="backslashreplace")
     try:
         console = _console()
     except ImportError as error:

@@ -6,8 +6,8 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 from rich.console import Console
@@ -40,9 +40,26 @@ out, err = Console(width=WIDE), Console(stderr=True)
 def main() -> None:
     """Run the program; bad input ends it with one clear line and status 2."""
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError as error:  # whoever reads has enough
+        discard(sys.stdout)
+        sys.exit(error.__context__.code if isinstance(error.__context__, SystemExit) else 0)
+    except SystemExit as end:
+        if isinstance(end.__context__, BrokenPipeError):  # as Typer and Rich end then, with status 1
+            sys.exit(0)
+        raise
     except (ValueError, TypeError, ImportError, OSError) as error:
+        try:
+            sys.stdout.flush()
+        except OSError:  # the disk is full, and Python would try once more at its end
+            discard(sys.stdout)
         say("error:", str(error))
+        sys.exit(BAD_INPUT)
+    except ArithmeticError:
+        say("error:", "what was given leads to numbers too large or too small to compute with: give values nearer to 1")
         sys.exit(BAD_INPUT)
     except KeyboardInterrupt:
         say("interrupted")
@@ -53,6 +70,13 @@ def say(head: str, text: str = "") -> None:
     """One line for a person, whatever is in it."""
     line = Text.assemble((head, "bold red" if text else ""), f" {clean(text, 2000)}" if text else "")
     err.print(line, highlight=False, soft_wrap=True)
+
+
+def discard(stream: TextIO) -> None:
+    """Have all that is written to a stream from now on, and what waits to be, go nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
 
 
 def cell(text: str | None) -> Text:
@@ -100,6 +124,11 @@ def whole_bar(title: str, *, show: bool) -> Iterator[Callable[[str, float], None
     with Progress(*columns, console=err, transient=True) as bar:
         task = bar.add_task(title, total=1.0)
         yield lambda what, share: bar.update(task, completed=share, description=what)
+
+
+def working(title: str) -> AbstractContextManager[object]:
+    """In a terminal, a sign that it works, where nobody knows how long it takes."""
+    return err.status(title) if err.is_terminal else nullcontext()
 
 
 def _lines(title: str) -> Callable[[str, float], None]:

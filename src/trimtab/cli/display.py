@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
-import os
 import sys
 import time
 from collections import deque
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any
+from typing import Any, TextIO
 
 from rich.console import Group
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from trimtab.cli.console import err, out, say
+from trimtab.cli.console import discard, err, out, say
 from trimtab.cli.options import ends, limits_in_words, short
 from trimtab.live.knobs import Knob
 from trimtab.live.logs import log, log_to
@@ -30,7 +30,10 @@ BARS = "▁▂▃▄▅▆▇█"
 
 
 class Display:
-    """Shows reports; when nobody reads any more (the terminal is gone, the pipe is closed), the run is stopped."""
+    """Shows reports; when nobody reads any more (the terminal is gone, the pipe is closed), the run is stopped.
+
+    Where they are written to a disk that is full, it goes on without them.
+    """
 
     def __init__(self, study: Study, runner: Runner, logs: str | None, live: Live | None) -> None:
         self._study, self._runner, self._logs, self._live = study, runner, logs, live
@@ -43,7 +46,7 @@ class Display:
             if report.kind in ("note", "leave"):  # rounds are logged by the runner
                 log(logging.INFO, f"{report.kind}: {report.note or ''}", round=report.round, setting=report.setting)
             return
-        with self._read_by_somebody():
+        with self._read_by_somebody(sys.stdout):
             if self._live is None:
                 print(line(self._study, report), flush=True)
             else:
@@ -51,19 +54,18 @@ class Display:
 
     def say(self, head: str, text: str = "") -> None:
         """Something that a person should know."""
-        with self._read_by_somebody():
+        with self._read_by_somebody(sys.stderr):
             if self._logs:
                 log(logging.ERROR, f"{head} {text}".strip())
             else:
                 say(head, text)
 
-    def sum_up(self, began: int) -> None:
+    def sum_up(self) -> None:
         """At the end: where it is, and what to do better."""
-        study = self._study
-        rounds = study.baseline.slot
-        text = f"{rounds - began} rounds run, {rounds} in all; centre: {settings(study, study.centre)}"
+        study, run = self._study, self._runner.told + self._runner.failed
+        text = f"{run} rounds run; in all {study.counted}; centre: {settings(study, study.centre)}"
         advice = [f"advice: {finding.advice}" for finding in study.findings().values() if finding.advice]
-        with self._read_by_somebody():
+        with self._read_by_somebody(sys.stderr):
             for words in (study.saving.sentence, text, *advice):
                 if self._logs:
                     log(logging.INFO, words)
@@ -71,15 +73,17 @@ class Display:
                     err.print(Text(words), highlight=False, soft_wrap=True)
 
     @contextlib.contextmanager
-    def _read_by_somebody(self) -> Iterator[None]:
+    def _read_by_somebody(self, stream: TextIO) -> Iterator[None]:
+        """What cannot be written to the stream is lost, and so is all that comes; a full disk is no reason to stop."""
         try:
             yield
-        except OSError:
+        except OSError as error:
             self._live = None
-            self._runner.stop.set()
-            nowhere = os.open(os.devnull, os.O_WRONLY)  # for all that comes
-            os.dup2(nowhere, sys.stdout.fileno())
-            os.dup2(nowhere, sys.stderr.fileno())
+            discard(stream)
+            if error.errno in (errno.EPIPE, errno.EIO):
+                self._runner.stop.set()
+            elif stream is sys.stdout:
+                self.say("warning:", f"nothing more is printed, the rounds go on: {error.strerror}; make room there")
 
 
 @contextlib.contextmanager

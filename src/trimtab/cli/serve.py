@@ -41,11 +41,12 @@ def serve(
     Without any token only this machine is answered; `trimtab token create` makes one.
     """
     try:
-        from trimtab.serve.running import run
+        from trimtab.serve.running import check_port, run
         from trimtab.serve.settings import Settings, is_loopback
     except ImportError as error:
         raise ImportError(f"trimtab serve needs {error.name}: {pip_install('cli', 'serve')}") from error
     about: Document = {"host": host, "port": port, "workers": workers, "connections": connections, "rate": rate}
+    check_port(host, port)
     about |= {"metrics_studies": metrics_studies, "access_log": not (quiet or demo)}
     if not demo:
         run(Settings(store=store, **about))

@@ -9,14 +9,17 @@ from typing import Annotated
 
 import typer
 
-from trimtab.cli.console import DAMAGED, app, say
+from trimtab.cli.console import DAMAGED, app, err, say, whole_bar
 from trimtab.cli.options import StoreOption, short
 from trimtab.files import writable
 from trimtab.live.errors import Damaged, StoreError
 from trimtab.live.store import Store
-from trimtab.live.summary import summary
+from trimtab.live.summary import counted, summary
 from trimtab.live.text import clean
 from trimtab.types import Document
+
+LOGS = ("-wal", "-shm", "-journal")
+"""How the names of files end that SQLite keeps beside a database."""
 
 
 @app.command("list", epilog="Example: trimtab list --json")
@@ -38,14 +41,14 @@ def list_studies(
             continue
         about = summary(study)
         numbers = (short(about[key]) for key in ("value", "mean", "trend"))
-        waits = about["waits"]
+        waits, saving = about["waits"], about["saving"] or {}
         what = "" if waits is None else f"approve round {waits['round']}: {_settings(waits['setting'])}"
         words = (str(about["skipped"]), about["goal"], _settings(about["centre"]), what)
         rows.append(
             [
                 name,
-                clean((about["saving"] or {}).get("sentence") or "-"),
-                str(about["rounds"]),
+                clean(saving.get("sentence") or "-"),
+                counted(about["rounds"], saving.get("baseline_rounds", 0)),
                 _age(about["age"]),
                 *numbers,
                 *words,
@@ -68,16 +71,20 @@ def backup(
     temporary = file.with_name(f".{file.name}.{os.urandom(6).hex()}.tmp")
     try:
         with Store(store, "read") as opened:
+            _may_be_replaced(file, opened.where)
             opened.backup(temporary)
-        with Store(temporary, "read", thorough=True) as copy:
-            count = len(copy.names())
+        with Store(temporary, "read", thorough=True):
+            pass
         with open(temporary, "rb") as written:
             os.fsync(written.fileno())
+        for ending in LOGS:  # of what was there: SQLite would take them for those of the copy
+            Path(f"{file}{ending}").unlink(missing_ok=True)
         os.replace(temporary, file)
     finally:
-        for ending in ("", "-wal", "-shm", "-journal"):
+        for ending in ("", *LOGS):
             Path(f"{temporary}{ending}").unlink(missing_ok=True)
-    print(f"written: {file}, {count} studies")
+    with Store(file, "read", thorough=True) as copy:
+        print(f"written: {file}, {len(copy.names())} studies")
 
 
 @app.command("check", epilog="Example: trimtab check --store copies/monday.db")
@@ -88,10 +95,16 @@ def check(
     """Look through a whole store: the file, every study, every event, every checksum. Status 1 if any is wrong."""
     from trimtab.live.checking import check_study
 
-    with Store(store, "read") as opened:
+    with Store(store, "read") as opened, whole_bar("checking", show=not as_json or err.is_terminal) as bar:
         wrong: Document = {"": opened.check()}
-        for name, study in opened.all().items():
-            wrong[name] = [str(study)] if isinstance(study, Damaged) else check_study(opened, study)
+        found = opened.all()
+        for n, (name, study) in enumerate(found.items()):
+
+            def report(share: float, n: int = n, name: str = name) -> None:
+                if bar:
+                    bar(clean(name), (n + share) / len(found))
+
+            wrong[name] = [str(study)] if isinstance(study, Damaged) else check_study(opened, study, report)
     bad = [f"{name}: {line}" if name else line for name, lines in wrong.items() for line in lines]
     if as_json:
         print(json.dumps({"store": opened.where, "studies": len(wrong) - 1, "wrong": bad}, indent=1))
@@ -101,6 +114,23 @@ def check(
         say("wrong:", line)
     if bad:
         raise typer.Exit(DAMAGED)
+
+
+def _may_be_replaced(file: Path, where: str) -> None:
+    """Refuse to write over the store that is copied, and over one that is in use."""
+    if not file.exists():
+        return
+    if os.path.exists(where) and os.path.samefile(file, where):
+        raise ValueError(f"{file} is the store itself: give the copy another name")
+    try:
+        with Store(file, "read") as there:
+            held = there.held()
+    except StoreError:
+        return  # no store of ours, or a damaged one: nobody uses it
+    if held:
+        raise ValueError(
+            f"{file} is a store in use ({', '.join(held)}): give the copy another name, or stop that first"
+        )
 
 
 def only_study(store: str, name: str | None) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trimtab.cli.console import app, cell, new_table, out
+from trimtab.cli.console import app, cell, new_table, out, whole_bar, working
 from trimtab.cli.options import Name, StoreOption, StudyOption, ends, limits_in_words, short
 from trimtab.cli.stores import only_study
 from trimtab.files import read_file, writable, write_atomically
@@ -84,7 +84,7 @@ def export(
 
     if writable(file) is not None and not force:
         raise ValueError(f"{file} is there already: give another name, or --force")
-    with Study.look(store, name) as study:
+    with Study.look(store, name) as study, working("exporting"):
         write_atomically(file, study.export().encode())
     print(f"written: {file}")
 
@@ -96,9 +96,10 @@ def import_study(
     store: StoreOption = "trimtab.db",
 ) -> None:
     """Put an exported study into a store; it goes on there, exactly where it was."""
-    from trimtab.live.study import Study
+    from trimtab.live.exchange import adopt
 
-    found = Study.adopt(store, read_file(file).decode(errors="replace"), name)
+    with whole_bar("importing", show=True) as report:
+        found = adopt(store, read_file(file).decode(errors="replace"), name, report)
     print(f"imported: {found}")
 
 
@@ -187,12 +188,14 @@ def _draw(study: Study, plot: Path | None, html: Path | None) -> None:
     if plot is not None:
         from trimtab.live.drawing import draw_study
 
-        draw_study(study, plot)
+        with working("drawing"):
+            draw_study(study, plot)
         print(f"drawn: {plot}")
     if html is not None:
         from trimtab.live.figures import to_html
 
-        write_atomically(html, to_html(study).encode())
+        with working("drawing"):
+            write_atomically(html, to_html(study).encode())
         print(f"drawn: {html}")
 
 
@@ -212,16 +215,14 @@ def _write_csv(study: Study, events: list[Event]) -> None:
 def _print_study(study: Study, events: list[Event]) -> None:
     about, probes = study.summary(), study.probes
     out.print(f"{study.name} {study.saving.sentence}", highlight=False)
-    title = f"{study.name}: {study.round} rounds, {about['goal']}"
-    table = new_table("knob", "centre", "probe", "low", "high", "unit", title=title)
+    table = new_table("knob", "centre", "probe", "low", "high", "unit", title=f"{study.name}: {about['goal']}")
     for knob in study.knobs.all:
         low, high = map(cell, ends(knob))
         probe = f"±{short(probes[knob.name], 3)}"
         table.add_row(knob.name, cell(short(about["centre"][knob.name])), probe, low, high, cell(knob.unit))
     out.print(table)
     counts = ", ".join(f"{key} {short(about[key])}" for key in ("value", "mean", "trend", "skipped", "failures"))
-    counts += f", {study.saving.baseline_rounds} rounds of the baseline beside"
-    for line in (counts, *limits_in_words(study.limits)):
+    for line in (f"{study.counted}: {counts}", *limits_in_words(study.limits)):
         out.print(cell(line))
     table = new_table("diagnostic", "now", "advice", title="How it goes")
     for name, finding in study.findings().items():

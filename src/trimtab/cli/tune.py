@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trimtab.cli.console import ALL_FAILED, INTERRUPTED, NO_STORE, STOPPED, app, out
-from trimtab.cli.options import StoreOption
-from trimtab.live.errors import StoreError
-from trimtab.live.text import word
+from trimtab.cli.console import ALL_FAILED, INTERRUPTED, NO_STORE, STOPPED, app, out, say
+from trimtab.cli.options import StoreOption, ends, short
+from trimtab.live.errors import StoreError, Unavailable
+from trimtab.live.text import clean, word
 
 if TYPE_CHECKING:
     from trimtab.cli.display import Display
+    from trimtab.live.config import Config
     from trimtab.live.runner import Runner
+    from trimtab.live.study import Study
 
 FAILED = (
     "no round brought a value: run the command by hand with the knobs that --dry-run prints, and look at its last line"
@@ -48,7 +50,7 @@ def init_study(
     """
     from trimtab.live.config import read_config
     from trimtab.live.example import write_example
-    from trimtab.live.service import write_unit
+    from trimtab.live.service import install_lines, write_unit
 
     if study is not None:
         from trimtab.live.successor import write_successor
@@ -56,12 +58,15 @@ def init_study(
         written = [write_successor(file, store, study)]
     else:
         written = [] if systemd and file.exists() else write_example(file)
+    now = [f"trimtab tune {shlex.quote(str(file))}"]
     if systemd:
         config = read_config(file)
-        written.append(write_unit(file, config.name, config.timeout))
+        unit = write_unit(file, config.name, config.timeout)
+        written.append(unit)
+        now = install_lines(unit)
     for path in written:
         print(f"written: {path}")
-    print(f"Now: trimtab tune {shlex.quote(str(file))}")
+    print("Now: " + "\n     ".join(now))
 
 
 @app.command("tune", epilog="Example: trimtab tune study.toml --rounds 300")
@@ -78,27 +83,58 @@ def tune(
 
     Ctrl-C or SIGTERM finishes the round that runs, and sets the system to where it shall stay. Killed, it goes on where
     it was, with the same query. Exit statuses: 0 ended as asked, 2 bad input, 3 a guard rail, 4 every round failed,
-    5 the store was lost, 130 ended within a round.
+    5 the store is away or was lost, 130 ended within a round.
     """
-    from trimtab.cli.display import display
     from trimtab.live.config import read_config
-    from trimtab.live.runner import Runner, dry_run
+    from trimtab.live.rehearsal import rehearsal
 
     config = read_config(file)
     if log not in (None, "text", "json"):
         raise ValueError(f"--log {log} is unknown: choose text or json")
-    if dry or config.guard.dry_run:
-        for round, setting, words in dry_run(config, rounds or 5):
-            knobs = " ".join(f"KNOB_{name.upper()}={shlex.quote(word(value))}" for name, value in setting.items())
-            print(f"round {round}: {knobs} {shlex.join(words)}")
-        return
-    config.check_program()
-    with config.open() as study:
-        runner = Runner(config, study)
-        with display(study, runner, log, live=out.is_terminal and not plain and log is None) as shown:
-            status = _run(runner, rounds, shown)
+    try:
+        if dry or config.guard.dry_run:
+            with rehearsal(config) as study:
+                _rehearse(config, study, rounds)
+            return
+        status = _tune(config, rounds, log, live=out.is_terminal and not plain and log is None)
+    except Unavailable as error:  # a server that is not up yet, say: the same may succeed later
+        say("error:", str(error))
+        status = NO_STORE
     if status:
         raise typer.Exit(status)
+
+
+def _tune(config: Config, rounds: int | None, log: str | None, *, live: bool) -> int:
+    """The exit status, after the rounds; none is run where somebody has set guard.dry_run."""
+    from trimtab.cli.display import display
+    from trimtab.live.runner import Runner
+
+    config.check_program()
+    with config.open() as study:
+        if study.settings["guard.dry_run"]:
+            for text in study.news():
+                print(f"# {clean(text, 2000)}")
+            _rehearse(config, study, rounds)
+            return 0
+        runner = Runner(config, study)
+        with display(study, runner, log, live=live) as shown:
+            return _run(runner, rounds, shown)
+
+
+def _rehearse(config: Config, study: Study, rounds: int | None) -> None:
+    """What would be set, in lines that a shell can run."""
+    from trimtab.live.rehearsal import spans
+
+    found = spans(study)
+    for knob in (knob for knob in study.knobs.all if knob.size):
+        where = " ".join(ends(knob))
+        if knob.name in found:
+            now, widest = (f"{short(least)} to {short(largest)}" for least, largest in found[knob.name])
+            where = f"{now} now, {widest} at the widest"
+        print(f"# probes of {knob.name} about {short(study.centre[knob.name])}: {where}")
+    for trial in study.ahead(rounds or 5):
+        knobs = " ".join(f"KNOB_{name.upper()}={shlex.quote(word(value))}" for name, value in trial.knobs.items())
+        print(f"{knobs} {shlex.join(config.words(trial.knobs))}  # round {trial.round}")
 
 
 def _say_in_handler(text: str) -> None:
@@ -133,7 +169,7 @@ def _run(runner: Runner, rounds: int | None, shown: Display) -> int:
             with contextlib.suppress(KeyboardInterrupt):
                 for report in runner.leave():
                     shown.show(report)
-    shown.sum_up(began)
+    shown.sum_up()
     if status == 0 and runner.failed and not runner.told:
         shown.say("failed:", FAILED)
         status = ALL_FAILED

@@ -17,6 +17,7 @@ from trimtab.types import Document, Fields
 from trimtab.validation import whole
 
 EVERY = 20  # rounds, one of which is for the baseline, in studies that do not say otherwise: a price of 5 % of them
+RAREST = 10**9  # rounds; places are counted in float64, exactly
 Wanted = int | Fields
 """How often, or `every` and the `knobs` of the reference setting."""
 
@@ -85,7 +86,7 @@ def read_baseline(given: Wanted, knobs: Knobs) -> tuple[int, Setting | None]:
     for name in table:
         if name not in ("every", "knobs"):
             raise ValueError(f"baseline.{name} is unknown: write every = {EVERY}, and knobs for another reference")
-    every = whole("baseline.every", table.get("every", EVERY), 0, why=" of rounds, or 0 for no baseline")
+    every = whole("baseline.every", table.get("every", EVERY), 0, RAREST, why=" of rounds, or 0 for no baseline")
     if every == 1:
         raise ValueError("baseline.every=1 leaves no round to tune: give at least 2, for example 20, or 0 for none")
     named = table.get("knobs")

@@ -25,7 +25,10 @@ from trimtab.types import Document, Fields
 def check_name(name: str) -> None:
     """It becomes part of the name of a file."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", name):
-        raise ValueError(f"name={name!r} is no name for a study: use letters, digits, - and _, at most 64")
+        raise ValueError(
+            f"name={name!r} is no name for a study: use letters, digits, ., - and _, at most 64, the first a letter"
+            " or a digit"
+        )
 
 
 def create(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from trimtab.live import engine
 from trimtab.live.errors import StoreError
 from trimtab.live.history import Position, follow
@@ -11,8 +13,11 @@ from trimtab.live.schema import Event, Saved
 from trimtab.live.store import Store
 
 
-def check_study(store: Store, saved: Saved) -> list[str]:
-    """Checksums of all events and states; that states can be read, and that what was told leads to what is recorded."""
+def check_study(store: Store, saved: Saved, report: Callable[[float], None] | None = None) -> list[str]:
+    """Checksums of all events and states; that states can be read, and that what was told leads to what is recorded.
+
+    report: called now and then with the share of the work that is done.
+    """
     wrong: list[str] = []
     try:
         knobs = read_knobs(saved.setup)
@@ -25,7 +30,9 @@ def check_study(store: Store, saved: Saved) -> list[str]:
     if not snapshots:
         wrong.append("it has no state")
     kept = {event.seq: event for event in events}
-    for snapshot, following in zip(snapshots, [*snapshots[1:], None], strict=True):
+    for n, (snapshot, following) in enumerate(zip(snapshots, [*snapshots[1:], None], strict=True)):
+        if report is not None:
+            report(n / len(snapshots))
         until = saved.seq + 1 if following is None else following.seq
         path = [kept[seq] for seq in range(snapshot.seq + 1, until) if seq in kept]
         whole = len(path) == until - snapshot.seq - 1

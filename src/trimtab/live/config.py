@@ -12,22 +12,25 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 from trimtab.live.baseline import read_baseline
+from trimtab.live.beginning import check_name
 from trimtab.live.corrections import capped
-from trimtab.live.guard import LONGEST, SPELT, Guard
+from trimtab.live.guard import LONGEST, Guard, spelt
 from trimtab.live.guard import choice as _choice
 from trimtab.live.guard import number as _number
 from trimtab.live.knobs import Knobs
 from trimtab.live.limits import Limits
 from trimtab.live.schema import Setting
 from trimtab.live.study import Callback, Study
-from trimtab.live.terms import KEEP, RUN, TABLES, Terms, flattened
+from trimtab.live.terms import KEEP, RUN, TABLES, Terms, check, flattened
 from trimtab.live.text import word
 from trimtab.recipes import Method, methods
 from trimtab.tuner import SHARE
 from trimtab.types import Document, Fields
+from trimtab.validation import whole
 
-UNFIT = ("two-point", "modified-two-point", "still", "primal-dual")  # a study has one number a round, and learns
-HOLE = r"\{([A-Za-z_]\w*)\}"  # where a knob goes, in a word of the command
+UNFIT = ("two-point", "two-point-forward", "modified-two-point", "still", "primal-dual")
+"""A study has one number a round, and learns."""
+HOLE = r"(?<!\$)\{([A-Za-z_]\w*)\}"  # where a knob goes, in a word of the command; ${...} is the shell's
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +64,11 @@ class Config:
         for name in ("name", "store"):
             if not isinstance(getattr(self, name), str):
                 raise ValueError(f"{name}={getattr(self, name)!r} is no text: write it in quotes")
-        object.__setattr__(self, "goal", SPELT.get(self.goal, self.goal))
+        check_name(self.name)
+        if self.seed is not None:
+            whole("seed", self.seed, 0, 2**64, why=": leave it out for a fresh one")
+        check(self.settings)
+        object.__setattr__(self, "goal", spelt(self.goal))
         _choice("goal", self.goal, "minimise", "maximise")
         if Limits.of(self.limits).all and self.method == "auto":
             object.__setattr__(self, "method", "primal-dual")  # the only one that knows of limits
@@ -69,8 +76,6 @@ class Config:
         _choice("method", self.method, *fit)
         if self.value is not None and not (isinstance(self.value, str) and self.value):
             raise ValueError(f'value={self.value!r} is no name: write it in quotes, for example "latency.p99"')
-        _number("pause", self.pause, 0, LONGEST, "seconds", equal=True)
-        _number("timeout", self.timeout, 0, LONGEST, "seconds")
         _number("radius", self.radius, 0, 0.5, "a share of each range, for example 0.05")
         for name, low, high in (("narrowest", 0, 1), ("widest", 1, math.inf)):
             if getattr(self, name) is not None:
@@ -83,6 +88,8 @@ class Config:
             if not self.limits:
                 raise ValueError("dual_step is for studies with [limits]: remove it")
             _number("dual_step", self.dual_step, 0, math.inf, "a step size")
+        if self.limits and self.step is None:
+            raise ValueError("[limits] needs a step, for example step = 0.02")
         if self.method != "auto" and self.step is None:
             raise ValueError(f'method = "{self.method}" needs a step, for example step = 0.003; "auto" needs none')
         if self.step is not None:
@@ -94,6 +101,7 @@ class Config:
         if self.baseline is not None:
             read_baseline(self.baseline, self.knobs)
         self._check_command()
+        self._check_store()
 
     def _check_command(self) -> None:
         command = self.command
@@ -104,6 +112,14 @@ class Config:
             for name in re.findall(HOLE, text):
                 if name not in names:
                     raise ValueError(f"command has {{{name}}}, and there is no such knob: choose from {_list(names)}")
+        for place, words in (("command", command), ("on_round", self.on_round)):
+            for n, text in enumerate(words):
+                _no_nul(f"{place}[{n}]", text)
+
+    def _check_store(self) -> None:
+        _no_nul("store", self.store)
+        if "://" not in self.store and Path(self.where).is_dir():
+            raise ValueError(f'store={self.store!r} is a folder: give a file, for example "trimtab.db"')
 
     def check_program(self) -> None:
         """Refuse to start with a program that is not there."""
@@ -164,7 +180,7 @@ def read_config(path: str | os.PathLike[str]) -> Config:
     """The study.toml at a path."""
     path = Path(path)
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")  # some editors begin a file with a mark
     except FileNotFoundError:
         raise ValueError(f"there is no {path}: `trimtab init` writes an example") from None
     except (OSError, UnicodeDecodeError) as error:
@@ -186,8 +202,15 @@ def _config(given: Fields, folder: Path) -> Config:
     knobs = given["knobs"]
     if not (isinstance(knobs, dict) and all(isinstance(knob, dict) for knob in knobs.values())):
         raise ValueError("knobs are tables, one for each: write [knobs.batch] with low, high and start")
+    for name, knob in knobs.items():
+        if (other := knob.get("name", name)) != name:
+            raise ValueError(f"knobs.{name}.name={other!r} is another name: remove it, or write [knobs.{other}]")
     guard = given.get("guard", {})
+    if not isinstance(guard, dict):
+        raise ValueError(f"guard={guard!r} is no table: write [guard] with its fields below it")
     _known("guard.", guard, {f.name for f in fields(Guard)})
+    if given.get("limits") and (method := given.get("method", "primal-dual")) != "primal-dual":
+        raise ValueError(f"method={method!r} does not know of limits; limits need primal-dual: leave `method` out")
     read = Knobs.of({"name": name, **knob} for name, knob in knobs.items())
     return Config(**{**given, "knobs": read, "guard": Guard(**guard), "folder": folder})
 
@@ -196,6 +219,11 @@ def _known(prefix: str, given: Fields, known: set[str]) -> None:
     for name in given:
         if name not in known:
             raise ValueError(f"{prefix}{name} is no field of a study: choose from {_list(known)}")
+
+
+def _no_nul(name: str, text: str) -> None:
+    if "\0" in text:
+        raise ValueError(f"{name}={text!r} has a NUL in it, which no path and no argument can: remove it")
 
 
 def _list(names: set[str]) -> str:

@@ -6,7 +6,17 @@ import logging
 from contextlib import suppress
 from dataclasses import replace
 
-from trimtab.live.corrections import Changes, corrected, differences, fields_of, moved, present, sentence, with_parts
+from trimtab.live.corrections import (
+    Changes,
+    corrected,
+    differences,
+    fields_of,
+    moved,
+    present,
+    remedy,
+    sentence,
+    with_parts,
+)
 from trimtab.live.errors import Unavailable
 from trimtab.live.history import read_snapshot
 from trimtab.live.knobs import Knobs
@@ -117,10 +127,26 @@ class Correctable(Recorded):
         stays = {name: pair for name, pair in stays.items() if pair[0] != pair[1] and name not in (*fresh, "max_move")}
         for name, (value, other) in stays.items():
             self._news.append(f"{name} is {value}, as it was set; {source} says {other}")
-        if not fresh:
-            return
+        if fresh:
+            self._take(fresh, given, source)
+        if knobs is not None:
+            self._hear_starts(knobs, source)
+
+    def _hear_starts(self, knobs: Knobs, source: str) -> None:
+        """Say where a start is neither where the study began nor the nearest place that is allowed now."""
+        for knob, wanted in zip(self.knobs.all, knobs.all, strict=True):
+            began = self.settings.starts.get(knob.name, knob.start)
+            if wanted.start not in (began, knob.start):
+                self._news.append(
+                    f"knobs.{knob.name}.start is {began}, and {source} says {wanted.start}: the start of a knob cannot"
+                    f" change on the way; {remedy(self.name)}"
+                )
+
+    def _take(self, fresh: Fields, given: Fields, source: str) -> None:
+        """Correct what is fresh of all that is said now."""
         before = self._position
-        self._position = before._replace(terms=replace(terms, said={**terms.said, **given}))
+        said = {**before.terms.said, **given}
+        self._position = before._replace(terms=replace(before.terms, said=said))
         try:
             changed = self._set(fresh, f"{person()}: {source}")
             if not changed:

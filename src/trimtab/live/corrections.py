@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from trimtab.knobs import Knob, Knobs
+from trimtab.knobs import SHARE, Knob, Knobs
 from trimtab.live import engine
-from trimtab.live.baseline import read_baseline
+from trimtab.live.baseline import EVERY, read_baseline
 from trimtab.live.history import Position
 from trimtab.live.saving import Ledger
 from trimtab.live.terms import DEFAULTS, Terms
@@ -30,6 +30,7 @@ Changes = dict[str, tuple[object, object]]
 """Dotted name → (old, new)."""
 OF_KNOBS = ("low", "high", "radius")
 WIDTHS = ("narrowest", "widest")
+FARTHEST = 1e30  # probes: a cap beyond is none, and its square would be no number
 FIXED = ("name", "goal", "seed", "method", "step", "knobs", "store")
 """Fields of a study.toml that define a study."""
 FROM_FILE = ("command", "value", "on_round", "store_patience")
@@ -66,7 +67,9 @@ def corrected(name: str, position: Position, changes: Fields) -> tuple[Position,
     for field in changes:
         if field not in now:
             raise ValueError(_refusal(name, field, position, now))
-    plain = {field: v.item() if isinstance(v, np.generic) else v for field, v in changes.items()}
+    usual = _usual(position.setup.method)
+    given = {field: usual.get(field) if value is None else value for field, value in changes.items()}
+    plain = {field: v.item() if isinstance(v, np.generic) else v for field, v in given.items()}
     changed = {field: (now[field], new) for field, new in plain.items() if not _same(now[field], new)}
     if not changed:
         return position, {}
@@ -156,6 +159,12 @@ def _same(a: object, b: object) -> bool:
     return bool(a == b) and isinstance(a, bool) == isinstance(b, bool)
 
 
+def _usual(method: Method) -> Document:
+    """What fields are that nobody speaks of, where that is not none."""
+    widths = {name: getattr(type(method.step), name) for name in WIDTHS} if method.step.finds_width else {}
+    return {**DEFAULTS, **widths, "radius": SHARE, "baseline.every": EVERY}
+
+
 def _caps(new: Fields, largest: float | None) -> bool:
     """Whether the cap has to be worked out: it was given, or what it is measured by has changed."""
     measured = any(name == "radius" or name.endswith(".radius") for name in new)
@@ -168,7 +177,11 @@ def _method(method: Method, new: Fields) -> Method:
     widths = {name: new[name] for name in WIDTHS if name in new}
     if widths and method.step.finds_width:
         method = _with_widths(method, widths)
-    return replace(method, max_move=new["max_move"]) if "max_move" in new else method
+    if "max_move" not in new:
+        return method
+    most = new["max_move"]
+    given = None if most is None else real("max_move", most, 0, FARTHEST, above=True, why=" probes, or none")
+    return replace(method, max_move=given)
 
 
 def _with_widths(method: Method, widths: Fields) -> Method:
@@ -199,7 +212,9 @@ def _knobs(study: str, terms: Terms, new: Fields, radius: float) -> Knobs:
             if ranges[knob.name] == (wanted.low, wanted.high):
                 del ranges[knob.name]
         all.append(replace(knob, **given))
-    return Knobs(tuple(all), radius, ranges)
+    found = Knobs(tuple(all), radius, ranges)
+    engine.check_radii(found)
+    return found
 
 
 def _nearest(knob: Knob, start: object) -> Any:

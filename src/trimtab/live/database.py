@@ -45,7 +45,7 @@ class Database(Protocol):
         ...
 
     def verify(self) -> None:
-        """After a commit: raise if what was written is not in what is there now."""
+        """After a commit, and before what depends on one: raise if what was written is not in what is there now."""
         ...
 
     def backup(self, path: Path) -> None:

@@ -36,7 +36,7 @@ def draw_study(study: Study, path: str | Path) -> None:
                     axis.annotate(
                         event.kind, (event.seq, 1), xycoords=("data", "axes fraction"), fontsize=8, color=GREY
                     )
-    axes[-1].set_xlabel("rounds run")
+    axes[-1].set_xlabel(f"event ({study.counted})")
     try:
         figure.savefig(path)
     except ValueError as error:

@@ -10,15 +10,18 @@ import numpy as np
 from trimtab import core, storage
 from trimtab.estimators import probing
 from trimtab.live.diagnostics import Diagnostics, Edge
-from trimtab.live.knobs import Knob, Knobs, Setting
+from trimtab.live.knobs import Knob, Knobs, Level, Setting
 from trimtab.randomness import Keyed
+from trimtab.reading import LARGEST
 from trimtab.reading import beside as with_limits
 from trimtab.recipes import Method
+from trimtab.recipes.method import RADII
 from trimtab.rescaling import interrupted, rescaled
 from trimtab.setup import Setup
 from trimtab.state import State, frozen
 from trimtab.tuner import Tuner
 from trimtab.types import Array, Document, Value
+from trimtab.validation import real
 
 
 def begin(
@@ -29,6 +32,7 @@ def begin(
         raise ValueError(
             "two-point methods query the same moment twice, which a live system cannot: use another method"
         )
+    check_radii(knobs)
     tuner = Tuner(knobs=knobs.all, method=method, maximise=maximise, seed=seed, max_pending=max_pending)
     if tuner.setup.told != 1 + limits:
         raise ValueError(
@@ -39,6 +43,13 @@ def begin(
         )
     unpack(pack(tuner.setup, tuner.state))
     return tuner.setup, tuner.state
+
+
+def check_radii(knobs: Knobs) -> None:
+    """Refuse probes so short that the square of one is no number, of a knob with a radius of its own."""
+    for knob in knobs.all:
+        if knob.radius is not None:
+            real(f"knob {knob.name!r}: radius", knob.radius, RADII[0], 0.5, below=True, why=" of the range")
 
 
 def pack(setup: Setup, state: State, beside: Document | None = None) -> str:
@@ -145,7 +156,7 @@ def probe_length(setup: Setup) -> float:
 def longest_move(setup: Setup) -> float:
     """Of the centre in a round, in the coordinates of the knobs; inf where there is no cap."""
     cap = setup.method.max_move
-    return math.inf if cap is None else cap * setup.probe_length
+    return math.inf if cap is None else min(cap * setup.probe_length, LARGEST)  # whose square is finite
 
 
 def probing_cost(setup: Setup, state: State, trial: int) -> float | None:
@@ -157,6 +168,25 @@ def probing_cost(setup: Setup, state: State, trial: int) -> float | None:
     cut = x - look.centre - width * setup.method.radius * setup.frame.direction(look.trial)
     square = (setup.probe_length * width) ** 2 if width else float(away @ away)  # a point of the step's own choice
     return probing.probing_cost(state.slope, cut, square)
+
+
+def width(setup: Setup, state: State) -> float:
+    """The larger of the widths between which the next probes waver, in times of the radius."""
+    found = setup.method.step.bind(setup.frame).width
+    return max(float(found(state.pace, state.round + n)) for n in range(3))  # no three of them are narrow ones
+
+
+def spans(knobs: Knobs, setup: Setup, state: State, width: float) -> dict[str, tuple[Level, Level]]:
+    """The least and the largest that a probe of this width about the centre can set, of knobs that move but choices."""
+    size = width * setup.frame.tallest * setup.method.radius
+    found = {}
+    for knob, share in zip(knobs.all, knobs.shares(centre(state)), strict=True):
+        if share and knob.choices is None:
+            low, high = knobs.extent(knob)
+            part = size / (high - low)
+            least, largest = max(share[0] - part, 0.0), min(share[0] + part, 1.0)
+            found[knob.name] = knob.at([least], 1.0), knob.at([largest], 0.0)  # drawn down, and up
+    return found
 
 
 def probes(knobs: Knobs, setup: Setup, state: State) -> dict[str, float]:
@@ -175,7 +205,8 @@ def _reach(knob: Knob, size: float, share: list[float]) -> float:
         return 0.0
     if knob.choices is not None:
         return size
-    low, high = max(share[0] - size, 0.0), min(share[0] + size, 1.0)
+    away = max(size, 1e-9)  # shares that floating point can tell apart
+    low, high = max(share[0] - away, 0.0), min(share[0] + away, 1.0)
     return (knob.value(high) - knob.value(low)) / (high - low) * size
 
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import itertools
 import json
-import math
 import os
+import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from trimtab.live.beginning import check_name
 from trimtab.live.checksums import canonical, checksum
 from trimtab.live.history import Position, read_snapshot
-from trimtab.live.knobs import Knobs, described, read_knobs
+from trimtab.live.knobs import Knob, Knobs, described, read_knobs
 from trimtab.live.schema import KINDS, ROUNDS, ROUTINE, UNLEARNT, Event, Saved, Snapshot
 from trimtab.live.store import Store
 from trimtab.live.text import clean
@@ -22,6 +22,14 @@ from trimtab.types import Document
 FORMAT = "trimtab.study"
 VERSION = 3
 OLDER = (2,)  # without limits
+
+
+class Range(NamedTuple):
+    """Where settings of a knob may have been."""
+
+    knob: Knob
+    low: float
+    high: float
 
 
 class Exported(NamedTuple):
@@ -50,18 +58,23 @@ def write(saved: Saved, events: Sequence[Event], snapshots: Sequence[Snapshot]) 
     return canonical({**document, "checksum": checksum(document)})
 
 
-def read(text: str) -> Exported:
-    """What `write` wrote; anything else is refused."""
+def read(text: str, report: Callable[[str, float], None] | None = None) -> Exported:
+    """What `write` wrote; anything else is refused. report(what, share of the work) is called now and then."""
     try:
-        return _read(json.loads(text))
+        return _read(json.loads(text), report or _nobody)
     except (ValueError, KeyError, TypeError, IndexError, AttributeError, OSError, RecursionError) as error:
         why = clean(str(error) or type(error).__name__, 200)
         raise ValueError(f"this is not an exported study, or is damaged ({why}): export it again") from None
 
 
-def adopt(where: str | os.PathLike[str], text: str, name: str | None = None) -> str:
+def adopt(
+    where: str | os.PathLike[str],
+    text: str,
+    name: str | None = None,
+    report: Callable[[str, float], None] | None = None,
+) -> str:
     """Put what `write` wrote into another store; gives the study's name there."""
-    found = read(text)
+    found = read(text, report)
     name = name or found.name
     check_name(name)
     last, now = found.events[-1], found.position
@@ -76,18 +89,24 @@ def adopt(where: str | os.PathLike[str], text: str, name: str | None = None) -> 
     return name
 
 
-def _read(document: Document) -> Exported:
+def _nobody(what: str, share: float) -> None:
+    """Hears of it."""
+
+
+def _read(document: Document, report: Callable[[str, float], None]) -> Exported:
     if document["format"] != FORMAT or document["version"] not in (VERSION, *OLDER):
         raise ValueError(f"it says {document['format']!r}, version {document['version']!r}")
     if document.pop("checksum") != checksum(document):
         raise ValueError("its checksum does not fit")
     knobs = read_knobs(document["setup"])
     snapshots = [Snapshot(**snapshot) for snapshot in document["snapshots"]]
-    positions = [
-        read_snapshot(knobs, given, f"the state after event {given.seq}", verified=False) for given in snapshots
-    ]
-    known_knobs = [knobs, *(position.terms.knobs for position in positions)]
-    events = [_event(event, known_knobs) for event in document["events"]]
+    positions = []
+    for n, given in enumerate(snapshots):
+        report("states", n / len(snapshots))
+        positions.append(read_snapshot(knobs, given, f"the state after event {given.seq}", verified=False))
+    report("events", 1.0)
+    ranges = _ranges([knobs, *(position.terms.knobs for position in positions)])
+    events = [_event(event, ranges) for event in document["events"]]
     for before, after in itertools.pairwise(events):
         if after.seq <= before.seq:
             raise ValueError(f"event {after.seq} comes after event {before.seq}")
@@ -102,7 +121,17 @@ def _read(document: Document) -> Exported:
     return Exported(document["name"], _finite("created", document["created"]), knobs, events, snapshots, position)
 
 
-def _event(given: Document, knobs: Sequence[Knobs]) -> Event:
+def _ranges(knobs: Sequence[Knobs]) -> list[Range]:
+    """Of each knob: between which limits it was at some time."""
+    return [
+        Range(k[0], min(v.low for v in k), max(v.high for v in k))
+        if k[0].choices is None
+        else Range(k[0], 0, len(k[0].choices) - 1)
+        for k in zip(*(version.all for version in knobs), strict=True)
+    ]
+
+
+def _event(given: Document, ranges: Sequence[Range]) -> Event:
     event = Event(**given)
     for name in ("seq", "round"):
         number = getattr(event, name)
@@ -118,28 +147,26 @@ def _event(given: Document, knobs: Sequence[Knobs]) -> Event:
         raise ValueError(f"event {event.seq}: a {event.kind} with query={event.query!r}")
     return event._replace(
         value=None if event.value is None else _finite("value", event.value),
-        query=None if event.query is None else _point(event.seq, event.query, knobs),
-        centre=_point(event.seq, event.centre, knobs),
+        query=None if event.query is None else _point(event.seq, event.query, ranges),
+        centre=_point(event.seq, event.centre, ranges),
         limits=None if event.limits is None else [_finite("limit", number) for number in event.limits],
         time=_finite("time", event.time),
         note=None if event.note is None else clean(event.note),
     )
 
 
-def _point(seq: int, given: list[float], knobs: Sequence[Knobs]) -> list[float]:
+def _point(seq: int, given: list[float], ranges: Sequence[Range]) -> list[float]:
     """Numbers between limits that there were at some time."""
     point = [_finite("setting", number) for number in given]
-    if len(point) != len(knobs[0].all):
-        raise ValueError(f"event {seq}: {len(point)} settings for {len(knobs[0].all)} knobs")
-    for versions, number in zip(zip(*(version.all for version in knobs), strict=True), point, strict=True):
-        knob, low, high = versions[0], min(k.low for k in versions), max(k.high for k in versions)
-        low, high = (low, high) if knob.choices is None else (0, len(knob.choices) - 1)
+    if len(point) != len(ranges):
+        raise ValueError(f"event {seq}: {len(point)} settings for {len(ranges)} knobs")
+    for (knob, low, high), number in zip(ranges, point, strict=True):
         if not low <= number <= high or (knob.choices is not None and number % 1):
             raise ValueError(f"event {seq}: {knob.name}={number!r} is outside {low!r} to {high!r}")
     return point
 
 
 def _finite(name: str, number: object) -> float:
-    if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
+    if isinstance(number, bool) or not isinstance(number, int | float) or not abs(number) <= sys.float_info.max:
         raise ValueError(f"{name}={number!r} is not a finite number")
     return float(number)

@@ -61,7 +61,7 @@ def figure(
     found.update_yaxes(gridcolor=ink.grid, zeroline=False, automargin=True)
     found.update_layout(
         title={
-            "text": f"{study.name}: {study.round} rounds; {_words(study.saving.sentence)}",
+            "text": f"{study.name}: {study.counted}; {_words(study.saving.sentence)}",
             "x": 0,
             "xref": "paper",
             "font": {"size": 15},
@@ -132,10 +132,16 @@ class _Drawing:
         centres = [(event, level(knob, event.centre[k])) for event in self.events]
         self.add(row, centres, "centre", mode="lines", line={"color": self.ink.line, "width": 2})
         unit = f" ({_words(knob.unit, 20)})" if knob.unit else ""
-        limits = np.log10(span(knob)).tolist() if knob.scale == "log" else span(knob)
+        low, high = np.log10(span(knob)).tolist() if knob.scale == "log" else span(knob)
+        room = 0.04 * (high - low)  # for points at the ends
         kind = "log" if knob.scale == "log" else "linear"
         self.found.update_yaxes(
-            row=row, col=1, title_text=_words(knob.name, 24) + unit, type=kind, range=limits, nticks=4
+            row=row,
+            col=1,
+            title_text=_words(knob.name, 24) + unit,
+            type=kind,
+            range=[low - room, high + room],
+            nticks=4,
         )
         if knob.choices is not None:
             words = [_words(str(choice), 20) for choice in knob.choices]

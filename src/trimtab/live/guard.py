@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import datetime
 import math
+import sys
 from dataclasses import dataclass, field
 from typing import Any
 
 LONGEST = 10**9  # seconds
-SPELT: dict[object, str] = {"minimize": "minimise", "maximize": "maximise", "center": "centre"}
+SPELT = {"minimize": "minimise", "maximize": "maximise", "center": "centre"}
 """What people type, too."""
 
 
@@ -34,7 +35,7 @@ class Guard:
                 f"guard.failures={self.failures!r} is no number of rounds: give a whole number, at least 1"
             )
         choice("guard.on_failures", self.on_failures, "hold", "start")
-        object.__setattr__(self, "leave_at", SPELT.get(self.leave_at, self.leave_at))
+        object.__setattr__(self, "leave_at", spelt(self.leave_at))
         choice("guard.leave_at", self.leave_at, "query", "centre", "start")
         for name in ("stop_above", "stop_below"):
             if getattr(self, name) is not None:
@@ -69,7 +70,7 @@ class Guard:
 
 def number(name: str, number: Any, low: float, high: float, what: str, *, equal: bool = False) -> None:
     """Refuse what is no number above low (or equal to it) and not above high."""
-    good = isinstance(number, int | float) and not isinstance(number, bool) and math.isfinite(number)
+    good = isinstance(number, int | float) and not isinstance(number, bool) and abs(number) <= sys.float_info.max
     if not good or not (low < number <= high or (equal and number == low)):
         limits = (
             ""
@@ -81,6 +82,11 @@ def number(name: str, number: Any, low: float, high: float, what: str, *, equal:
         raise ValueError(f"{name}={number!r} is out of range: give {what}{limits}")
 
 
+def spelt(word: Any) -> Any:
+    """As the house spells it; what is no text is left for `choice` to refuse."""
+    return SPELT.get(word, word) if isinstance(word, str) else word
+
+
 def choice(name: str, word: object, *choices: str) -> None:
     """Refuse what is none of the choices."""
     if word not in choices:
@@ -90,6 +96,9 @@ def choice(name: str, word: object, *choices: str) -> None:
 def _span(text: Any) -> tuple[datetime.time, datetime.time]:
     try:
         begin, end = (datetime.time.fromisoformat(part.strip()) for part in text.split("-"))
-        return begin, end
+        if begin.tzinfo is None is end.tzinfo:
+            return begin, end
+        why = "has a time zone, and these are times of the clock of this machine"
     except (ValueError, AttributeError):
-        raise ValueError(f'guard.quiet_hours: {text!r} is no span of the day: write "22:00-06:00"') from None
+        why = "is no span of the day"
+    raise ValueError(f'guard.quiet_hours: {text!r} {why}: write "22:00-06:00"')

@@ -9,7 +9,7 @@ from functools import lru_cache
 from trimtab.knobs import SHARE, Knob, Knobs, Level, Setting, rounding
 from trimtab.types import Document
 
-__all__ = ["Knob", "Knobs", "Setting", "decode", "described", "encode", "level", "read_knobs", "rounding"]
+__all__ = ["Knob", "Knobs", "Level", "Setting", "decode", "described", "encode", "level", "read_knobs", "rounding"]
 
 
 def described(knobs: Knobs) -> Document:

@@ -62,8 +62,8 @@ class Limits(NamedTuple):
         for name in names:
             if name not in (given or {}):
                 raise ValueError(
-                    f"{name} is missing: this study has limits on {', '.join(names)}; tell(trial, value,"
-                    f" limits={{{', '.join(f'{name!r}: …' for name in names)}}})"
+                    f"{name} is missing: this study has limits on {', '.join(names)}; tell them beside the"
+                    f" value, limits={{{', '.join(f'{name!r}: …' for name in names)}}} (over HTTP: values)"
                 )
         for name in given or {}:
             if name not in names:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sqlite3
 import time
@@ -11,16 +12,18 @@ from pathlib import Path
 from typing import IO, Any, ClassVar
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
-from trimtab.live.errors import Damaged, Moved, NoStore, StoreError, from_sqlite
+from trimtab.live.errors import Damaged, Moved, NoStore, StoreError, Taken, from_sqlite
+from trimtab.live.locking import is_locked, locked, stands
 from trimtab.live.schema import INSERT_EVENT
+from trimtab.live.watch import OVERWRITTEN, Watch, number
 
 PATIENCE = 10.0  # seconds that SQLite itself waits for a lock
-MOMENT = 0.5  # seconds for which a process that was killed may still have its lock, in a child that it just forked
+LONGEST = 1_000_000  # seconds that it can be told to: it counts milliseconds in 32 bits
 CHECKPOINT = 60.0  # seconds after which the log is written back into the file, so that a plain copy is a recent one
 
 MOVE = (
     "UPDATE trimtab_studies SET seq = ?, status = ?, checksum = ?, failures = ?, advised = ?, told = ?,"
-    " state = ? WHERE id = ? AND seq = ? AND holder IS NULL AND archived IS NULL"
+    " state = ? WHERE id = ? AND uid = ? AND seq = ? AND holder IS NULL AND archived IS NULL"
 )
 
 
@@ -28,7 +31,7 @@ class Lite:
     """One connection to a file. Mode "create" makes it where there is none, "write" does not, "read" only reads."""
 
     words: ClassVar[dict[str, str]] = {
-        "id": "INTEGER PRIMARY KEY",
+        "id": "INTEGER PRIMARY KEY AUTOINCREMENT",  # none is given to another row after it was erased
         "blob": "BLOB",
         "real": "REAL",
         "clustered": "WITHOUT ROWID",
@@ -43,11 +46,14 @@ class Lite:
         self._path, self._patience = _place(where)
         self.where = str(self._path)
         self._lock_file: IO[str] | None = None
-        self._files: list[tuple[int, int] | None] = []
+        self._watch = Watch(self._path)
+        self._moved: str | None = None  # what was done to the file, once that is known
         self._checkpointed = time.monotonic()
         if not self._path.exists() or self._path.stat().st_size == 0:
             if mode != "create":
-                raise NoStore(f"there is no store {self._path}: give its place with --store, or start a study first")
+                raise NoStore(
+                    f"there is no store {self._path}: give its place (in a shell: --store), or knobs to begin one"
+                )
             if not self._path.parent.is_dir():
                 raise StoreError(f"{self._path.parent} is not a folder: make it first, or choose another store")
         else:
@@ -70,6 +76,7 @@ class Lite:
         """All or nothing, and on the disk afterwards."""
         self.execute("BEGIN IMMEDIATE")
         try:
+            self._keep_lock()
             yield
             self.execute("COMMIT")
         except BaseException:
@@ -89,26 +96,33 @@ class Lite:
         self.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def verify(self) -> None:
-        """After a commit: is what was written to still what is at the path? Now and then, write the log back."""
-        files = [_identity(self._path), _identity(Path(f"{self._path}-wal"))]
-        if len(self._files) == 1 and files[1] is not None:
-            self._files = [*self._files, files[1]]
-        if files != self._files:
-            raise Moved(
-                f"{self.where} was deleted or replaced while it was in use; what was written just now is not in the"
-                f" file that is there: {self._rescue()}"
+        """Is what is read and written still what is at the path? Now and then, write the log back."""
+        harm = None if self._moved else self._watch.harm()
+        if harm is not None:
+            self._moved = (
+                f"{self.where} was {harm} while it was in use; what was written is not in the file that is there:"
+                f" {self._rescue(harm)}, and restart what used it"
             )
+        if self._moved is not None:
+            raise Moved(self._moved)
         if time.monotonic() - self._checkpointed > CHECKPOINT:
             self.execute("PRAGMA wal_checkpoint(PASSIVE)")
             self._checkpointed = time.monotonic()
 
-    def _rescue(self) -> str:
-        path = self._path.with_name(f"{self._path.name}.rescued-{time.strftime('%Y%m%d-%H%M%S')}")
+    def _rescue(self, harm: str) -> str:
+        ending = f"rescued-{time.strftime('%Y%m%d-%H%M%S')}"
+        path = self._path.with_name(f"{self._path.name}.{ending}")
+        kept = f"the whole store as it was is in {path}; look at what is there now, then move one of them to its place"
+        if harm == OVERWRITTEN:
+            kept = (
+                f"what could still be read is in {path}; look through that (trimtab check --store {path}), then move"
+                " it, or a copy from before, to its place"
+            )
         try:
             self.backup(path)
         except (StoreError, OSError):
-            return "restore it from a copy (trimtab backup makes one)"
-        return f"the whole store as it was is in {path}; look at what is there now, then move one of them to its place"
+            kept = "restore it from a copy (trimtab backup makes one)"
+        return kept + self._watch.set_aside(ending)
 
     def backup(self, path: Path) -> None:
         """A copy of the whole store in one file, also while somebody writes."""
@@ -116,6 +130,7 @@ class Lite:
             copy = sqlite3.connect(path)
             try:
                 self._db.backup(copy)
+                copy.execute("PRAGMA journal_mode=DELETE")  # read, it stays one file
             finally:
                 copy.close()
 
@@ -133,49 +148,32 @@ class Lite:
             with self.transaction():
                 return self.move(rows)
         stored = set()
-        for status, sealed, failures, advised, told, state, study, seq, *event in rows:
-            if self.change(MOVE, seq, status, sealed, failures, advised, told, state, study, seq - 1):
+        for uid, status, sealed, failures, advised, told, state, study, seq, *event in rows:
+            if self.change(MOVE, seq, status, sealed, failures, advised, told, state, study, uid, seq - 1):
                 self.execute(INSERT_EVENT, study, seq, *event)
                 stored.add(study)
         return stored
 
     def taken(self, _: int, name: str) -> bool:
         """Whether a process holds a study now."""
-        import fcntl
-
-        try:
-            with open(f"{self._path}.{name}.lock") as file:
-                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except FileNotFoundError:
-            return False
-        except BlockingIOError:
-            return True
-        return False
+        return is_locked(f"{self._path}.{name}.lock")
 
     def lock(self, _: int, name: str) -> bool:
         """Become the only holder of a study, if nobody is; ends with the process."""
-        import fcntl
+        if self._lock_file is None:
+            self._lock_file = locked(f"{self._path}.{name}.lock")
+        return self._lock_file is not None
 
-        if self._lock_file is not None:
-            return True
-        path, end = f"{self._path}.{name}.lock", time.monotonic() + MOMENT
-        while True:
-            try:
-                file = open(path, "a")  # noqa: SIM115
-            except OSError as error:
-                raise StoreError(f"{path}: {error.strerror}: give write permission on the folder") from None
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                file.close()
-                if time.monotonic() > end:
-                    return False
-                time.sleep(0.02)
-                continue
-            if _identity(Path(path)) == _key(os.fstat(file.fileno())):  # nobody removed it in between
-                self._lock_file = file
-                return True
-            file.close()
+    def _keep_lock(self) -> None:
+        """Take it again where somebody removed its file, before anything is written."""
+        if self._lock_file is None or stands(self._lock_file):
+            return
+        path = self._lock_file.name
+        again = locked(path)
+        if again is None:
+            raise Taken(f"{path} was removed, and another process holds the study now: stop that first, or leave it be")
+        self._lock_file.close()
+        self._lock_file = again
 
     def reconnect(self) -> None:
         """A file is not lost and found."""
@@ -213,13 +211,14 @@ class Lite:
 
     def _writer(self, mode: str) -> sqlite3.Connection:
         db = self._connect("mode=rwc" if mode == "create" else "mode=rw")
+        if mode == "create":
+            number(db)
         db.execute("PRAGMA journal_mode=WAL")
         db.execute("PRAGMA synchronous=FULL")
-        before = _identity(self._path)
+        self._watch = Watch(self._path)
         db.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        if before is None or _identity(self._path) != before:
+        if self._watch.harm() is not None:
             raise Moved(f"{self._path} was deleted or replaced just now: start again")
-        self._files = [before]
         return db
 
     def _connect(self, options: str) -> sqlite3.Connection:
@@ -268,18 +267,17 @@ def _place(where: str) -> tuple[Path, float]:
     if "://" in where:
         parts = urlsplit(where)
         text = unquote(parts.path)[1:]
-        patience = float(parse_qs(parts.query).get("timeout", [PATIENCE])[0])
+        patience = _seconds(parse_qs(parts.query).get("timeout", [str(PATIENCE)])[0])
     if not Path(text).name:
         raise ValueError(f"{where} is no file: a study that has to survive needs one, for example trimtab.db")
     return Path(os.path.realpath(text)), patience  # one lock, whatever the way to the file
 
 
-def _identity(path: Path) -> tuple[int, int] | None:
+def _seconds(text: str) -> float:
     try:
-        return _key(os.stat(path))
-    except FileNotFoundError:
-        return None
-
-
-def _key(found: os.stat_result) -> tuple[int, int]:
-    return found.st_dev, found.st_ino
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if not 0 <= found <= LONGEST:
+        raise ValueError(f"the store's timeout={text} is no time: give seconds, 0 to {LONGEST}")
+    return found

@@ -131,7 +131,8 @@ class Lot:
         after = Row(*row[:5], seq, *row[6:9], seq, numbers)
         sealed = schema.seal(row.uid, row.name, row.created, row.described, seq, text)
         state = pack(row.uid, Packed(row.shape.key, row.seed, seq, seq, numbers))
-        return Told(after, (text, sealed, *schema.urgency(status), state, *schema.event_row(row.id, event)))
+        stored = (row.uid, text, sealed, *schema.urgency(status), state, *schema.event_row(row.id, event))
+        return Told(after, stored)
 
     def _status(self, plain: list[float], turn: int, centre: Setting, now: float) -> Document:
         shape = self.shape

@@ -45,7 +45,7 @@ def _all(db: Database, statements: Sequence[str]) -> None:
 def _refuse(where: str, version: object, mode: str) -> None:
     known = schema.VERSION
     if version == 0 and mode != "create":
-        raise NoStore(f"there are no studies in {where}: give the place of the store with --store")
+        raise NoStore(f"no study is in {where}: give its place (in a shell: --store), or knobs to begin one")
     if not isinstance(version, int) or version > known:
         raise StoreError(f"{where} has version {version} and this trimtab knows {known}: upgrade trimtab")
     if version and any(number not in schema.MIGRATIONS for number in range(version + 1, known + 1)):

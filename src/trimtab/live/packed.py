@@ -42,7 +42,7 @@ COUNTS = FIGURES[:4]
 VECTORS = ("heading", "edges", "beyond", "beyond_square")
 BOOKS = (
     *("reference_value", "reference_slot", "told", "paid", "places", "length", "stretches"),
-    *("baseline_rounds", "probed", "probing", "batches"),
+    *("baseline_rounds", "probed", "probing", "last", "changes", "change_sum", "change_square", "batches"),
 )
 """Of the last, how many there are; they stand behind, three numbers each."""
 MOST = 1000  # shapes that are remembered
@@ -136,7 +136,7 @@ class Shape:
     def saving(self, plain: list[float]) -> Document:
         """What the books come to; the same for all of whom nothing is known yet."""
         books = plain[self.books : self.batches]
-        rounds, probed, _, batches = books[7:11]
+        rounds, probed, batches = books[7], books[8], books[len(BOOKS) - 1]
         nothing = batches == 0 and probed < PROBED
         if nothing and rounds in self._unknown:
             return self._unknown[rounds]
@@ -147,13 +147,15 @@ class Shape:
 
     def ledger(self, plain: list[float]) -> Ledger:
         """The books among the numbers."""
-        value, slot, told, paid, places, length, stretches, rounds, probed, probing, count, *rest = plain[self.books :]
+        value, slot, told, paid, places, length, stretches, rounds, probed, probing, *rest = plain[self.books :]
+        last, changes, change_sum, change_square, count, *rest = rest
         batches = tuple((rest[n], rest[n + 1], rest[n + 2]) for n in range(3, 3 + 3 * int(count), 3))
         return Ledger(
             None if math.isnan(value) else value,
             *(int(slot), int(told), paid, places, batches, int(length)),
             (rest[0], rest[1], rest[2]),
             *(int(stretches), int(rounds), int(probed), probing),
+            *(None if math.isnan(last) else last, int(changes), change_sum, change_square),
         )
 
 
@@ -169,11 +171,15 @@ class Shapes:
         return self._known.get(key)
 
     def of(self, position: Position) -> Shape | None:
-        """That of a position; None where a piece cannot hold it: limits, several open trials, a state with some."""
+        """That of a position; None where a piece cannot hold it: limits, several open trials, a state with some, or
+        with a matrix.
+        """
         setup = position.setup
         if position.limits.all or position.asked or position.state.open or not crowd.fits(setup):
             return None
         flat = Flat(position.state)
+        if not flat.is_row:
+            return None
         names = [flat.names, FIGURES, VECTORS, BOOKS]
         about = [FORMAT, storage.described(setup), position.terms.to_dict(), *position.baseline[:2], names]
         key = hashlib.blake2b(canonical(about).encode(), digest_size=KEY).digest()

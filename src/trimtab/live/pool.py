@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from trimtab.extras import pip_install
-from trimtab.live.errors import StoreError, Unavailable
+from trimtab.live.errors import Moved, StoreError, Unavailable
 from trimtab.live.shared import SharedStore
 
 PATIENCE = 5.0  # seconds to wait for a connection
@@ -18,7 +18,8 @@ PATIENCE = 5.0  # seconds to wait for a connection
 class Pool:
     """Stores to borrow; `where` as for `Store`. Tables are made, or brought up to date, when it is opened.
 
-    patient: a store that is away is no error yet; it is looked for again whenever one is to be borrowed.
+    patient: a store that is away is no error yet; it is looked for again whenever one is to be borrowed. After a file
+    was deleted or replaced, none is lent any more: whoever remembers what was in it has to begin anew.
     """
 
     def __init__(self, where: str, size: int = 8, *, patient: bool = False) -> None:
@@ -26,6 +27,7 @@ class Pool:
         self._files: queue.LifoQueue[SharedStore] | None = None
         self._server: Any = None
         self._lock = threading.Lock()
+        self._moved: str | None = None  # why nothing can be borrowed any more
         with suppress(*(Unavailable,) if patient else ()):
             self._open()
 
@@ -54,12 +56,18 @@ class Pool:
             yield from self._from_server()
             return
         assert self._files is not None
+        if self._moved is not None:
+            raise Moved(self._moved)
         try:
             store = self._files.get(timeout=PATIENCE)
         except queue.Empty:
             raise Unavailable(f"{self.where}: all connections are in use: try again") from None
         try:
+            store.verify()  # a value of a file that is gone would be acknowledged again
             yield store
+        except Moved as error:
+            self._moved = self._moved or str(error)
+            raise
         finally:
             self._files.put(store)
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from trimtab.live.text import clean, shown
 
 Read = tuple[float | None, str | None]
-NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
-WORD = re.compile(
-    rf"({NUMBER}|[+-]?(?:nan|inf|infinity))([^\W\d_]*|[%°][^\W\d_]?|[^\W\d_]+/[^\W\d_]+)", re.ASCII | re.I
-)
+NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?"
+UNIT = r"[%°]?[a-zµμΩ]*(?:/[a-zµμΩ]+)?"
+WORD = re.compile(rf"({NUMBER})({UNIT})|[+-]?(?:nan|inf|infinity)", re.ASCII | re.I)
+THOUSANDS = re.compile(r"[kKMGT]i?")  # where a unit could stand: 5k is 5000, and read as 5 it would be a good round
 NAME = 'to name the value, print JSON or name=number, and write value = "name" in the study'
 
 
@@ -33,15 +34,15 @@ def read_value(out: str, key: str | None = None) -> Read:
     if not lines:
         return None, "the command printed nothing: its last line must hold the value"
     if key is not None:
-        for text in (*reversed(lines), out):
-            found = _under(key, text)
-            if found is not None:
-                return _finite(found)
+        for given in reversed(list(_parts(out))):
+            there = _line(key, given) if isinstance(given, str) else _document(key, given)
+            if there is not None:
+                return there
         return None, f"no number under {clean(key)!r} in the output: {shown(out)}"
     numbers = _numbers(lines[-1])
     if numbers is None or len(numbers) != 1:
         count = "no number" if numbers == [] else "not exactly one number"
-        return None, f"{count} in the last line: {shown(lines[-1])}; {NAME}"
+        return None, f"{count} in the last line: {shown(lines[-1])}; {_full(lines[-1]) or NAME}"
     return _finite(numbers[0])
 
 
@@ -68,10 +69,9 @@ def _finite(value: float) -> Read:
 
 
 def _numbers(line: str) -> list[float] | None:
-    """All numbers of a line, with or without a unit; None if something in it may be one or not (3.2.1, 0x1F)."""
+    """All numbers of a line, with or without a unit; None if something in it may be one or not (3.2.1, 0x1F, 5k)."""
     found = []
-    for word in re.split(r"[\s,;:=()\[\]{}\"'|<>]+", line):
-        word = word.rstrip(".!?")
+    for word in _words(line):
         number = _number(word)
         if number is not None:
             found.append(number)
@@ -80,23 +80,81 @@ def _numbers(line: str) -> list[float] | None:
     return found
 
 
+def _words(line: str) -> list[str]:
+    return [word.rstrip(".!?") for word in re.split(r"[\s,;:=()\[\]{}\"'|<>]+", line)]
+
+
 def _number(word: str) -> float | None:
     match = WORD.fullmatch(word)
-    return float(match[1]) if match else None
-
-
-def _under(key: str, text: str) -> float | None:
-    if text.lstrip().startswith(("{", "[")):
-        try:
-            found = json.loads(text)
-            for part in key.split("."):
-                found = found[part]
-            if isinstance(found, int | float) and not isinstance(found, bool):
-                return float(found)
-        except OverflowError:
-            return math.inf
-        except (ValueError, KeyError, TypeError, RecursionError):
-            pass
+    if match is None or _in_thousands(match):
         return None
-    match = re.search(rf"(?<![\w.]){re.escape(key)}\s*[:=]?\s*([^\s;]+)", text)
-    return None if match is None else _number(match[1].rstrip(","))
+    return float(match[1] or word)
+
+
+def _in_thousands(match: re.Match[str]) -> bool:
+    return THOUSANDS.fullmatch(match[2] or "") is not None
+
+
+def _full(line: str) -> str | None:
+    """What to do about a number in thousands, if there is one."""
+    for word in _words(line):
+        if (match := WORD.fullmatch(word)) and _in_thousands(match):
+            return f"{word} may stand for more than {match[1]}: print the number in full, or a unit after a space"
+    return None
+
+
+def _parts(out: str) -> Iterator[str | list[Any] | dict[str, Any]]:
+    """The lines; where documents of JSON begin in one and end with one, these."""
+    at = 0
+    while at < len(out):
+        end = _end(out, at)
+        line = out[at:end]
+        begin = at + len(line) - len(line.lstrip())
+        if out.startswith(("{", "["), begin):
+            try:
+                document, after = json.JSONDecoder().raw_decode(out, begin)
+            except (ValueError, RecursionError):
+                pass
+            else:
+                if not out[after : _end(out, after)].strip():
+                    yield document
+                    at = _end(out, after)
+                    continue
+        yield line
+        at = end
+
+
+def _end(out: str, at: int) -> int:
+    """Where the line ends."""
+    return out.find("\n", at) + 1 or len(out)
+
+
+def _document(key: str, found: Any) -> Read | None:
+    """What a document has under a key, a number or not; None if it has none."""
+    for part in key.split("."):
+        if not isinstance(found, dict) or part not in found:
+            return None
+        found = found[part]
+    if isinstance(found, bool) or not isinstance(found, int | float):
+        return _none(key, json.dumps(found))
+    try:
+        return _finite(float(found))
+    except OverflowError:
+        return _finite(math.inf)
+
+
+def _line(key: str, line: str) -> Read | None:
+    """What the last key=… or key: … of a line is, or that of a line that is the key and a word; None if it has none."""
+    name = re.escape(key)
+    alone = re.fullmatch(rf"\s*{name}\s+([^\s:=]+)\s*", line)
+    given = re.findall(rf"(?<![\w.-]){name}(?![\w.-])\s*[:=]\s*([^\s,;]*(?:,\d[^\s,;]*)*)", line)
+    if alone is None and not given:
+        return None
+    word = (given[-1] if given else alone[1] if alone else "").rstrip(",;.!?)]}")
+    number = _number(word)
+    return _none(key, word) if number is None else _finite(number)
+
+
+def _none(key: str, word: str) -> Read:
+    remedy = _full(word)
+    return None, f"no number under {clean(key)!r}, but {shown(word)}{'; ' + remedy if remedy else ''}"

@@ -22,6 +22,7 @@ from trimtab.live.shared import SharedStore
 from trimtab.live.study import Study, Trial
 from trimtab.live.text import clean
 from trimtab.randomness import Keyed
+from trimtab.types import Document
 
 LONG = (
     10  # events that somebody had to follow to load a study whose row cannot hold its state: the next gets a snapshot
@@ -127,6 +128,7 @@ class RowStudy(Study):
         self._position, self._snapshot_at, self._draws, self._open, self._followed, self._shape = known[1:]
         self._asked, self._news = [], []
         self._turn = saved.status["turn"]
+        self._marks: Document = {}
         self.move: Move | None = None
 
     @property
@@ -209,8 +211,7 @@ class RowStudy(Study):
 
     def pause_row(self, paused: str | None) -> None:
         """Ask that nothing new is set, or take that back."""
-        self._store.pause(self._saved, paused)
-        self._saved = self._saved._replace(paused=paused)
+        self._mark(paused=paused)
 
     def tell_at(
         self,
@@ -219,16 +220,23 @@ class RowStudy(Study):
         note: str | None = None,
         limits: Mapping[str, float | None] | None = None,
     ) -> None:
-        """A value that was measured at other knobs than those asked for: learnt from as what it is."""
+        """A value that was measured at other knobs than those asked for: learnt from as what it is.
+
+        Nothing is where there is none, or one of the numbers beside it is missing, or the reference was asked for.
+        """
         told = [] if value is None else self.limits.read(limits)
-        if value is None or any(map(math.isnan, told)):
-            self.tell(trial, None, note)
+        reference, set_to = trial.kind == "baseline", list(trial.knobs.values())
+        if value is None or reference or any(map(math.isnan, told)):
+            kind = "baseline" if reference else "skip"
+            state = self.state if reference else engine.tell(self.setup, self.state, None, None, trial.round)
+            after = self._position.after(self.knobs, kind, None, state, None, trial.round)
+            self._record(kind, after, trial.round, None, set_to, note)
             return
         excesses = self.limits.excesses(told)
         told_at = (value, self._draws, trial.knobs, excesses, trial.round)
         state = engine.tell_at(self.knobs, self.setup, self.state, *told_at)
         after = self._position.after(self.knobs, "applied", value, state, told or None, trial.round)
-        self._record("applied", after, trial.round, value, list(trial.knobs.values()), note, told or None)
+        self._record("applied", after, trial.round, value, set_to, note, told or None)
 
     def setting_of(self, event: Event) -> Setting:
         """What was set, by name."""
@@ -241,10 +249,36 @@ class RowStudy(Study):
         assert self.move is not None
         return self.move.event
 
-    def unarchive(self) -> None:
-        """Take the study out again."""
-        self._store.archive(self._saved, None)
-        self._saved = self._saved._replace(archived=None)
+    def archive(self, time: float | None) -> None:
+        """Put the study aside, or take it out again."""
+        self._mark(archived=time)
+
+    @property
+    def archives(self) -> bool:
+        """Whether it is put aside, or taken out again."""
+        return "archived" in self._marks
+
+    def _mark(self, **columns: Any) -> None:
+        """Change what of the row is not learnt, together with the move, if there is one."""
+        self._marks |= columns
+        self._saved = self._saved._replace(**columns)
+        if self.move is not None:
+            self.move = self.move._replace(row=self._marks)
+
+    def stored(self) -> bool:
+        """Store what was changed; whether nobody was faster."""
+        if self.move is not None:
+            return bool(self._store.commit_if([self.move]))
+        if self._marks:
+            self._store.mark(self._saved, self._marks)
+        return True
+
+    def append(self, words: str) -> None:
+        """Say more in the history, behind what is there: none of that is cut off."""
+        assert self.move is not None
+        event = self.move.event
+        note = "; ".join(filter(None, [event.note, clean(words)]))
+        self.move = self.move._replace(event=event._replace(note=note))
 
     def sign(self, who: str, why: str) -> None:
         """Say in the history who did it, and why."""
@@ -259,7 +293,8 @@ class RowStudy(Study):
     def _write(self, move: Move, after: Position, turn: int) -> None:
         if move.event.kind not in ROUTINE:
             self._shape = SHAPES.of(after)
-        self.move = move._replace(state=packed(self._shape, self.uid, after, move.event.seq, turn))
+        state = packed(self._shape, self.uid, after, move.event.seq, turn)
+        self.move = move._replace(state=state, row=self._marks)
         self._followed = 0
 
     def _is_ours(self) -> bool:

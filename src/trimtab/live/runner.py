@@ -8,11 +8,8 @@ import json
 import logging
 import math
 import signal
-import tempfile
 import time
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import replace
-from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from trimtab.live import command
@@ -109,7 +106,12 @@ class Runner:
             self._refresh()
             for text in self.study.news():
                 yield Report("note", self.study.round, {}, None, text)
+            if self.config.guard.dry_run:
+                remedy = f"`trimtab set {self.study.name} guard.dry_run=false` lets it run again"
+                raise Stopped(f"guard.dry_run is set: no command is run, and the system stays as it is; {remedy}")
             held, setting = self._plan()
+            if self._terms is not self.study.settings:
+                continue  # corrected while this was planned
             planned = self.study.seq
             approved = yield from self._wait_for_approval(setting)
             if self.stop.is_set():
@@ -129,7 +131,7 @@ class Runner:
     def leave(self) -> Iterator[Report]:
         """Set the system to where it stays when nobody tunes it; once, and only if it was moved."""
         where, guard = self.config.guard.leave_at, self.config.guard
-        if where == "query" or not self._ran or guard.approval:
+        if where == "query" or not self._ran or guard.approval or guard.dry_run:
             return
         self._ran = False
         setting, round = (self.study.centre if where == "centre" else self.study.start), self.study.round
@@ -181,7 +183,7 @@ class Runner:
             return False, study.ask().knobs
         if guard.on_failures == "hold":
             return True, study.centre
-        if failures == guard.failures:
+        if study.diagnostics.told:  # nothing is, from a reset until a probe succeeds
             self._store(lambda: study.reset(failures=failures))
         return True, study.start
 
@@ -340,15 +342,3 @@ def stops_on_signals(runner: Runner, say: Callable[[str], object]) -> Iterator[N
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def dry_run(config: Config, rounds: int) -> Iterator[tuple[int, Setting, list[str]]]:
-    """The commands of the next rounds, as they would be if every one failed; nothing is run and nothing is kept."""
-    with tempfile.TemporaryDirectory() as folder:
-        if Study.exists(config.where, config.name):
-            study = Study.look(config.where, config.name)
-        else:
-            study = replace(config, store=str(Path(folder) / "copy.db")).open()
-        with study:
-            for trial in study.ahead(rounds):
-                yield trial.round, trial.knobs, config.words(trial.knobs)

@@ -14,6 +14,12 @@ saved in it, θ = ΣS_j/ΣN_j and e_j = S_j − θN_j,
 neighbours share a baseline value, hence the second sum; both k/(k − 3) and the halved degrees of freedom pay for having
 estimated it. What is saved relative to the baseline is R = ΣS_j/ΣB_j, with e_j = S_j − R·B_j. Tuning that gets better
 makes the S_j differ, too, and the interval wider than it need be. Nothing is said before there are 8 batches.
+
+Rare values far off (one round in a hundred) are met by the many tuned rounds before the few baseline rounds meet one,
+and until then the batches scatter too little. With d the change from one tuned round to the next, the variance of a
+round is mean(d²)/2, and (π/4)·mean(|d|)² if it were normal; the difference r, where positive, is carried by few rounds.
+Baseline rounds are taken to have as much of it: var θ is at least r·(1/baseline rounds + 1/ΣN_j).
+What comes at the reference alone, and came in none of the baseline rounds, nobody can know of.
 """
 
 from __future__ import annotations
@@ -89,14 +95,26 @@ class Ledger(NamedTuple):
     probed: int = 0
     probing: float = 0.0
     """Rounds of which it is known what probing cost, and the mean of it."""
+    last: float | None = None
+    changes: int = 0
+    change_sum: float = 0.0
+    change_square: float = 0.0
+    """The last tuned value; changes from one to the next: how many, the sum of their sizes and of their squares."""
 
     def tuned(self, slot: int, value: float, probing: float | None) -> Ledger:
         """After a value of a probe, in round `slot`."""
-        place, found = slot - self.reference_slot, self
+        place, found, value = slot - self.reference_slot, self, _bounded(value)
         if probing is not None:
             probed = self.probed + 1
             found = self._replace(probed=probed, probing=self.probing + (probing - self.probing) / probed)
-        return found._replace(told=self.told + 1, paid=self.paid + _bounded(value), places=self.places + place)
+        if self.last is not None:
+            change = value - self.last
+            found = found._replace(
+                changes=self.changes + 1,
+                change_sum=self.change_sum + abs(change),
+                change_square=self.change_square + change * change,
+            )
+        return found._replace(told=self.told + 1, paid=self.paid + value, places=self.places + place, last=value)
 
     def reference(self, slot: int, value: float) -> Ledger:
         """After a value of the baseline: the stretch before it is finished."""
@@ -131,15 +149,29 @@ class Ledger(NamedTuple):
         sign = -1.0 if maximise else 1.0
         gains = [sign * (b - p) for _, p, b in batches]
         saved = math.fsum(gains) / rounds
-        margin = _margin([gain - saved * n for gain, (n, _, _) in zip(gains, batches, strict=True)], rounds)
+        rare = self._rare()
+        least = math.sqrt(rare * (1 / self.baseline_rounds + 1 / rounds))
+        scatter = _scatter([gain - saved * n for gain, (n, _, _) in zip(gains, batches, strict=True)]) / rounds
+        t = quantile((len(batches) - 1) / 2)
+        margin = t * max(scatter, least)
         means = (paid / rounds, there / rounds, saved, saved - margin, saved + margin)
         found = Saving(int(rounds), self.baseline_rounds, *means, None, None, None, probing, "")
         if all(p > 0 and b > 0 for _, p, b in batches) or all(p < 0 and b < 0 for _, p, b in batches):
             size = abs(there)
             relative = math.fsum(gains) / size
-            error = _margin([gain - relative * abs(b) for gain, (_, _, b) in zip(gains, batches, strict=True)], size)
+            errors = [gain - relative * abs(b) for gain, (_, _, b) in zip(gains, batches, strict=True)]
+            least_of_it = math.sqrt(rare * ((paid / there) ** 2 / self.baseline_rounds + 1 / rounds)) * rounds / size
+            error = t * max(_scatter(errors) / size, least_of_it)
             found = found._replace(relative=relative, relative_low=relative - error, relative_high=relative + error)
-        return found._replace(sentence=_sentence(found, maximise, against))
+        few = "; a few rounds dominate" if least > scatter else ""
+        return found._replace(sentence=_sentence(found, maximise, against) + few)
+
+    def _rare(self) -> float:
+        """The variance of a tuned round that few of them carry."""
+        if not self.changes:
+            return 0.0
+        usual = self.change_sum / self.changes
+        return max(self.change_square / self.changes / 2 - math.pi / 4 * usual * usual, 0.0)
 
     def _unknown(self, every: int) -> str:
         if every == 0:
@@ -176,12 +208,12 @@ def quantile(freedom: float) -> float:
     return Z * (1 + sum(term / freedom**n for n, term in enumerate(terms, 1)))
 
 
-def _margin(errors: Sequence[float], size: float) -> float:
-    """Half of the interval, of what scatters by these errors over batches."""
+def _scatter(errors: Sequence[float]) -> float:
+    """The standard deviation of a sum that scatters by these errors over batches."""
     k = len(errors)
-    scatter = math.fsum(e * e for e in errors)
+    squares = math.fsum(e * e for e in errors)
     common = math.fsum(a * b for a, b in itertools.pairwise(errors))
-    return quantile((k - 1) / 2) * math.sqrt(k / (k - 3) * (scatter + 2 * max(common, 0.0))) / size
+    return math.sqrt(k / (k - 3) * (squares + 2 * max(common, 0.0)))
 
 
 def _sentence(found: Saving, maximise: bool, against: str) -> str:

@@ -164,6 +164,8 @@ class Move(NamedTuple):
     """What it is the answer to."""
     state: bytes | None = None
     """The state in one piece, for the row."""
+    row: Document | None = None
+    """What else of the row changes with it: `paused`, `archived`."""
 
     @property
     def saved(self) -> Saved:
@@ -218,7 +220,7 @@ def move_row(move: Move) -> tuple[Any, ...]:
     """For `Database.move`: the study's row, and the event's."""
     study, seq, text = move.study, move.event.seq, canonical(move.status)
     sealed = seal(study.uid, study.name, study.created, study.described or canonical(study.setup), seq, text)
-    return (text, sealed, *urgency(move.status), move.state, *event_row(study.id, move.event))
+    return (study.uid, text, sealed, *urgency(move.status), move.state, *event_row(study.id, move.event))
 
 
 def event_row(study: int, event: Event) -> tuple[Any, ...]:

@@ -34,6 +34,7 @@ OPTIONS: Document = {
 }
 
 COLUMNS: dict[str, type[Column]] = {
+    "uid": Texts,
     "status": Texts,
     "sealed": Longs,
     "failures": Ints,
@@ -61,7 +62,7 @@ MOVE = f"""
 WITH moved AS (UPDATE trimtab_studies s SET seq = g.seq, status = g.status, checksum = g.sealed,
  failures = g.failures, advised = g.advised, told = g.told, state = g.state
  FROM unnest({", ".join("?" * len(COLUMNS))}) AS g ({", ".join(COLUMNS)})
- WHERE s.id = g.study AND s.seq = g.seq - 1 AND s.holder IS NULL AND s.archived IS NULL
+ WHERE s.id = g.study AND s.uid = g.uid AND s.seq = g.seq - 1 AND s.holder IS NULL AND s.archived IS NULL
  RETURNING {", ".join(f"g.{column}" for column in EVENT)})
 INSERT INTO trimtab_events ({", ".join(EVENT)}) SELECT * FROM moved RETURNING study
 """
@@ -109,7 +110,7 @@ class Server:
         self._connect()
         if mode != "create" and "trimtab_meta" not in self.tables():
             self.close()
-            raise NoStore(f"there are no studies in {self.where}: give the place of the store with --store")
+            raise NoStore(f"no study is in {self.where}: give its place (in a shell: --store), or knobs to begin one")
 
     @property
     def lost(self) -> bool:
@@ -199,7 +200,12 @@ class Server:
 
     def _connect(self) -> None:
         with self._clearly():
-            self._db = Connection.connect(self._url, autocommit=True, **OPTIONS)
+            try:
+                self._db = Connection.connect(self._url, autocommit=True, **OPTIONS)
+            except psycopg.ProgrammingError as error:  # before anybody was asked
+                secret = urlsplit(self._url).password
+                why = str(error).strip().replace(secret or "\0", "…")
+                raise ValueError(f"{self.where}: {why}: write postgresql://user@host/database") from None
         about = self.execute("SELECT pid, backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()")
         self._session = about[0] if about else None
 

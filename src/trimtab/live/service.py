@@ -81,6 +81,19 @@ def write_unit(file: Path, study: str, timeout: float) -> Path:
     return path
 
 
+def install_lines(unit: Path) -> list[str]:
+    """What to type so that systemd runs a unit that was written, for this user.
+
+    >>> install_lines(Path("trimtab-demo.service"))[1]
+    'systemctl --user daemon-reload && systemctl --user enable --now trimtab-demo'
+    """
+    folder = "~/.config/systemd/user"
+    return [
+        f"mkdir -p {folder} && cp {shlex.quote(str(unit))} {folder}/",
+        f"systemctl --user daemon-reload && systemctl --user enable --now {unit.stem}",
+    ]
+
+
 def _escaped(word: str) -> str:
     return word.replace("%", "%%")
 

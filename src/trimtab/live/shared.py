@@ -17,10 +17,11 @@ from trimtab.live.database import Database
 from trimtab.live.errors import Damaged
 from trimtab.live.schema import EVENT_COLUMNS, STUDY_COLUMNS, Event, Move, Saved, Snapshot
 from trimtab.live.store import EVERY, Store
+from trimtab.types import Fields
 
 SNAPSHOT_COLUMNS = "seq, state, diagnostics, checksum"
 WIDTH = len(STUDY_COLUMNS.split(", "))
-GLANCE = ("id", "seq", "proposal", "decision", "holder", "paused", "archived")
+GLANCE = ("id", "uid", "seq", "proposal", "decision", "holder", "paused", "archived")
 
 
 class SharedStore(Store):
@@ -41,6 +42,10 @@ class SharedStore(Store):
         """How many rows a statement changed."""
         return self._ready().change(sql, *values)
 
+    def verify(self) -> None:
+        """Raise if what was written is not in what is there now."""
+        self._ready().verify()
+
     def commit_if(self, moves: Sequence[Move], rows: Sequence[tuple[Any, ...]] = ()) -> set[int]:
         """Store the moves of studies that nobody holds, archived or changed meanwhile; gives the ids of those.
 
@@ -48,12 +53,17 @@ class SharedStore(Store):
         that are written as `schema.move_row` does already, and need neither a snapshot nor thinning.
         """
         db = self._ready()
-        more = [move for move in moves if move.snapshot is not None or move.event.seq % EVERY == 0]
+        more = [move for move in moves if move.row or move.snapshot is not None or move.event.seq % EVERY == 0]
         with db.transaction() if more else nullcontext():
+            for move in more:
+                if move.row and move.row.get("archived", ...) is None:  # no other is moved
+                    self._restore(move)
             stored = db.move([*rows, *map(schema.move_row, moves)])
             for move in more:
                 if move.study.id in stored and move.snapshot is not None:
                     self._insert_snapshot(move.study.id, move.snapshot)
+                if move.study.id in stored and move.row:
+                    self.mark(move.study, move.row)
                 if move.study.id in stored and move.event.seq % EVERY == 0:
                     self._thin(move.study.id, move.event.seq, move.keep)
         db.verify()
@@ -84,15 +94,18 @@ class SharedStore(Store):
         return schema.read_event(rows[0], self.where) if rows else None
 
     def glance(self, name: str) -> tuple[Any, ...] | None:
-        """Of a study, what changes: id, seq, proposal, decision, holder, paused, archived; None if there is none."""
+        """Of a study, what GLANCE names; None if there is none."""
         rows = self._ready().execute(f"SELECT {', '.join(GLANCE)} FROM trimtab_studies WHERE name = ?", name)
         return tuple(rows[0]) if rows else None
 
     def some(self, names: Sequence[str]) -> list[Saved]:
         """Studies of those names that there are and that are whole."""
         among, values = self._ready().among("name", names)
+        return self._whole(self._db.execute(f"SELECT {STUDY_COLUMNS} FROM trimtab_studies WHERE {among}", *values))
+
+    def _whole(self, rows: Sequence[Sequence[Any]]) -> list[Saved]:
         found = []
-        for row in self._db.execute(f"SELECT {STUDY_COLUMNS} FROM trimtab_studies WHERE {among}", *values):
+        for row in rows:
             with suppress(Damaged):  # that one is is said when it is looked at alone
                 found.append(schema.read_study(row, self.where))
         return found
@@ -133,13 +146,17 @@ class SharedStore(Store):
         return found
 
     def page(self, after: str, limit: int, wanted: Wanted = Wanted()) -> list[Saved]:  # noqa: B008
-        """Studies by name, from the first after a name on."""
-        where, values = wanted.condition()
-        rows = self._ready().execute(
-            f"SELECT {STUDY_COLUMNS} FROM trimtab_studies WHERE name > ? AND {where} ORDER BY name LIMIT ?",
-            *(after, *values, limit),
-        )
-        return [schema.read_study(row, self.where) for row in rows]
+        """Studies by name that are whole, from the first after a name on."""
+        (where, values), found = wanted.condition(), list[Saved]()
+        while len(found) < limit:
+            rows = self._ready().execute(
+                f"SELECT {STUDY_COLUMNS} FROM trimtab_studies WHERE name > ? AND {where} ORDER BY name LIMIT ?",
+                *(after, *values, limit - len(found)),
+            )
+            if not rows:
+                break
+            found, after = found + self._whole(rows), rows[-1][2]
+        return found
 
     def urgent(self, wanted: Wanted, first: int, most: int) -> tuple[list[str], int]:
         """The names of some studies, those that need somebody first, and how many there are of them all."""
@@ -160,10 +177,10 @@ class SharedStore(Store):
         return dict(zip(needs, map(int, row), strict=True))
 
     def numbers(self, names: Sequence[str], most: int) -> list[Any]:
-        """id, name and seq of studies, or of the first ones that are not archived."""
+        """id, uid, name and seq of studies, or of the first ones that are not archived."""
         where, values = self._ready().among("name", names) if names else ("archived IS NULL", ())
         return self._db.execute(
-            f"SELECT id, name, seq FROM trimtab_studies WHERE {where} ORDER BY name LIMIT {most:d}", *values
+            f"SELECT id, uid, name, seq FROM trimtab_studies WHERE {where} ORDER BY name LIMIT {most:d}", *values
         )
 
     def glances(self, ids: Sequence[int]) -> dict[int, tuple[object, ...]]:
@@ -180,6 +197,12 @@ class SharedStore(Store):
         )
         return [schema.read_event(row, self.where) for row in rows]
 
+    def holder(self, name: str) -> str | None:
+        """Who holds a study now, whether its row is whole or not."""
+        found = self.glance(name)
+        about = {} if found is None else dict(zip(GLANCE, found, strict=True))
+        return about["holder"] if about.get("holder") and self._db.taken(about["id"], name) else None
+
     def release(self, study: Saved) -> bool:
         """Whether nobody holds the study: what a process that was killed left written is taken away."""
         if study.holder is not None:
@@ -192,20 +215,34 @@ class SharedStore(Store):
 
     def pause(self, study: Saved, paused: str | None) -> None:
         """Ask that nothing new is set, or take that back."""
-        self._ready().execute("UPDATE trimtab_studies SET paused = ? WHERE id = ?", paused, study.id)
+        self.mark(study, {"paused": paused})
 
-    def archive(self, study: Saved, time: float | None) -> None:
-        """Put a study aside, or take it out again."""
-        self._ready().execute("UPDATE trimtab_studies SET archived = ? WHERE id = ?", time, study.id)
+    def mark(self, study: Saved, columns: Fields) -> None:
+        """Change what of a row is not learnt: `paused`, `archived`."""
+        marks = ", ".join(f"{column} = ?" for column in columns)
+        where = "id = ? AND uid = ?"
+        self._ready().execute(
+            f"UPDATE trimtab_studies SET {marks} WHERE {where}", *columns.values(), study.id, study.uid
+        )
 
-    def erase(self, study: Saved) -> None:
-        """A study with all its history, for ever."""
+    def _restore(self, move: Move) -> None:
+        """Before a move that takes a study out again, if it will be stored."""
+        self._db.execute(
+            "UPDATE trimtab_studies SET archived = NULL WHERE id = ? AND uid = ? AND seq = ? AND holder IS NULL",
+            *(move.study.id, move.study.uid, move.event.seq - 1),
+        )
+
+    def erase(self, id: int, uid: str, seq: int) -> bool:
+        """A study with all its history, for ever, whole or damaged; False if it has changed, or is gone."""
         db = self._ready()
         with db.transaction():
-            db.execute("UPDATE trimtab_studies SET seq = seq WHERE id = ?", study.id)  # others who store it wait
+            same = "UPDATE trimtab_studies SET seq = seq WHERE id = ? AND uid = ? AND seq = ?"
+            if not db.change(same, id, uid, seq):  # others who store it wait
+                return False
             for table in ("events", "snapshots", "requests"):
-                db.execute(f"DELETE FROM trimtab_{table} WHERE study = ?", study.id)
-            db.execute("DELETE FROM trimtab_studies WHERE id = ?", study.id)
+                db.execute(f"DELETE FROM trimtab_{table} WHERE study = ?", id)
+            db.execute("DELETE FROM trimtab_studies WHERE id = ?", id)
+        return True
 
 
 def _of(table: str, columns: str) -> str:

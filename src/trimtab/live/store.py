@@ -43,6 +43,7 @@ class Store:
         self.where = self._db.where
         self._held: Saved | None = None
         self._described = ""
+        self._tried: list[float] = []  # the times of an event that was not acknowledged yet
         try:
             set_up(self._db, mode)
         except BaseException:
@@ -58,7 +59,7 @@ class Store:
     def close(self) -> None:
         """Let go of the database and of the study that was held."""
         if self._held is not None and not self._db.lost:
-            with suppress(StoreError):  # only a courtesy: the lock is what counts
+            with suppress(StoreError), self._db.transaction():  # only a courtesy: the lock is what counts
                 self._db.execute("UPDATE trimtab_studies SET holder = NULL WHERE id = ?", self._held.id)
         self._held = None
         self._db.close()
@@ -74,6 +75,12 @@ class Store:
     def names(self) -> list[str]:
         """All studies."""
         return [name for (name,) in self._ready().execute("SELECT name FROM trimtab_studies ORDER BY name")]
+
+    def held(self) -> list[str]:
+        """Those of them that a process holds now."""
+        db = self._ready()
+        rows = db.execute("SELECT id, name FROM trimtab_studies ORDER BY name")
+        return [name for id, name in rows if db.taken(id, name)]
 
     def all(self) -> dict[str, Saved | Damaged]:
         """All studies, in one go; one that is damaged does not hide the others."""
@@ -145,6 +152,7 @@ class Store:
         """
         db, text = self._ready(), canonical(status)
         sealed = schema.seal(study.uid, study.name, study.created, self._described, event.seq, text)
+        self._tried.append(event.time)
         with db.transaction():
             changed = db.change(
                 "UPDATE trimtab_studies SET seq = ?, status = ?, checksum = ?, failures = ?, advised = ?, told = ?"
@@ -162,6 +170,7 @@ class Store:
             elif not self._has(study, event):
                 raise Taken(f"study {study.name!r} was changed by someone else meanwhile: open it again")
         db.verify()
+        self._tried.clear()
 
     def snapshot(self, study: Saved, snapshot: Snapshot) -> None:
         """Beside the last event, the state after it."""
@@ -179,7 +188,7 @@ class Store:
         """The history from the oldest on."""
         rows = self._ready().execute(
             f"SELECT {EVENT_COLUMNS} FROM trimtab_events WHERE study = ? AND seq > ? AND seq <= ? ORDER BY seq",
-            *(study.id, after, until),
+            *(study.id, max(after, -1), until),
         )
         return [schema.read_event(row, self.where) for row in rows]
 
@@ -205,6 +214,8 @@ class Store:
 
         Where values may come late, that of the round before says nothing of it.
         """
+        if not 0 <= round < 2**62:  # more than a database counts to
+            return None
         if late:
             asked = (
                 "SELECT {} FROM trimtab_events WHERE study = ? AND kind = 'ask' AND round = ? ORDER BY seq DESC LIMIT 1"
@@ -266,9 +277,10 @@ class Store:
         return self._db
 
     def _has(self, study: Saved, event: Event) -> bool:
-        """Whether the event is there already: the commit was heard, and only its answer was lost."""
+        """Whether the event is there already: a commit from here was heard, and only its answer was lost."""
         there = self.events(study, event.seq - 1)
-        return len(there) == 1 and there[0]._replace(time=event.time) == event
+        same = len(there) == 1 and there[0]._replace(time=event.time) == event
+        return same and there[0].time in self._tried
 
     def _insert_event(self, study: int, event: Event) -> None:
         self._db.execute(schema.INSERT_EVENT, *schema.event_row(study, event))

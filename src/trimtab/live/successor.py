@@ -103,7 +103,9 @@ def _limits(study: Study) -> list[str]:
     tables: dict[str, dict[str, float]] = {}
     for limit in study.limits.all:
         tables.setdefault(limit.name, {"scale": limit.scale})[limit.side] = limit.bound
-    return [f"{name} = {{{', '.join(f'{k} = {v!r}' for k, v in table.items())}}}" for name, table in tables.items()]
+    return [
+        f"{_toml(name)} = {{{', '.join(f'{k} = {v!r}' for k, v in table.items())}}}" for name, table in tables.items()
+    ]
 
 
 def radius_now(knobs: Knobs, knob: Knob) -> float | None:

@@ -9,15 +9,25 @@ from trimtab.live.schema import Saved
 from trimtab.types import Document
 
 
+def counted(rounds: int, baseline: int) -> str:
+    """How many rounds there were, for people; baseline: those that measured the reference beside.
+
+    >>> counted(285, 15), counted(3, 0)
+    ('285 rounds and 15 of the baseline', '3 rounds')
+    """
+    return f"{rounds} rounds" + (f" and {baseline} of the baseline" if baseline else "")
+
+
 def summary(saved: Saved) -> Document:
     """What `trimtab list --json` says of a study."""
-    status = saved.status
+    status, names = saved.status, [knob["name"] for knob in saved.setup["knobs"]]
     proposal = waiting(saved)
     return {
         "name": saved.name,
         "saving": status.get("saving"),
         "rounds": status["round"],
-        **{key: status[key] for key in ("centre", "value", "mean", "trend", "skipped", "failures", "goal")},
+        "centre": {name: status["centre"][name] for name in names},
+        **{key: status[key] for key in ("value", "mean", "trend", "skipped", "failures", "goal")},
         **({"limits": status["limits"]} if "limits" in status else {}),
         "age": None if status["time"] is None else max(time.time() - status["time"], 0.0),
         "waits": None if proposal is None else {"round": proposal.round, "setting": proposal.setting},

@@ -158,7 +158,14 @@ def _books(shape: Shape, after: Array, values: Array, probing: Array | None) -> 
         after[:, at["probing"]] = np.where(known, mean + change, mean)
         after[:, at["probed"]] = probed
     after[:, at["told"]] += 1.0
-    after[:, at["paid"]] += np.minimum(np.maximum(values, -DEAREST), DEAREST)
+    values = np.minimum(np.maximum(values, -DEAREST), DEAREST)
+    last = after[:, at["last"]]
+    change = np.where(np.isnan(last), 0.0, values - last)
+    after[:, at["changes"]] += ~np.isnan(last)
+    after[:, at["change_sum"]] += np.abs(change)
+    after[:, at["change_square"]] += change * change
+    after[:, at["last"]] = values
+    after[:, at["paid"]] += values
     after[:, at["places"]] += after[:, shape.flat.size] - after[:, at["reference_slot"]]
 
 

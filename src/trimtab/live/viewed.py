@@ -17,7 +17,7 @@ from trimtab.live.limits import Limits
 from trimtab.live.saving import Saving
 from trimtab.live.schema import Event, Saved, Setting
 from trimtab.live.store import Store
-from trimtab.live.summary import summary
+from trimtab.live.summary import counted, summary
 from trimtab.live.terms import Terms
 from trimtab.setup import Setup
 from trimtab.state import State
@@ -85,6 +85,11 @@ class Viewed(ABC):
     def saving(self) -> Saving:
         """What tuning saves against the baseline, with an interval, and a sentence that says it."""
         return self._position.saving
+
+    @property
+    def counted(self) -> str:
+        """How many rounds there were, in words; those of the baseline apart, as far as they had a value."""
+        return counted(self.round, self.saving.baseline_rounds)
 
     @property
     def limits(self) -> Limits:

@@ -21,7 +21,7 @@ from trimtab.serve.settings import is_loopback
 
 COOKIE = "trimtab_session"
 SAFE = ("GET", "HEAD", "OPTIONS")
-TRUST = 5.0  # seconds for which what is known of a token holds: how long a revoked one may still work
+TRUST = 4.0  # seconds for which what is known of a token holds: with what a stream takes to look again, five
 MOST = 10_000  # tokens that are remembered
 
 
@@ -118,9 +118,10 @@ def scope(needed: str) -> Callable[[Request], Coroutine[Any, Any, Caller]]:
 def check_origin(request: Request, caller: Caller) -> None:
     """No other site makes a browser change anything."""
     origin = request.headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc != request.headers.get("host"):
+    if origin is not None and _place(origin) != request.headers.get("host"):
         raise Problem(403, "cross-site", "a page of another site may not change anything here")
-    if caller.csrf and not hmac.compare_digest(caller.csrf, request.headers.get("x-csrf-token", "")[:200]):
+    sent = request.headers.get("x-csrf-token", "")[:200]
+    if caller.csrf and not hmac.compare_digest(caller.csrf.encode(), sent.encode()):
         raise Problem(403, "csrf", "the header X-CSRF-Token is missing or wrong: load the page again")
 
 
@@ -136,10 +137,24 @@ def _name(token: tokens.Token) -> str:
 def _neighbour(request: Request) -> Caller:
     """Without tokens: only from this machine, and not through a name that somebody else lets point to it."""
     peer = request.client.host if request.client else ""
-    host = urlsplit(f"//{request.headers.get('host', '')}").hostname or ""
+    host = _host(request.headers.get("host", ""))
     if not (is_loopback(peer) and is_loopback(host)):
         raise Problem(403, "no-tokens", "without any token only this machine is answered: trimtab token create")
     return Caller("this machine", "admin")
+
+
+def _place(origin: str) -> str | None:
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
+        return None
+
+
+def _host(header: str) -> str:
+    try:
+        return urlsplit(f"//{header}").hostname or ""
+    except ValueError:
+        return ""
 
 
 def _refused(why: str) -> Problem:

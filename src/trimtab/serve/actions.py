@@ -11,7 +11,7 @@ from trimtab.live import approval
 from trimtab.live.pausing import paused
 from trimtab.live.row import RowStudy
 from trimtab.serve import rounds
-from trimtab.serve.fleet import Fleet
+from trimtab.serve.fleet import Fleet, stale
 from trimtab.serve.models import ActionIn, DecisionIn, StudyOut, UndoIn
 from trimtab.serve.problems import Problem
 from trimtab.serve.showing import at_a_glance
@@ -93,8 +93,7 @@ async def _change(
     """Something that a process which holds the study would have to do itself."""
 
     def free(study: RowStudy) -> RowStudy:
-        if study.saved.archived is not None:
-            raise Problem(410, "archived", f"study {name!r} is archived: restore it first")
+        _there(study)
         if study.saved.holder is not None and not study.released():
             raise Problem(409, "held", f"study {name!r} is held by {study.saved.holder}: end that first")
         act(study)
@@ -112,7 +111,7 @@ async def _decide(
             study = RowStudy(store, fleet(request).known(store, name))
             wanted = expected(if_match)
             if wanted not in (None, study.seq):
-                raise Problem(412, "stale", f"study {name!r} is at {study.seq}, not {wanted}: look again first")
+                raise stale(name, study.seq, wanted)
             try:
                 approval.decide(store, name, yes, body.round, who=who, why=body.why or None)
             except ValueError as error:
@@ -124,6 +123,7 @@ async def _decide(
 
 def _pause(studies: Fleet, response: Response, name: str, who: str, why: str, seq: int | None) -> Json:
     def act(study: RowStudy) -> RowStudy:
+        _there(study)
         if study.saved.holder is not None and not study.released():
             study.pause_row(paused(who, why))  # the process that holds it sees that, and records it
         else:
@@ -135,6 +135,7 @@ def _pause(studies: Fleet, response: Response, name: str, who: str, why: str, se
 
 def _resume(studies: Fleet, response: Response, name: str, who: str, why: str, seq: int | None) -> Json:
     def act(study: RowStudy) -> RowStudy:
+        _there(study)
         if study.saved.paused is None:
             raise Problem(409, "not-held", f"study {name!r} is not held: nothing to resume")
         if study.saved.holder is None or study.released():
@@ -149,11 +150,16 @@ def _restore(studies: Fleet, response: Response, name: str, who: str, why: str, 
     def act(study: RowStudy) -> RowStudy:
         if study.saved.archived is None:
             raise Problem(409, "not-archived", f"study {name!r} is not archived")
-        study.unarchive()
+        study.archive(None)
         study.note("restore", rounds.words(who, why))
         return study
 
     return _shown(studies.change(name, act, expected=seq), response)
+
+
+def _there(study: RowStudy) -> None:
+    if study.saved.archived is not None:
+        raise Problem(410, "archived", f"study {study.name!r} is archived: restore it first")
 
 
 def _shown(study: RowStudy, response: Response) -> Document:

@@ -17,11 +17,12 @@ from trimtab.serve import actions, events, health, pages, problems, studies, tri
 from trimtab.serve.access import Door
 from trimtab.serve.batch import Gathering
 from trimtab.serve.fleet import Fleet
+from trimtab.serve.heads import Heads
 from trimtab.serve.limits import Bounded, Limits
 from trimtab.serve.observing import Figures, Observed
 from trimtab.serve.overview import Overview
 from trimtab.serve.settings import Settings
-from trimtab.serve.views import HERE
+from trimtab.serve.views import HERE, problem_page
 from trimtab.serve.watching import Watch
 from trimtab.types import Document
 
@@ -54,7 +55,8 @@ def create(settings: Settings | None = None) -> FastAPI:
     for routes in (trials, studies, actions, events, health, pages):  # most requests are for the first
         app.include_router(routes.router)
     app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
-    problems.install(app)
+    problems.install(app, problem_page)
+    app.add_middleware(Heads)
     app.add_middleware(Bounded, limits=limits, settings=settings)
     app.add_middleware(Observed, figures=figures, settings=settings)
     return app

@@ -7,14 +7,14 @@ import datetime
 import itertools
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 from pydantic_core import to_json
 from starlette.concurrency import run_in_threadpool
 
-from trimtab.live.errors import Collided, Damaged
+from trimtab.live.errors import Collided, Damaged, StoreError
 from trimtab.live.lot import TELL, Lot, Row, by_shape, read, strangers, takes
 from trimtab.live.row import RowStudy, load
 from trimtab.live.schema import Move
@@ -102,15 +102,15 @@ def answered(told: rounds.Told, study: RowStudy, *, next: bool) -> Answer:
 def tell_many(studies: Fleet, given: Sequence[Given]) -> list[Answer]:
     """What becomes of each, in their order."""
     answers: list[Answer | None] = [None] * len(given)
-    for _ in range(TRIES):
-        left = [n for n, answer in enumerate(answers) if answer is None]
-        if not left:
-            break
+    left, in_vain = list(range(len(given))), 0
+    while left and in_vain < TRIES:
         first: dict[str, int] = {}
         for n in left:
             first.setdefault(given[n].study, n)
         with suppress(Collided), studies.pool.store() as store:
             _wave(studies, store, given, list(first.values()), answers)
+        before, left = left, [n for n in left if answers[n] is None]
+        in_vain = in_vain + 1 if left == before else 0
     busy = Problem(503, "busy", "too many change this study at once: try again", {"Retry-After": "1"})
     return [busy if answer is None else answer for answer in answers]
 
@@ -183,9 +183,19 @@ class Plain:
                 self.others.append(n)
         if before:
             self._again(store, before)
-        places, rows = list(told), list(told.values())
-        for some in by_shape(rows):
-            self._tell([places[k] for k in some], Lot([rows[k] for k in some], written))
+        self._each_lot(told, self._tell)
+
+    def _each_lot(self, rows: Mapping[int, Row], act: Callable[[list[int], Lot], None]) -> None:
+        """What is to be done with lots of one shape; those of one that fails are for others, which fail one by one."""
+        places, all = list(rows), list(rows.values())
+        for some in by_shape(all):
+            numbers = [places[k] for k in some]
+            try:
+                act(numbers, Lot([all[k] for k in some], written))
+            except StoreError:
+                raise
+            except Exception:
+                self.others += numbers
 
     def _row(self, store: SharedStore, n: int, found: Mapping[str, Sequence[Any]]) -> Row | None:
         row = found.get(self._given[n].study)
@@ -196,8 +206,8 @@ class Plain:
 
     def _tell(self, numbers: list[int], lot: Lot) -> None:
         told = lot.tell([self._given[n].result.value or 0.0 for n in numbers], time.time())
-        self.rows += [one.stored for one in told]
         trials = self._next(numbers, lot)
+        self.rows += [one.stored for one in told]
         for n, row, trial in zip(numbers, lot.rows, trials, strict=True):
             self.ready[row.id] = (n, {"seq": row.seq, "again": False, "open": row.open, **trial})
 
@@ -206,18 +216,18 @@ class Plain:
         events = store.events_between(
             {row.id: (self._given[n].trial - 1, self._given[n].trial) for n, row in rows.items()}
         )
-        same = []
+        same: dict[int, Row] = {}
         for n, row in rows.items():
             event = next(iter(events[row.id]), None)
             if event is not None and event.kind in (TELL, "baseline") and event.value == self._given[n].result.value:
-                same.append(n)
+                same[n] = row
             else:
                 self.others.append(n)
-        for some in by_shape([rows[n] for n in same]):
-            numbers = [same[k] for k in some]
-            lot = Lot([rows[n] for n in numbers])
-            for n, row, trial in zip(numbers, lot.rows, self._next(numbers, lot), strict=True):
-                self.known[n] = {"seq": self._given[n].trial, "again": True, "open": row.open, **trial}
+        self._each_lot(same, self._repeat)
+
+    def _repeat(self, numbers: list[int], lot: Lot) -> None:
+        for n, row, trial in zip(numbers, lot.rows, self._next(numbers, lot), strict=True):
+            self.known[n] = {"seq": self._given[n].trial, "again": True, "open": row.open, **trial}
 
     def _next(self, numbers: Sequence[int], lot: Lot) -> list[Document]:
         """The trials that follow, where they are wanted and can be said."""

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import datetime
 import itertools
 import statistics
 import time
 from typing import Any
 
+from trimtab.live.approval import waiting
+from trimtab.live.attention import attention
 from trimtab.live.knobs import Knob
 from trimtab.live.row import RowStudy
 from trimtab.live.schema import Event
 from trimtab.live.shared import SharedStore
+from trimtab.live.study import Trial
 from trimtab.live.thinning import latest
+from trimtab.serve.rounds import guard_of, plan
 from trimtab.serve.showing import whole
 from trimtab.types import Document
 
@@ -33,17 +38,19 @@ def closeup(store: SharedStore, study: RowStudy) -> Document:
     rounds = [study._in_units(event) for event in latest(store, study.saved, ROUNDS, rounds=True)]
     happened = latest(store, study.saved, LOG, rounds=False)
     probes, share = study.probes, study.setup.method.max_move
-    last = max((event for event in (*rounds, *map(study._in_units, happened)) if event.query), key=_seq, default=None)
+    valued = (event for event in (*rounds, *map(study._in_units, happened)) if event.query and event.value is not None)
+    last = max(valued, key=_seq, default=None)
     now = (
         {}
         if last is None or last.query is None
         else dict(zip([k.name for k in study.knobs.all], last.query, strict=True))
     )
-    about, places = whole(study), study.knobs.values(study.state.centre.tolist())
+    about, places, opened = whole(study), study.knobs.values(study.state.centre.tolist()), _open(study)
+    played = {knob.name: [trial.knobs[knob.name] for trial in opened] for knob in study.knobs.all}
     return {
         **about,
         "bars": [
-            _bar(knob, study, place, now.get(knob.name), probes[knob.name])
+            _bar(knob, study, place, now.get(knob.name), played[knob.name], probes[knob.name])
             for knob, place in zip(study.knobs.all, places, strict=True)
         ],
         "rounds_told": rounds,
@@ -59,9 +66,30 @@ def _seq(event: Event) -> int:
     return event.seq
 
 
+def _open(study: RowStudy) -> list[Trial]:
+    """What may be set just now: the trials that can be told, but for one that nobody has approved."""
+    if study.saved.archived is not None:
+        return []
+    if study.setup.max_pending > 1 and study.pending:
+        return study.pending
+    guard = guard_of(study)
+    trial = plan(study, guard)
+    if study.setup.max_pending > 1 and trial.kind == "probe":
+        return []  # such a one is open when it was handed out
+    word = study.word_on(trial) if guard.approval else None
+    return [] if guard.approval and (word is None or not word.approved) else [trial]
+
+
 def _late(study: RowStudy, rounds: list[Event]) -> bool:
-    """Whether it is quiet for much longer than it usually is between two rounds."""
-    then = study.saved.status["time"]
+    """Whether it is quiet for much longer than it usually is between two rounds, and nothing is meant to keep it so."""
+    saved = study.saved
+    if saved.archived is not None or saved.paused is not None or waiting(saved) is not None:
+        return False
+    if guard_of(study).quiet(datetime.datetime.now().time()):
+        return False
+    if "stale" in attention(saved):
+        return True
+    then = saved.status["time"]
     if then is None or len(rounds) < 3:
         return False
     times = sorted(event.time for event in rounds)
@@ -69,8 +97,8 @@ def _late(study: RowStudy, rounds: list[Event]) -> bool:
     return bool(time.time() - then > max(LATE * usual, SOON))
 
 
-def _bar(knob: Knob, study: RowStudy, at: Any, now: Any, probe: float) -> Document:
-    """Places on a bar from 0 to 100."""
+def _bar(knob: Knob, study: RowStudy, at: Any, now: Any, played: list[Any], probe: float) -> Document:
+    """Places on a bar from 0 to 100. now: what was measured last; played: what is open."""
     centre, start = study.centre[knob.name], study.start[knob.name]
     ranged = knob.type in ("float", "integer") and bool(knob.size)
     about = {
@@ -79,12 +107,14 @@ def _bar(knob: Knob, study: RowStudy, at: Any, now: Any, probe: float) -> Docume
         "centre": centre,
         "start": start,
         "now": now,
+        "open": played,
         "choices": None,
         "ranged": ranged,
     }
     if knob.choices is not None or not knob.size:
         return {**about, "choices": list(knob.choices or [knob.low])}
-    place = {key: _place(knob, value) for key, value in (("centre", at), ("start", start), ("now", now))}
+    place: Document = {key: _place(knob, value) for key, value in (("centre", at), ("start", start), ("now", now))}
+    place["open"] = [_place(knob, value) for value in played]
     low, high = (_place(knob, min(max(at + sign * probe, knob.low), knob.high)) for sign in (-1, 1))
     return {**about, "low": knob.low, "high": knob.high, "probe": probe, "place": place, "from": low, "to": high}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import random
+import signal
 import subprocess
 import sys
 import tempfile
@@ -111,6 +112,7 @@ def tune(url: str, name: str, rounds: int | None = None, pause: float = PAUSE) -
 @contextlib.contextmanager
 def playing(port: int) -> Iterator[str]:
     """A store in a folder of its own, and a process that tunes the three studies of it, while the service runs."""
+    signal.signal(signal.SIGTERM, _end)  # Uvicorn sends it again when it has shut down
     with tempfile.TemporaryDirectory(prefix="trimtab-demo-") as folder:
         words = [sys.executable, "-m", "trimtab.serve.demo", f"http://127.0.0.1:{port}"]
         with subprocess.Popen(words, stderr=subprocess.DEVNULL) as players:
@@ -118,6 +120,11 @@ def playing(port: int) -> Iterator[str]:
                 yield str(Path(folder) / "demo.db")
             finally:
                 players.kill()
+
+
+def _end(sign: int, _: object) -> None:
+    """As an exception, so that nothing is left behind."""
+    sys.exit(128 + sign)
 
 
 def main(url: str) -> None:

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import AsyncIterator
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
+from trimtab.live.errors import Damaged, StoreError, Unavailable
 from trimtab.live.row import RowStudy
 from trimtab.serve.access import Caller
 from trimtab.serve.fleet import Fleet
@@ -29,6 +31,19 @@ router = APIRouter(prefix="/v1", tags=["events"], responses=ANSWERS)
 MOST = 200  # studies of one stream
 PAGE = 1000  # events of one answer
 BEAT = 15.0  # seconds after which a stream says that it lives
+LOOK = 1.0  # seconds after which it is asked whether its token still is one
+
+
+class Chosen(NamedTuple):
+    """A study that somebody asks for, as it was then."""
+
+    name: str
+    uid: str
+    seq: int
+
+
+Chosens = dict[int, Chosen]
+"""By the number of a study's row."""
 Place = dict[int, int]
 """The number of a study's row → its last event that was seen."""
 
@@ -56,11 +71,8 @@ async def events(
     studies = fleet(request)
     names = await run_in_threadpool(_chosen, studies, caller, study)
     if "text/event-stream" in request.headers.get("accept", ""):
-        place = (
-            _place(last_event_id or after, names)
-            if last_event_id or after
-            else {id: seq for id, (_, seq) in names.items()}
-        )
+        end = {id: chosen.seq for id, chosen in names.items()}
+        place = _place(last_event_id or after, names) if last_event_id or after else end
         request.app.state.limits.check_streams()
         stream = _stream(request, studies, request.app.state.watch, names, place)
         return StreamingResponse(
@@ -71,51 +83,72 @@ async def events(
     return {"events": [event for _, event in found], "next": _written(place)}
 
 
-async def _stream(
-    request: Request, studies: Fleet, watch: Watch, names: dict[int, tuple[str, int]], place: Place
-) -> AsyncIterator[str]:
+async def _stream(request: Request, studies: Fleet, watch: Watch, names: Chosens, place: Place) -> AsyncIterator[str]:
     """Events as they come, and a study's status after them, or when something else about it changed."""
-    with request.app.state.limits.waiting(), watch.of(set(names)) as changes:
+    with request.app.state.limits.stream(), watch.of(set(names)) as changes:
         yield f"retry: 1000\nid: {_written(place)}\n\n"
+        beat = time.monotonic() + BEAT
         while not await request.is_disconnected():
-            changed = await changes.next(BEAT)
-            if not changed:
+            changed = await changes.next(LOOK)
+            if not await _may_stay(request):
+                return
+            if not changed and time.monotonic() >= beat:
+                beat = time.monotonic() + BEAT
                 yield ": alive\n\n"
+            if not changed:
                 continue
             while found := await run_in_threadpool(_since, studies, {id: names[id] for id in changed}, place, PAGE):
                 for at, event in found:
                     yield f"id: {at}\nevent: event\ndata: {json.dumps(event)}\n\n"
-            for document in await run_in_threadpool(_statuses, studies, [names[id][0] for id in changed]):
+            for document in await run_in_threadpool(_statuses, studies, [names[id].name for id in changed]):
                 yield f"event: status\ndata: {json.dumps(document)}\n\n"
 
 
-def _chosen(studies: Fleet, caller: Caller, names: list[str]) -> dict[int, tuple[str, int]]:
-    """Row → name and sequence of the studies that were asked for."""
+async def _may_stay(request: Request) -> bool:
+    """Whether the one who listens would still be let in."""
+    try:
+        await request.app.state.door.caller(request)
+    except Problem:
+        return False
+    except StoreError as error:
+        return isinstance(error, Unavailable)  # it is away: streams wait
+    return True
+
+
+def _chosen(studies: Fleet, caller: Caller, names: list[str]) -> Chosens:
+    """The studies that were asked for."""
     if caller.study is not None:
         names = names or [caller.study]
     if any(not caller.may("read", name) for name in names):
         raise Problem(403, "forbidden", f"this token is for study {caller.study} alone")
     with studies.pool.store() as store:
         rows = store.numbers(names, MOST + 1)
-    if missing := set(names) - {name for _, name, _ in rows}:
+    if missing := set(names) - {name for _, _, name, _ in rows}:
         raise Problem(404, "no-study", f"there is no study {sorted(missing)[0]!r}")
     if len(rows) > MOST:
         raise Problem(422, "too-many", f"there are more than {MOST} studies: name those you mean, study=a&study=b")
-    return {id: (name, seq) for id, name, seq in rows}
+    return {id: Chosen(name, uid, seq) for id, uid, name, seq in rows}
 
 
-def _since(studies: Fleet, names: dict[int, tuple[str, int]], place: Place, limit: int) -> list[tuple[str, Document]]:
+def _since(studies: Fleet, names: Chosens, place: Place, limit: int) -> list[tuple[str, Document]]:
     """Events after a place, which moves on; each with the place after it."""
     found: list[tuple[str, Document]] = []
     with studies.pool.store() as store:
-        for id, (name, _) in names.items():
+        for id, (name, uid, _) in names.items():
             if len(found) >= limit:
                 break
             try:
                 study = RowStudy(store, studies.known(store, name))
+                told = store.some_events(study.saved, place.get(id, -1), limit - len(found))
             except Problem:
                 continue  # erased meanwhile
-            for event in store.some_events(study.saved, place.get(id, -1), limit - len(found)):
+            except Damaged:
+                if len(names) == 1:
+                    raise
+                continue  # that it is is said when it is looked at alone
+            if study.uid != uid:
+                continue  # made anew meanwhile
+            for event in told:
                 place[id] = event.seq
                 found.append((_written(place), described(study, event)))
     return found
@@ -130,12 +163,13 @@ def _written(place: Place) -> str:
     return ",".join(f"{id}:{seq}" for id, seq in place.items())
 
 
-def _place(text: str | None, names: dict[int, tuple[str, int]]) -> Place:
+def _place(text: str | None, names: Chosens) -> Place:
+    """What a text says; beyond the last event of a study, that one, so that none that follows is missed."""
     if text is None or text == "":
         return {}
     if len(names) == 1 and re.fullmatch(r"-?\d{1,18}", text, re.ASCII):
-        return {next(iter(names)): int(text)}
+        text = f"{next(iter(names))}:{text}"
     if not re.fullmatch(r"(\d{1,9}:-?\d{1,18})(,\d{1,9}:-?\d{1,18})*", text, re.ASCII):
         raise Problem(422, "invalid", "after is no place in the history: send `next`, or the id of the last event")
     pairs = (part.split(":") for part in text.split(","))
-    return {int(id): int(seq) for id, seq in pairs if int(id) in names}
+    return {id: min(seq, names[id].seq) for id, seq in ((int(a), int(b)) for a, b in pairs) if id in names}

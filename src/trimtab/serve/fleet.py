@@ -12,13 +12,14 @@ from typing import Any, TypeVar
 from trimtab.live.errors import Damaged
 from trimtab.live.pool import Pool
 from trimtab.live.row import Known, RowStudy, caught_up, load, of_row
+from trimtab.live.schema import Saved
 from trimtab.live.shared import GLANCE, SharedStore
 from trimtab.serve.problems import Problem
 
 T = TypeVar("T")
 TRIES = 30  # before somebody is told that a study is too busy
 AWAKE = 500  # studies that are remembered with all that makes their next round quick
-STORED = GLANCE[2:]  # what may change in a row without an event
+STORED = GLANCE[3:]  # what may change in a row without an event
 
 
 class Fleet:
@@ -46,27 +47,22 @@ class Fleet:
             with self.pool.store() as store:
                 study = RowStudy(store, self.known(store, name))
                 if expected is not None and expected != study.seq:
-                    raise Problem(
-                        412,
-                        "stale",
-                        f"study {name!r} is at {study.seq}, not {expected}: look again first",
-                        seq=study.seq,
-                    )
+                    raise stale(name, study.seq, expected)
                 found = act(study)
-                if study.move is None or store.commit_if([study.move]):
+                if study.stored():
                     self.remember(study)
                     return found
-                self.refuse(store, name)
+                self.refuse(store, name, archives=study.archives)
             self.conflicts += 1
             time.sleep(random.random() * 0.002 * min(attempt, 10))
-        raise Problem(503, "busy", f"too many change study {name!r} at once: try again", {"Retry-After": "1"})
+        raise busy(name)
 
     def known(self, store: SharedStore, name: str) -> Known:
         """A study as it is now; 404 if there is none."""
         remembered = self._remembered(name)
         glance = None if remembered is None else store.glance(name)
-        if remembered is not None and glance is not None and glance[:2] == (remembered.saved.id, remembered.saved.seq):
-            return remembered._replace(saved=remembered.saved._replace(**dict(zip(STORED, glance[2:], strict=True))))
+        if remembered is not None and glance is not None and glance[:3] == _version(remembered.saved):
+            return remembered._replace(saved=remembered.saved._replace(**dict(zip(STORED, glance[3:], strict=True))))
         found = None
         if remembered is not None and remembered.shape is None and (saved := store.find(name)) is not None:
             found = caught_up(store, saved, remembered)  # where the row says it all, that is quicker
@@ -87,10 +83,13 @@ class Fleet:
         found = of_row(row, store.where)
         return self.known(store, row[2]) if found is None else found
 
-    def refuse(self, store: SharedStore, name: str) -> None:
-        """After a move that was not stored: a problem, if it will not be stored at the next try either."""
+    def refuse(self, store: SharedStore, name: str, *, archives: bool = False) -> None:
+        """After a move that was not stored: a problem, if it will not be stored at the next try either.
+
+        archives: it is the one that archives the study, or takes it out again.
+        """
         saved = self.known(store, name).saved
-        if saved.archived is not None:
+        if saved.archived is not None and not archives:
             raise Problem(410, "archived", f"study {name!r} is archived: it is only there to be looked at")
         if not store.release(saved):
             raise Problem(409, "held", f"study {name!r} is held by {saved.holder}, which tells it", holder=saved.holder)
@@ -120,3 +119,18 @@ class Fleet:
                 self._resting[longest] = tired.at_rest
             if len(self._awake) + len(self._resting) > self._most:
                 (self._resting or self._awake).popitem(last=False)
+
+
+def stale(name: str, seq: int, wanted: object) -> Problem:
+    """For one who saw a study as it was before."""
+    return Problem(412, "stale", f"study {name!r} is at {seq}, not {wanted}: look again first", seq=seq)
+
+
+def busy(name: str) -> Problem:
+    """For one whom others were faster than, all the time."""
+    return Problem(503, "busy", f"too many change study {name!r} at once: try again", {"Retry-After": "1"})
+
+
+def _version(saved: Saved) -> tuple[int, str, int]:
+    """What a glance begins with: which study it is, also where one was made anew under its name, and which event."""
+    return saved.id, saved.uid, saved.seq

@@ -36,11 +36,13 @@ async def readyz(request: Request) -> dict[str, str]:
 
 
 @router.get("/metrics", response_class=Response, responses={401: PROBLEMS[401], 403: PROBLEMS[403]})
-async def metrics(request: Request, _: Annotated[Caller, Depends(scope("read"))]) -> Json:
-    """For Prometheus, in its text format or as OpenMetrics."""
+async def metrics(request: Request, caller: Annotated[Caller, Depends(scope("read"))]) -> Json:
+    """For Prometheus, in its text format or as OpenMetrics; of the whole service, so not with a token of one study."""
+    if caller.study is not None:
+        raise Problem(403, "forbidden", f"metrics are of all studies, and this token is for {caller.study} alone")
     state = request.app.state
     figures: Figures = state.figures
-    figures.streams.set(state.limits.streams)
+    figures.streams.set(state.limits.streams + state.limits.waits)
     figures.conflicts.set(state.fleet.conflicts)
     if state.settings.metrics_studies:
         await run_in_threadpool(_measure, figures, state.fleet, state.settings.metrics_studies)

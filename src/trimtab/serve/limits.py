@@ -9,10 +9,12 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from trimtab.serve.problems import Problem
+from trimtab.live.errors import StoreError
+from trimtab.serve.access import COOKIE
+from trimtab.serve.problems import Problem, as_problem
 from trimtab.serve.settings import Settings
 
 MOST = 10_000  # callers whose rate is remembered
@@ -23,13 +25,15 @@ class Limits:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self.requests = self.streams = 0
+        self.requests = self.streams = self.waits = 0
+        self.bodies = dict.fromkeys((False, True), 0)
+        """Those that are still coming, of strangers and of callers who are known: no stranger holds up the others."""
         self._rates: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     @contextmanager
     def request(self) -> Iterator[None]:
         """One at a time of so many."""
-        if self.requests - self.streams >= self._settings.most_requests:
+        if self.requests - self.streams - self.waits >= self._settings.most_requests:
             raise _too_many("the service is busy", 1.0)
         self.requests += 1
         try:
@@ -37,14 +41,36 @@ class Limits:
         finally:
             self.requests -= 1
 
+    @contextmanager
+    def body(self, known: bool) -> Iterator[None]:
+        """One that is coming, of a caller who is known, or of a stranger."""
+        if self.bodies[known] >= self._settings.most_requests:
+            raise _too_many("too many send something at once", 1.0)
+        self.bodies[known] += 1
+        try:
+            yield
+        finally:
+            self.bodies[known] -= 1
+
+    @contextmanager
+    def wait(self) -> Iterator[None]:
+        """A request for a trial that something blocks."""
+        if self.waits >= self._settings.most_streams:
+            raise _too_many("too many wait for trials", 5.0)
+        self.waits += 1
+        try:
+            yield
+        finally:
+            self.waits -= 1
+
     def check_streams(self) -> None:
         """Whether there is room for one more."""
         if self.streams >= self._settings.most_streams:
-            raise _too_many("too many wait for events or trials", 5.0)
+            raise _too_many("too many wait for events", 5.0)
 
     @contextmanager
-    def waiting(self) -> Iterator[None]:
-        """A request that takes its time."""
+    def stream(self) -> Iterator[None]:
+        """A request that is answered for as long as somebody listens."""
         self.check_streams()
         self.streams += 1
         try:
@@ -80,45 +106,70 @@ class Bounded:
             return
         try:
             self._check(scope)
+            if _has_body(scope):
+                receive = await self._whole(scope, receive)
             with self._limits.request():
-                await self._app(scope, self._bounded(receive), send)
+                await self._app(scope, receive, send)
         except Problem as problem:
             await problem.response()(scope, receive, send)
 
     def _check(self, scope: Scope) -> None:
-        headers = dict(scope["headers"])
-        length = headers.get(b"content-length", b"0")
-        if not length.isdigit() or int(length) > self._settings.largest_body:
-            raise Problem(
-                413, "too-large", f"a body may have {self._settings.largest_body} bytes", {"Connection": "close"}
-            )
-        if not self._settings.rate:
-            return
-        key = headers.get(b"authorization") or headers.get(b"cookie") or str((scope.get("client") or [""])[0]).encode()
-        self._limits.check_rate(hashlib.sha256(key).hexdigest())
+        request = Request(scope)
+        length = request.headers.get("content-length", "0")
+        if not (length.isascii() and length.isdigit()) or int(length) > self._settings.largest_body:
+            raise self._too_large()
+        if self._settings.rate:
+            self._limits.check_rate(hashlib.sha256(_who(request).encode()).hexdigest())
 
-    def _bounded(self, receive: Receive) -> Receive:
-        size, whole, left = 0, False, self._settings.body_seconds
+    async def _whole(self, scope: Scope, receive: Receive) -> Receive:
+        """A request with its body, which is waited for before it is one of so many; for that of a stranger, nobody."""
+        known = scope["path"].startswith("/v1/")
+        if known:
+            try:
+                await scope["app"].state.door.caller(Request(scope))
+            except StoreError as error:
+                raise as_problem(error) from None
+        with self._limits.body(known):
+            body: Message | None = {"type": "http.request", "body": await self._read(receive), "more_body": False}
 
         async def received() -> Message:
-            nonlocal size, whole, left
-            if whole:
-                return await receive()  # whether they are still there
-            began = time.monotonic()
-            try:
-                async with asyncio.timeout(max(left, 0.0)):
-                    message = await receive()
-                left -= time.monotonic() - began
-            except TimeoutError:
-                raise HTTPException(408, "the body took too long", {"Connection": "close"}) from None
-            size += len(message.get("body", b""))
-            whole = not message.get("more_body", False)
-            if size > self._settings.largest_body:
-                what = f"a body may have {self._settings.largest_body} bytes"
-                raise HTTPException(413, what, {"Connection": "close"})
-            return message
+            nonlocal body
+            message, body = body, None
+            return await receive() if message is None else message  # later, whether they are still there
 
         return received
+
+    async def _read(self, receive: Receive) -> bytes:
+        parts, size = [], 0
+        try:
+            async with asyncio.timeout(self._settings.body_seconds):
+                while True:
+                    message = await receive()
+                    if message["type"] != "http.request":
+                        raise Problem(400, "http", "the body ended early: send it again")
+                    parts.append(message.get("body", b""))
+                    size += len(parts[-1])
+                    if size > self._settings.largest_body:
+                        raise self._too_large()
+                    if not message.get("more_body", False):
+                        return b"".join(parts)
+        except TimeoutError:
+            raise Problem(408, "http", "the body took too long: send it at once", {"Connection": "close"}) from None
+
+    def _too_large(self) -> Problem:
+        what = f"a body may have {self._settings.largest_body} bytes"
+        return Problem(413, "too-large", what, {"Connection": "close"})
+
+
+def _has_body(scope: Scope) -> bool:
+    headers = dict(scope["headers"])
+    return b"transfer-encoding" in headers or headers.get(b"content-length", b"0") != b"0"
+
+
+def _who(request: Request) -> str:
+    """Whose requests are counted together: those of a token, however it is written, of a session, or of an address."""
+    token = request.headers.get("authorization", "").partition(" ")[2].strip()
+    return token or request.cookies.get(COOKIE) or (request.client.host if request.client else "")
 
 
 def _too_many(why: str, seconds: float) -> Problem:

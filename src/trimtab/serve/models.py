@@ -4,14 +4,44 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictInt,
+    StrictStr,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+)
+from pydantic_core import PydanticCustomError
 
-Number = Annotated[float, Field(allow_inf_nan=False)]
+
+def _once(remedy: str) -> WrapValidator:
+    """Of what may be of several types: one message, not one for each of them."""
+
+    def check(value: Any, usual: ValidatorFunctionWrapHandler) -> Any:
+        try:
+            return usual(value)
+        except ValidationError:
+            raise PydanticCustomError("kind", remedy) from None
+
+    return WrapValidator(check)
+
+
+Number = Annotated[float, Field(allow_inf_nan=False, strict=True)]
+"""Neither true nor "12.5": what was no number where it was measured is none here."""
 Text = Annotated[str, Field(max_length=65536)]
 Whole = Annotated[StrictInt, Field(ge=-(2**63), lt=2**63)]
-Level = StrictBool | Whole | Annotated[StrictFloat, Field(allow_inf_nan=False)] | StrictStr
+Level = Annotated[StrictBool | Whole | Number | StrictStr, _once("give a number, a text, true or false")]
 """What a knob can be set to."""
 Setting = dict[str, Level]
+Change = Annotated[
+    Level | list[Text] | dict[str, Level] | None,
+    _once("give a number, a text, true, false, a list of texts, settings of knobs by name, or null"),
+]
+"""What a field of a study can be corrected to."""
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
 
 
@@ -90,7 +120,7 @@ class CorrectionIn(Given):
     """What is to change, by the dotted names of `fields`; null takes a field away. Who and why are recorded."""
 
     changes: Annotated[
-        dict[Annotated[str, Field(max_length=200)], Level | list[Text] | dict[str, Level] | None],
+        dict[Annotated[str, Field(max_length=200)], Change],
         Field(min_length=1, max_length=100),
     ]
     why: Annotated[str, Field(max_length=400)] = ""

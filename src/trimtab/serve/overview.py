@@ -6,11 +6,10 @@ import threading
 import time
 from typing import NamedTuple
 
-from trimtab.live import schema
 from trimtab.live.attention import Wanted
 from trimtab.live.figures import sparkline
 from trimtab.live.pool import Pool
-from trimtab.live.schema import STUDY_COLUMNS, Saved
+from trimtab.live.schema import Saved
 from trimtab.live.shared import SharedStore
 from trimtab.live.thinning import last_values
 from trimtab.serve.showing import at_a_glance
@@ -49,13 +48,11 @@ class Overview:
         return Found(self.rows(names), total, counts)
 
     def rows(self, names: list[str]) -> list[Document]:
-        """What the list says of some studies, in this order; those that are gone are left out."""
+        """What the list says of some studies, in this order; those that are gone or damaged are left out."""
         if not names:
             return []
-        marks = ", ".join("?" * len(names))
         with self._pool.store() as store:
-            rows = store.execute(f"SELECT {STUDY_COLUMNS} FROM trimtab_studies WHERE name IN ({marks})", *names)
-            found = {saved.name: _row(store, saved) for saved in (schema.read_study(row, store.where) for row in rows)}
+            found = {saved.name: _row(store, saved) for saved in store.some(names)}
         return [found[name] for name in names if name in found]
 
     def _needs(self, store: SharedStore, only: str | None) -> dict[str, int]:

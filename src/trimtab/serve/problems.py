@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import re
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 
-from trimtab.live.errors import StoreError, Taken, Unavailable
+from trimtab.live.errors import Moved, StoreError, Taken, Unavailable
 from trimtab.live.text import clean
 from trimtab.types import Document
 
 LOG = logging.getLogger("trimtab.serve")
+SHORT = 60  # characters of a value that is shown
+TOKEN = re.compile(r"\btt_\w")
+BODY = "no JSON: send it, with the header Content-Type: application/json"
+WHOLE = ("missing", "model_attributes_type", "model_type", "dict_type")
+SAID = {"missing": "is missing: add it", "extra_forbidden": "there is no such field: leave it out"}
+REMEDIES: dict[str, str] = {
+    **dict.fromkeys(WHOLE[1:], 'give an object, {"name": …}'),
+    **dict.fromkeys(("float_type", "finite_number"), "give a number, without quotes"),
+}
+"""Kinds of errors → what to say instead of Pydantic's words, which are of Python."""
 
 
 class Problem(Exception):
@@ -52,32 +65,59 @@ def as_problem(error: Exception) -> Problem:
         return Problem(422, "invalid", str(error))
     if isinstance(error, StoreError):
         LOG.error("store: %s", error)
-        return Problem(500, "store", str(error))
+        gone = isinstance(error, Moved)  # until a restart
+        return Problem(503, "store-unavailable", str(error)) if gone else Problem(500, "store", str(error))
     LOG.error("unexpected", exc_info=error)
     return Problem(500, "internal", "something unexpected happened: it is in the log of the service")
 
 
-def install(app: FastAPI) -> None:
-    """Answer every error with a problem."""
+def install(app: FastAPI, shown: Callable[[Request, Problem], Response]) -> None:
+    """Answer every error with a problem; shown: as a page, to who looks at one."""
 
-    async def any_error(_: Request, error: Exception) -> JSONResponse:
-        return as_problem(error).response()
+    def answer(request: Request, problem: Problem) -> Response:
+        is_page = "text/html" in request.headers.get("accept", "") and not request.url.path.startswith("/v1/")
+        return shown(request, problem) if is_page else problem.response()
 
-    async def http_error(_: Request, error: Exception) -> JSONResponse:
+    async def any_error(request: Request, error: Exception) -> Response:
+        return answer(request, as_problem(error))
+
+    async def http_error(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         headers = dict(error.headers or {})
-        return Problem(error.status_code, "http", str(error.detail), headers).response()
+        return answer(request, Problem(error.status_code, "http", str(error.detail), headers))
 
-    async def invalid(_: Request, error: Exception) -> JSONResponse:
+    async def invalid(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
-        wrong = [
-            {"where": clean("/".join(map(str, e["loc"])), 200), "what": clean(e["msg"], 200)}
-            for e in error.errors()[:20]
-        ]
+        sent = request.headers.get("content-type", "")
+        wrong = [_wrong(one, sent) for one in error.errors()[:20]]
         what = "; ".join(f"{one['where']}: {one['what']}" for one in wrong[:3])
-        return Problem(422, "invalid", f"the request is not as described: {what}", errors=wrong).response()
+        return answer(request, Problem(422, "invalid", f"the request is not as described: {what}", errors=wrong))
 
     for kind in (Problem, StoreError, ValueError, TypeError, Exception):
         app.add_exception_handler(kind, any_error)
     app.add_exception_handler(HTTPException, http_error)
     app.add_exception_handler(RequestValidationError, invalid)
+
+
+def _wrong(error: Document, sent: str) -> dict[str, str]:
+    """Which field, and what of it: the value, the reason and the remedy. sent: the type of the body."""
+    kind, where = error["type"], "/".join(map(str, error["loc"]))
+    if error["loc"] == ("body",) and kind in WHOLE and "json" not in sent:
+        what = f"{sent} is {BODY}" if sent else f"there is {BODY}"
+    elif kind in SAID:
+        what = SAID[kind]
+    elif kind == "json_invalid":
+        what = f"no JSON: {error['ctx']['error']}"
+    else:
+        value, remedy = _given(error["input"]), REMEDIES.get(kind) or error["msg"]
+        what = remedy if value is None else f"{value} is not taken: {remedy}"
+    return {"where": clean(where, 200), "what": clean(what, 300)}
+
+
+def _given(value: object) -> str | None:
+    """What was sent, as JSON and shortened; a token is not repeated."""
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        return None
+    return None if TOKEN.search(text) else text if len(text) <= SHORT else f"{text[:SHORT]}…"

@@ -7,6 +7,7 @@ import math
 from typing import Any, NamedTuple
 
 from trimtab.live.guard import Guard
+from trimtab.live.knobs import Knob, Level
 from trimtab.live.pausing import pause_of, paused
 from trimtab.live.row import RowStudy
 from trimtab.live.schema import Event, Setting
@@ -97,7 +98,7 @@ def ask(study: RowStudy, now: datetime.time, *, another: bool = False) -> Trial 
 
 def tell(study: RowStudy, id: int, result: Result) -> Told:
     """Take a value, once: the same again changes nothing, and another for the same trial is refused."""
-    guard, late = guard_of(study), study.setup.max_pending > 1
+    guard, late, notes = guard_of(study), study.setup.max_pending > 1, list[str]()
     handed_out = next((trial for trial in study.pending if trial.id == id), None) if late else None
     if handed_out is None and id != study.open_id:
         return _told_before(study, id, result)
@@ -108,17 +109,24 @@ def tell(study: RowStudy, id: int, result: Result) -> Told:
         word = study.word_on(trial)
         if word is None or not word.approved:
             raise Problem(409, "not-approved", f"trial {id} was not approved: ask, and wait for it")
-        result = result._replace(note="; ".join(filter(None, [result.note, _said("approved", word)])))
+        notes.append(_said("approved", word))
+    applied = _levels(study, result)
     try:
-        applied = _applied(study, trial, result)
+        for knob in study.knobs.all:
+            if knob.name in applied:
+                knob.place(applied[knob.name])
     except ValueError as error:
         why = f"what was set is outside the limits: {error}"
         pause(study, SERVICE, why)
         return Told(study.event, False, why)
     if result.value is not None and (beyond := guard.beyond(result.value)):
         study.pause_row(paused(SERVICE, beyond))
-        result = result._replace(note="; ".join(filter(None, [result.note, f"held: {beyond}"])))
-    _record(study, trial._replace(knobs=applied), result, asked=trial.knobs)
+        notes.append(f"held: {beyond}")
+    _record(study, trial._replace(knobs={**trial.knobs, **applied}), result, asked=trial.knobs)
+    if study.event.value is None and result.value is not None:
+        notes.insert(0, _set_aside(result))
+    for note in notes:
+        study.append(note)
     return Told(study.event, False)
 
 
@@ -149,22 +157,38 @@ def _record(study: RowStudy, trial: Trial, result: Result, asked: Setting | None
         study.held(trial.knobs, result.value, result.note)
     elif asked is None or asked == trial.knobs:
         study.tell(trial, result.value, result.note, result.values)
-    elif trial.kind == "baseline":
-        study.skip(trial, "; ".join(filter(None, [result.note, f"not the reference, but {trial.knobs}"])))
     else:
         study.tell_at(trial, result.value, result.note, result.values)
 
 
-def _applied(study: RowStudy, trial: Trial, result: Result) -> Setting:
-    """What was really set; an error if that is outside the limits."""
-    if result.applied is None:
-        return trial.knobs
-    for knob in study.knobs.all:
-        if knob.name in result.applied:
-            knob.place(result.applied[knob.name])
-    if unknown := set(result.applied) - set(trial.knobs):
-        raise Problem(422, "invalid", f"applied has {sorted(unknown)}, and the knobs are {list(trial.knobs)}")
-    return {**trial.knobs, **result.applied}
+def _levels(study: RowStudy, result: Result) -> Setting:
+    """What was really set, as it is stored; refused where it is nothing that a knob can be set to, within or not."""
+    given, knobs = result.applied or {}, {knob.name: knob for knob in study.knobs.all}
+    if unknown := set(given) - set(knobs):
+        raise Problem(422, "invalid", f"applied has {sorted(unknown)}, and the knobs are {list(knobs)}")
+    return {name: _level(knobs[name], value) for name, value in given.items()}
+
+
+def _level(knob: Knob, value: Level) -> Level:
+    kind, switch = knob.type, isinstance(value, bool)
+    if kind == "choice":
+        wrong = not any(isinstance(value, str) == isinstance(choice, str) for choice in knob.choices or ())
+    elif kind == "bool":
+        wrong = value not in (0, 1)
+    else:
+        wrong = switch or not isinstance(value, int | float) or (kind == "integer" and value != int(value))
+    if wrong:
+        what = {"choice": "one of its choices", "bool": "true or false", "integer": "a whole number"}
+        told = f"applied: knob {knob.name!r} cannot be set to {value!r}: send {what.get(kind, 'a number')}"
+        raise Problem(422, "invalid", told)
+    return value if kind == "choice" else {"bool": bool, "integer": int}.get(kind, float)(float(value))
+
+
+def _set_aside(result: Result) -> str:
+    """A value that does not count, because numbers beside it are missing, or it is none of the reference."""
+    missing = [name for name, number in (result.values or {}).items() if number is None]
+    why = f"without {', '.join(missing)}" if missing else f"at {result.applied}, which is not the reference"
+    return f"{result.value!r} {why}"
 
 
 def _told_before(study: RowStudy, id: int, result: Result) -> Told:
@@ -192,15 +216,17 @@ def _refused(study: RowStudy, status: int, kind: str, why: str) -> Problem:
 
 def _same(study: RowStudy, event: Event, result: Result) -> bool:
     """Whether a result is the one that was stored."""
-    if event.value != result.value:
+    set_aside = event.value is None and result.value is not None
+    if event.value != result.value and not set_aside:
         return False
-    if result.note is not None and not (event.note or "").startswith(clean(result.note)):
+    begins = "; ".join(clean(words) for words in (result.note, _set_aside(result) if set_aside else None) if words)
+    if begins and not f"{event.note}; ".startswith(f"{begins}; "):
         return False
     told = dict(zip(study.limits.names, event.limits or [], strict=False))
     if result.values is not None and event.limits is not None and told != result.values:
         return False
     set_to = study.setting_of(event)
-    return all(set_to.get(name) == value for name, value in (result.applied or {}).items())
+    return all(set_to.get(name) == value for name, value in _levels(study, result).items())
 
 
 def _said(word: str, decision: Any) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import gc
 import logging
 import os
+import socket
 import sys
 import tempfile
 from functools import partial
@@ -41,6 +43,20 @@ def check_address(settings: Settings) -> None:
                 )
     finally:
         pool.close()
+
+
+def check_port(host: str, port: int) -> None:
+    """Refuse a port that somebody else listens on, before anything is started."""
+    try:
+        for family, kind, _, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+            with socket.socket(family, kind) as one:
+                one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the service has it
+                one.bind(address)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise ValueError(f"port {port} is in use: stop the other one, or give --port") from None
+        where = f"--host {host} --port {port} is nothing to listen on ({error.strerror})"
+        raise ValueError(f"{where}: give an address of this machine, and a port from 1024 on") from None
 
 
 def run(settings: Settings) -> None:

@@ -30,9 +30,9 @@ class Settings:
     body_seconds: float = 15.0
     """In which a body has to be there."""
     most_requests: int = 256
-    """At once, in a worker; beyond, 429."""
+    """At once, in a worker, and as many bodies that are still coming; beyond, 429."""
     most_streams: int = 512
-    """Of events, and of those who wait for a trial, at once in a worker; beyond, 429."""
+    """Of events, at once in a worker, and as many who wait for a trial; beyond, 429."""
     rate: float = 0.0
     """Requests per second of one token, in a worker; 0 for any number."""
     metrics_studies: int = 0

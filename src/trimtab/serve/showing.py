@@ -11,6 +11,9 @@ from trimtab.live.row import RowStudy
 from trimtab.live.schema import Event, Saved
 from trimtab.types import Document
 
+OF_COMMANDS = ("pause", "timeout", "guard.dry_run", "guard.leave_at")
+"""Fields that say how `trimtab tune` runs a command: where there is none, they do nothing."""
+
 
 def at_a_glance(saved: Saved) -> Document:
     """What the list says of a study."""
@@ -42,10 +45,16 @@ def whole(study: RowStudy) -> Document:
         "open": study.open_id,
         "max_pending": study.setup.max_pending,
         "pending": [trial._asdict() for trial in study.pending],
-        "fields": study.fields(),
+        "fields": correctable(study),
         "limits": study.limits.describe(),
         "diagnostics": findings,
     }
+
+
+def correctable(study: RowStudy) -> Document:
+    """What may be corrected, as it is now; of a study that was made over HTTP, without what only a command needs."""
+    over_http = "asked" in study.saved.setup
+    return {name: now for name, now in study.fields().items() if not (over_http and name in OF_COMMANDS)}
 
 
 def described(study: RowStudy, event: Event) -> Document:

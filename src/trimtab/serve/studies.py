@@ -18,11 +18,11 @@ from trimtab.live.knobs import Knobs
 from trimtab.live.limits import Limits
 from trimtab.live.row import RowStudy
 from trimtab.live.shared import SharedStore
-from trimtab.serve.fleet import Fleet
+from trimtab.serve.fleet import TRIES, Fleet, busy, stale
 from trimtab.serve.models import CorrectionIn, CorrectionOut, StudyIn, StudyList, StudyOut, StudyWhole
 from trimtab.serve.problems import Problem
 from trimtab.serve.rounds import words
-from trimtab.serve.showing import at_a_glance, whole
+from trimtab.serve.showing import OF_COMMANDS, at_a_glance, correctable, whole
 from trimtab.serve.wiring import (
     ANSWERS,
     NAME,
@@ -72,6 +72,9 @@ async def correct(
     def act(study: RowStudy) -> Document:
         if study.saved.archived is not None:
             raise Problem(410, "archived", f"study {name!r} is archived: restore it first")
+        if idle := sorted(set(OF_COMMANDS) & set(body.changes) - set(correctable(study))):
+            why = f"{idle[0]} says how `trimtab tune` runs a command, and a study made over HTTP has none: leave it out"
+            raise Problem(422, "invalid", why)
         changed = study.set(body.changes, who=caller.who, why=body.why)
         return {"seq": study.seq, "changed": changed, "pending": bool(changed) and study.move is None}
 
@@ -111,9 +114,13 @@ async def archive(
     caller: Administers,
     forever: Annotated[bool, Query(description="Erase it with its whole history.")] = False,
     why: Annotated[str, Query(max_length=400)] = "",
+    if_match: IfMatch = None,
 ) -> Json:
     """Put a study aside: it can be looked at, and taken out again with `:restore`. With `forever`, erase it."""
-    return await run_in_threadpool(_archive, fleet(request), name, caller.who, why, forever)
+    seq = expected(if_match)
+    if forever:
+        return await run_in_threadpool(_erase, fleet(request), name, seq)
+    return await run_in_threadpool(_archive, fleet(request), name, words(caller.who, why), seq)
 
 
 def _make(studies: Fleet, name: str, body: StudyIn) -> tuple[bool, Document]:
@@ -144,8 +151,22 @@ def _create(store: SharedStore, name: str, asked: Document) -> bool:
 def _compared(study: RowStudy, asked: Document) -> Document:
     there = study.saved.setup.get("asked")
     if there is None or canonical(there) != canonical(asked):
-        raise Problem(409, "another", f"study {study.name!r} is there already, and was made of something else")
+        what = "something else" if there is None else f"something else: {_difference(there, asked)}"
+        why = f"study {study.name!r} is there already, and was made of {what}; send the same, or another name"
+        raise Problem(409, "another", why)
     return whole(study)
+
+
+def _difference(there: Json, asked: Json, where: str = "") -> str:
+    """The first thing in which two bodies differ."""
+    if isinstance(there, dict) and isinstance(asked, dict):
+        pairs = [(key, there.get(key), asked.get(key)) for key in (there | asked)]
+    elif isinstance(there, list) and isinstance(asked, list) and len(there) == len(asked):
+        pairs = [(n, *pair) for n, pair in enumerate(zip(there, asked, strict=True))]
+    else:
+        was, now = (f"{text[:60]}…" if len(text) > 60 else text for text in map(canonical, (there, asked)))
+        return f"{where} was {was}, and is {now}"
+    return next(_difference(a, b, f"{where}/{key}".strip("/")) for key, a, b in pairs if canonical(a) != canonical(b))
 
 
 def _page(studies: Fleet, wanted: Wanted, limit: int, after: str) -> list[Document]:
@@ -153,20 +174,35 @@ def _page(studies: Fleet, wanted: Wanted, limit: int, after: str) -> list[Docume
         return [at_a_glance(saved) for saved in store.page(after, limit, wanted)]
 
 
-def _archive(studies: Fleet, name: str, who: str, why: str, forever: bool) -> Document | None:
-    def put_aside(study: RowStudy) -> None:
+def _archive(studies: Fleet, name: str, why: str, seq: int | None) -> Document:
+    def put_aside(study: RowStudy) -> Document:
         if study.saved.holder is not None and not study.released():
-            raise Problem(409, "held", f"study {name!r} is held by {study.saved.holder}: end that first")
-        if study.saved.archived is None and not forever:
-            study.note("archive", words(who, why))
+            raise _held(name, study.saved.holder)
+        if study.saved.archived is None:
+            study.note("archive", why)
+            study.archive(time.time())
+        return at_a_glance(study.saved)
 
-    studies.change(name, put_aside)
+    return studies.change(name, put_aside, expected=seq)
+
+
+def _erase(studies: Fleet, name: str, seq: int | None) -> None:
+    """By its row alone: a study that is damaged can be erased, too."""
     with studies.pool.store() as store:
-        saved = studies.known(store, name).saved
-        if forever:
-            store.erase(saved)
-            studies.forget(name)
-            return None
-        if saved.archived is None:
-            store.archive(saved, time.time())
-        return at_a_glance(studies.known(store, name).saved)
+        for _ in range(TRIES):
+            found = store.glance(name)
+            if found is None:
+                raise Problem(404, "no-study", f"there is no study {name!r}")
+            id, uid, now = found[:3]
+            if seq not in (None, now):
+                raise stale(name, now, seq)
+            if (holder := store.holder(name)) is not None:
+                raise _held(name, holder)
+            if store.erase(id, uid, now):
+                studies.forget(name)
+                return
+    raise busy(name)
+
+
+def _held(name: str, holder: str) -> Problem:
+    return Problem(409, "held", f"study {name!r} is held by {holder}: end that first")

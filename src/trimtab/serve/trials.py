@@ -7,6 +7,7 @@ import datetime
 import re
 import time
 from collections.abc import Callable, Coroutine
+from contextlib import ExitStack
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request
@@ -109,7 +110,8 @@ async def ask(
         return rounds.ask(study, datetime.datetime.now().time(), another=another)
 
     end = time.monotonic() + wait
-    with request.app.state.limits.waiting():
+    with ExitStack() as stack:
+        waits = False
         while True:
             found = await run_in_threadpool(fleet(request).change, name, act)
             if isinstance(found, Trial):
@@ -119,6 +121,9 @@ async def ask(
             if time.monotonic() >= end or await request.is_disconnected():
                 blocked = {"blocked": found.by, "detail": found.detail, "setting": found.setting}
                 return JSONResponse(blocked, 202, {"Retry-After": "1"})
+            if not waits:
+                stack.enter_context(request.app.state.limits.wait())
+                waits = True
             await asyncio.sleep(min(POLL, max(end - time.monotonic(), 0.0)))
 
 

@@ -36,6 +36,14 @@ def page(request: Request, template: str, caller: Caller | None, status: int = 2
     return templates.TemplateResponse(request, template, about, status, headers={"Cache-Control": "no-store"})
 
 
+def problem_page(request: Request, problem: Problem) -> Response:
+    """What is wrong, for who looks at a page."""
+    document = problem.document()
+    answer = page(request, "problem.html", None, problem.status, title=document["title"], detail=document["detail"])
+    answer.headers.update(problem.headers or {})
+    return answer
+
+
 def number(value: Any) -> str:
     """Short, with a minus sign; other things than numbers as text.
 

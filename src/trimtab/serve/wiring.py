@@ -37,7 +37,7 @@ def expected(if_match: str | None) -> int | None:
     """The sequence number of an If-Match, if one is given."""
     if if_match is None or if_match.strip() == "*":
         return None
-    found = re.fullmatch(r'\s*"?(\d{1,18})"?\s*', if_match, re.ASCII)
+    found = re.fullmatch(r'\s*(?:W/)?"?(\d{1,18})"?\s*', if_match, re.ASCII)  # a proxy that compresses makes it weak
     if not found:
         raise Problem(412, "stale", f"If-Match: {if_match} is no ETag of a study: send what GET gave")
     return int(found[1])

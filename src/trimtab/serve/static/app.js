@@ -9,7 +9,8 @@ let seen = Date.now();
 
 async function get(url) {
   const answer = await fetch(url, { signal: AbortSignal.timeout(PATIENCE) });
-  if (answer.status === 401) location.assign("/login");
+  if (answer.status === 401 || answer.redirected) location.assign("/login");
+  if (answer.status === 404) location.reload(); // it is gone: the page that says so
   if (!answer.ok) throw new Error(`${answer.status}`);
   return answer;
 }
@@ -44,7 +45,15 @@ function swap(old, fresh) {
   if (old.innerHTML === fresh.innerHTML) return;
   const focus = old.contains(document.activeElement) ? document.activeElement.id : "";
   old.replaceChildren(...fresh.childNodes);
-  if (focus) document.getElementById(focus)?.focus();
+  if (focus) document.getElementById(focus)?.focus({ preventScroll: true });
+}
+
+// The parts of a page that another one has, too.
+function swapParts(fresh) {
+  for (const part of fresh.querySelectorAll("[data-part]")) {
+    const old = find(`main [data-part="${part.dataset.part}"]`);
+    if (old) swap(old, part);
+  }
 }
 
 const parse = (text, around = "div") => {
@@ -53,21 +62,27 @@ const parse = (text, around = "div") => {
   return shell.content;
 };
 
+// Hear what happens to some studies; null where something may have been missed. Gives what ends it.
 function listen(names, heard) {
   const query = new URLSearchParams(names.map((name) => ["study", name]));
-  const stream = new EventSource(`/v1/events?${query}`);
-  stream.addEventListener("status", (message) => heard(JSON.parse(message.data)));
-  stream.addEventListener("open", () => heard(null));
-  stream.addEventListener("error", () => {
-    lost(true);
-    if (stream.readyState === EventSource.CLOSED) setTimeout(() => { listen(names, heard); heard(null); }, 3000);
-  });
-  addEventListener("pagehide", () => stream.close());
+  let stream, waits;
+  const connect = () => {
+    stream = new EventSource(`/v1/events?${query}`);
+    stream.addEventListener("status", (message) => heard(JSON.parse(message.data)));
+    stream.addEventListener("open", () => heard(null));
+    stream.addEventListener("error", () => {
+      lost(true);
+      if (stream.readyState === EventSource.CLOSED) waits = setTimeout(() => { connect(); heard(null); }, 3000);
+    });
+  };
+  const end = () => { clearTimeout(waits); stream.close(); };
+  connect();
+  addEventListener("pagehide", end);
+  return end;
 }
 
-function watchFleet(body) {
-  const names = [...body.querySelectorAll("tr")].map((row) => row.dataset.study);
-  let changed = new Set();
+function watchFleet(list) {
+  let names = [], changed = new Set(), end = () => {};
   const refresh = often(OFTEN.live, async () => {
     const wanted = [...changed];
     changed = new Set();
@@ -80,15 +95,27 @@ function watchFleet(body) {
       }
     } catch (error) { wanted.forEach((name) => changed.add(name)); throw error; }
   });
-  listen(names, (status) => { (status ? [status.name] : names).forEach((name) => changed.add(name)); refresh(); });
-  setInterval(() => { names.forEach((name) => changed.add(name)); refresh(); }, BEAT);
+  // Which studies there are is what the page says: those that were made or erased meanwhile, too.
+  const look = often(OFTEN.live, async () => {
+    swapParts(new DOMParser().parseFromString(await (await get(location.href)).text(), "text/html"));
+    hear();
+  });
+  const heard = (status) => { if (status) { changed.add(status.name); refresh(); } else look(); };
+  const hear = () => {
+    const now = [...list.querySelectorAll("tr[data-study]")].map((row) => row.dataset.study).sort();
+    if (now.join() === names.join()) return;
+    names = now;
+    end();
+    end = names.length ? listen(names, heard) : () => {};
+  };
+  hear();
+  setInterval(look, BEAT);
 }
 
 function watchStudy(title) {
   const name = title.dataset.study, chart = find("#chart");
   const refresh = often(OFTEN.live, async () => {
-    const fresh = parse(await (await get(`/studies/${name}/live`)).text());
-    for (const part of fresh.querySelectorAll("[data-part]")) swap(find(`main [data-part="${part.dataset.part}"]`), part);
+    swapParts(parse(await (await get(`/studies/${name}/live`)).text()));
   });
   const draw = often(OFTEN.chart, async () => {
     const query = new URLSearchParams({ range: chart.dataset.range, dark: dark.matches });
@@ -139,10 +166,10 @@ function ask(name, about, done) {
   find("#for-round").hidden = about.field !== "round";
   find("#for-correct").hidden = about.field !== "correct";
   find("#dialog-round").value = about.round;
+  find("#dialog-round").required = about.field === "round";
   find("#dialog-why").value = "";
   wrong.hidden = true;
-  field.onchange = () => { find("#dialog-value").value = field.selectedOptions[0]?.dataset.now ?? ""; };
-  field.onchange();
+  if (about.field === "correct") offer(field, JSON.parse(about.fields));
   dialog.querySelector("form").onsubmit = async (event) => {
     if (event.submitter?.value === "no") return;
     event.preventDefault();
@@ -151,28 +178,63 @@ function ask(name, about, done) {
       const answer = await send(name, about);
       if (answer.ok) { dialog.close(); done(); return; }
       wrong.textContent = (await answer.json()).detail ?? `It was refused (${answer.status}).`;
-    } catch { wrong.textContent = "The service does not answer: nothing is known to have changed."; }
-    finally { yes.disabled = false; }
+    } catch (error) {
+      wrong.textContent = error instanceof RangeError ? error.message : "The service does not answer: nothing is known to have changed.";
+    } finally { yes.disabled = false; }
     wrong.hidden = false;
   };
   dialog.showModal();
 }
 
-function send(name, about) {
+// What may be corrected, as it is now.
+function offer(field, fields) {
+  const value = find("#dialog-value"), none = find("#dialog-none");
+  const option = ([name, now]) => new Option(`${name} (now ${now === null ? "none" : written(now)})`, name);
+  field.replaceChildren(...Object.entries(fields).map(option));
+  none.onchange = () => { value.disabled = none.checked; };
+  field.onchange = () => {
+    const now = fields[field.value];
+    value.value = now === null ? "" : written(now);
+    none.checked = false;
+    none.onchange();
+  };
+  field.onchange();
+}
+
+const written = (value) => (typeof value === "string" && isText(value) ? value : JSON.stringify(value));
+
+function isText(text) {
+  try { JSON.parse(text); return false; } catch { return true; }
+}
+
+// JSON, or else a text. Infinity would be sent as null, which takes a field away: that is said by ticking none.
+function read(text) {
+  if (!text) throw new RangeError("There is no value: give one, or tick none.");
+  if (/^[-+]?(inf|infinity|nan)$/i.test(text)) throw new RangeError(`${text} is no value: give a number, or tick none.`);
+  if (isText(text)) return Number.isFinite(Number(text)) ? Number(text) : text;
+  const value = JSON.parse(text, (_, part) => {
+    if (part === Infinity || part === -Infinity) throw new RangeError(`${text} is too large: give a number up to 1e308, or tick none.`);
+    return part;
+  });
+  if (value === null) throw new RangeError("null is no value: give one, or tick none.");
+  return value;
+}
+
+async function send(name, about) {
   const body = { why: find("#dialog-why").value }, headers = { "Content-Type": "application/json", "X-CSRF-Token": csrf };
   let url = `/v1/studies/${name}:${about.action}`, method = "POST";
-  if (about.action === "undo") body.round = Number(find("#dialog-round").value);
-  if (about.action === "approve" || about.action === "reject") {
-    body.round = Number(about.round);
+  if (about.action === "undo") body.round = find("#dialog-round").valueAsNumber;
+  if (about.action === "approve" || about.action === "reject") body.round = Number(about.round);
+  if ("round" in body) {
+    if (!Number.isInteger(body.round)) throw new RangeError("There is no round: give a whole number.");
     headers["If-Match"] = `"${about.seq}"`;
   }
   if (about.action === "correct") {
-    const text = find("#dialog-value").value.trim();
-    const value = text === "" ? null : text === "true" || text === "false" ? text === "true" : Number.isNaN(Number(text)) ? text : Number(text);
+    const value = find("#dialog-none").checked ? null : read(find("#dialog-value").value.trim());
     [url, method, body.changes] = [`/v1/studies/${name}`, "PATCH", { [find("#dialog-field").value]: value }];
   }
   return fetch(url, { method, headers, body: JSON.stringify(body), signal: AbortSignal.timeout(PATIENCE) });
 }
 
-if (find("#fleet")) watchFleet(find("#fleet"));
+if (find("#list")) watchFleet(find("#list"));
 if (find("#study")) watchStudy(find("#study"));
