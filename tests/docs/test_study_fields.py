@@ -8,6 +8,8 @@ from pages import text
 
 from trimtab.knobs import Knob
 from trimtab.live import Config, Guard
+from trimtab.live.config import UNFIT
+from trimtab.recipes import methods
 
 PAGE = text("docs/live.md")
 SECTIONS = {"[knobs.NAME]", "[baseline]", "[limits]", "[guard]"}
@@ -30,6 +32,11 @@ def table(after):
 )
 def test_every_field_has_its_row(after, kind, apart):
     assert table(after) == {field.name for field in fields(kind)} - apart
+
+
+def test_the_methods_are_those_that_can_be_had():
+    row = re.search(r"^\| `method` \|.*$", PAGE, flags=re.M)[0]
+    assert set(re.findall('`"([a-z-]+)"`', row)) == set(methods) - set(UNFIT)
 
 
 def test_the_sections_are_there():
