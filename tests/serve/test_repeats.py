@@ -83,6 +83,12 @@ def test_what_no_knob_can_be_set_to_is_refused_and_holds_nothing(service):
         answer = service.tell(1, 3.0, applied=applied)
         assert answer.status_code == 422, (applied, answer.text)
         assert next(iter(applied)) in answer.json()["detail"]
+    for name, number in (("speed", "1e999"), ("speed", "1" + "0" * 400), ("heat", "1e999"), ("fan", "1e999")):
+        body = f'{{"value": 3.0, "applied": {{"{name}": {number}}}}}'
+        answer = service.http.put(
+            "/v1/studies/a/trials/1/result", content=body, headers={"Content-Type": "application/json"}
+        )
+        assert answer.status_code == 422, (name, number, answer.text)
     now = service.get()
     assert (now["seq"], now["paused"]) == (0, None)
     event = twice(service, 1, 3.0, applied={"speed": 21.0, "fan": False, "mode": "b", "valve": 0.3, "heat": 181})
