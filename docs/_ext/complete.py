@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from examples import public, without_example
+from examples import ELSEWHERE, public, without_example
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
-
-ELSEWHERE = {"trimtab.live.Knob", "trimtab.live.Knobs", "trimtab.problems.CheckError", "trimtab.problems.check_problem"}
-"""Documented once, where they are made."""
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

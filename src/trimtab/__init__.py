@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from trimtab import checks as checks
     from trimtab import lab as lab
     from trimtab import live as live
+    from trimtab import plotting as plotting
     from trimtab import problems as problems
     from trimtab import theory as theory
     from trimtab.client import Client as Client
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from trimtab.knobs import Knob as Knob
     from trimtab.knobs import Knobs as Knobs
     from trimtab.recipes import *  # noqa: F403
+    from trimtab.registry import part as part
     from trimtab.setup import Setup as Setup
     from trimtab.state import Look as Look
     from trimtab.state import State as State
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-MODULES = ("adapters", "checks", "lab", "live", "problems", "theory")
+MODULES = ("adapters", "checks", "lab", "live", "plotting", "problems", "theory")
 EXPORTS = {
     "trimtab.client": ("Client",),
     "trimtab.core": ("ask", "init", "tell"),
@@ -48,9 +50,10 @@ EXPORTS = {
     ),
     "trimtab.knobs": ("Knob", "Knobs"),
     "trimtab.recipes": (
-        *("Method", "auto", "high_pass", "methods", "modified_two_point", "one_point", "residual", "still"),
-        "two_point",
+        *("Method", "auto", "high_pass", "methods", "modified_two_point", "one_point", "register", "residual"),
+        *("still", "two_point"),
     ),
+    "trimtab.registry": ("part",),
     "trimtab.setup": ("Setup",),
     "trimtab.state": ("Look", "State", "Trial"),
     "trimtab.steps": ("Adaptive", "Constant", "Normalised", "Power", "Schedule"),

@@ -1,4 +1,4 @@
-"""Whatever is public is shown in an example, which is run: docstrings, blocks of pages, scripts of the gallery."""
+"""Whatever is public has a place in the reference and an example, which is run."""
 
 import sys
 from pathlib import Path
@@ -15,3 +15,19 @@ def test_no_public_name_is_without_an_example():
 def test_a_name_without_an_example_is_found(monkeypatch):
     monkeypatch.setattr(examples, "public", lambda: {"trimtab.Tuner", "trimtab.lab.sweep", "trimtab.kernel._queries"})
     assert examples.without_example() == ["trimtab.kernel._queries"]
+
+
+def test_no_public_name_is_missing_from_the_reference():
+    assert examples.undocumented() == []
+
+
+def test_a_name_that_the_reference_lacks_is_found(tmp_path):
+    for page in examples.REFERENCE.glob("*.rst"):
+        text = page.read_text(encoding="utf-8").replace(".. autofunction:: trimtab.part\n", "")
+        (tmp_path / page.name).write_text(
+            text.replace("trimtab.theory\n   :members:", "trimtab.theory"), encoding="utf-8"
+        )
+    missing = examples.undocumented(tmp_path)
+    assert "trimtab.part" in missing
+    assert "trimtab.theory.diagnose" in missing
+    assert "trimtab.Tuner" not in missing

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+import trimtab as tt
 from trimtab.extras import pip_install
 
 HEAVY = ("numba", "scipy", "matplotlib", "joblib", "jinja2", "daqp", "gest_api", "gymnasium", "optuna")
@@ -16,6 +17,34 @@ def test_imports_nothing_heavy(package):
     code = f"import json, sys, trimtab.{package}; print(json.dumps([m for m in {HEAVY} if m in sys.modules]))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == []
+
+
+def test_the_package_alone_imports_nothing_of_others():
+    code = "import sys, trimtab; print(sorted({'numpy', 'matplotlib', 'trimtab.plotting', 'typer'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_parts_of_the_house_are_attributes():
+    from trimtab.recipes.method import register
+    from trimtab.registry import part
+
+    assert (tt.register, tt.part, tt.plotting.__name__) == (register, part, "trimtab.plotting")
+    assert {"register", "part", "plotting"} <= set(dir(tt))
+
+
+def test_a_picture_without_matplotlib_names_the_command():
+    code = """if True:
+    import sys
+    sys.modules["matplotlib"] = None
+    import trimtab as tt
+    try:
+        tt.plotting.panels(1, (4, 3))
+    except ImportError as error:
+        print(error)
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == f"pictures need matplotlib: {pip_install('lab')}\n"
 
 
 def test_the_allocation_problem_needs_scipy_for_its_offline_optimum_alone():

@@ -383,3 +383,18 @@ def test_a_radius_in_the_units_of_a_knob_is_refused():
 def test_a_logarithmic_range_beyond_floating_point_is_refused(low):
     with pytest.raises(ValueError, match="too far from high=1e\\+140 for floating point: narrow the range"):
         tt.Knob(name="k", low=low, high=1e140, start=1.0, scale="log")
+
+
+# How it is written --------------------------------------------------------------------------------------------------
+
+
+def test_name_and_range_go_without_their_names():
+    assert Knob("q1", -2, 2, 0) == Knob(name="q1", low=-2, high=2, start=0)
+    assert Knob("codec", choices=CODECS, start="gzip") == Knob(name="codec", choices=CODECS, start="gzip")
+    assert Knob("cache", type="bool", start=True).start is True
+    assert tt.Tuner(knobs=[Knob("q1", -2, 2, 0)], seed=0).setting == {"q1": 0}
+
+
+def test_the_rest_of_a_knob_needs_its_names():
+    with pytest.raises(TypeError, match="positional"):
+        Knob("q1", -2, 2, 0, "integer")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import KW_ONLY, dataclass, fields
 from decimal import Decimal
 from functools import cached_property
 from typing import Any, NoReturn
@@ -33,19 +33,21 @@ TYPES = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Knob:
-    """One parameter of the system; start is where it is now.
+    """One parameter of the system: name, low, high, and start, where it is now.
 
     type: "float" ("real"), "integer" ("int"), "bool", or "choice", which `choices=[…]` says by itself.
     scale: "linear" or "log". step: the distance of the values that can be set, from low on, as 0.25 of a float.
     radius: how far to probe, as a share of the range (of a weight, for choices), if not as far as the others.
     low == high holds a knob fixed: it has no coordinate, and is never probed.
 
-    >>> knob = Knob(name="workers", low=1, high=64, start=4, type="int", scale="log")
+    >>> Knob("gain", -2, 2, 0) == Knob(name="gain", low=-2, high=2, start=0)
+    True
+    >>> knob = Knob("workers", 1, 64, 4, type="int", scale="log")
     >>> knob.share(8), knob.value(0.5)
     (0.5, 8.0)
-    >>> Knob(name="codec", choices=["gzip", "zstd", "lz4"], start="gzip").place("zstd")
+    >>> Knob("codec", choices=["gzip", "zstd", "lz4"], start="gzip").place("zstd")
     [0.0, 1.0, 0.0]
     """
 
@@ -53,6 +55,7 @@ class Knob:
     low: Level = GIVEN
     high: Level = GIVEN
     start: Level = GIVEN
+    _: KW_ONLY
     type: str = GIVEN
     scale: str = "linear"
     unit: str = ""

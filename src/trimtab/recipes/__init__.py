@@ -9,7 +9,7 @@ import os
 from importlib import import_module
 
 from trimtab.recipes.auto import auto
-from trimtab.recipes.method import Method, exported, methods
+from trimtab.recipes.method import Method, exported, methods, register
 from trimtab.recipes.paper import high_pass, modified_two_point, one_point, residual, still, two_point
 
 for _file in sorted(os.listdir(__path__[0])):
@@ -24,6 +24,7 @@ __all__ = [
     "methods",
     "modified_two_point",
     "one_point",
+    "register",
     "residual",
     "still",
     "two_point",

@@ -105,7 +105,15 @@ methods: dict[str, Callable[..., Method]] = {}
 
 
 def register(name: str) -> Callable[[Constructor], Constructor]:
-    """Make a constructor known as `trimtab.methods[name]`."""
+    """Make a constructor known as `trimtab.methods[name]`.
+
+    >>> import trimtab as tt
+    >>> @tt.register("careful")
+    ... def careful(radius: float) -> Method:
+    ...     return tt.residual(radius=radius, step=radius / 100)
+    >>> tt.methods.pop("careful")(radius=0.1).radius
+    0.1
+    """
 
     def add(constructor: Constructor) -> Constructor:
         methods[name] = constructor
