@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
+from trimtab.brief import Brief, Facts
 from trimtab.live.backoff import delays
 from trimtab.live.errors import Unavailable
 from trimtab.live.study import Trial
@@ -119,11 +120,17 @@ class Client:
             return answer.status, answer.headers, {"detail": f"{self.url} is no service of trimtab"}
 
 
-class RemoteStudy:
+class RemoteStudy(Brief):
     """A study of a service. `ask`, `tell` and `skip` are those of `Study`; several may use it at once."""
 
     def __init__(self, client: Client, name: str, path: str) -> None:
         self.client, self.name, self._path = client, name, path
+        self._known: dict[str, object] = {}
+
+    def _facts(self) -> Facts:
+        """Known from earlier answers: showing a study sends no request."""
+        known = [(label, self._known.get(label)) for label in ("round", "centre", "trial", "value")]
+        return [("", self.name), ("at", self.client.url.rpartition("@")[2]), *known]
 
     def ask(self, wait: float | None = None, *, another: bool = False) -> Trial:
         """The next trial, the same one until it is told; waits while approval, a hold or quiet hours block it.
@@ -138,6 +145,7 @@ class RemoteStudy:
             query = {"wait": left, **({"another": "true"} if another else {})}
             status, found = self.client.request("POST", f"{self._path}/trials:ask", {}, **query)
             if status == 200:
+                self._known |= {"round": found["round"], "trial": found["knobs"]}
                 return Trial(found["id"], found["knobs"], found["round"], found["kind"])
             if end is not None and time.monotonic() >= end:
                 raise TimeoutError(f"study {self.name!r}: {found['detail']}")
@@ -160,6 +168,7 @@ class RemoteStudy:
         body: Document = {"value": None if value is None or value != value else float(value)}
         body |= {key: what for key, what in given.items() if what is not None}
         self.client.request("PUT", f"{self._path}/trials/{getattr(trial, 'id', trial)}/result", body)
+        self._known |= {} if body["value"] is None else {"value": body["value"]}
 
     def skip(self, trial: Trial | int, note: str | None = None) -> None:
         """There is no value: the round passes and nothing moves. The note says why."""
@@ -167,7 +176,9 @@ class RemoteStudy:
 
     def summary(self) -> Document:
         """The study as it is now: centre, value, rounds, diagnostics, what waits for a person, …"""
-        return self.client.request("GET", self._path)[1]
+        found = self.client.request("GET", self._path)[1]
+        self._known |= {"round": found["rounds"], "centre": found["centre"], "value": found["value"]}
+        return found
 
     @property
     def round(self) -> int:

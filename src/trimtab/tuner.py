@@ -15,12 +15,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trimtab import core
+from trimtab.brief import Brief, Facts
 from trimtab.domains import Domain, Everywhere
 from trimtab.kernel import build
 from trimtab.knobs import SHARE as SHARE
 from trimtab.knobs import Knob, Knobs, Setting, rounding
 from trimtab.reading import beside, starting_point
 from trimtab.recipes import Method, auto
+from trimtab.recipes.method import name_of
 from trimtab.setup import ProbesTooWide, Setup, fitting
 from trimtab.state import NEVER, State, Trial, frozen
 from trimtab.types import Array, Document, Fields, Integers, Value
@@ -33,7 +35,7 @@ HALF = 0.5  # of a range: a probe that goes farther only finds the limits
 SILENT = 10  # values that are all missing, told by hand: a function that returns nothing
 
 
-class Tuner:
+class Tuner(Brief):
     """Keeps a drifting system at its best operating point, from one measurement per round.
 
     x0: where the system is now; `(d,)`, or `(lanes, d)` for many systems at once.
@@ -317,10 +319,16 @@ class Tuner:
         self._lock = threading.Lock()
         self._draws = rounding(self.setup.seed)
 
-    def __repr__(self) -> str:
-        return (
-            f"<Tuner round={self.round} centre={np.array2string(self.centre, threshold=6)} method={self.setup.method}>"
-        )
+    def _facts(self) -> Facts:
+        one = self.setup.lanes is None
+        centre = (self.centre.tolist() if self.knobs is None else self.setting) if one else None
+        size = [("lanes", self.setup.lanes), ("dim", None if one else self.setup.dim)]
+        method = name_of(self.setup.method) or type(self.setup.method.estimator).__name__
+        return [*size, ("round", self.round), ("centre", centre), ("value", self._shown_value()), ("method", method)]
+
+    def _shown_value(self) -> float | None:
+        value = self.last_value
+        return None if value is None or np.ndim(value) else float(value)
 
 
 def _storage() -> ModuleType:

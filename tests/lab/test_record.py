@@ -82,3 +82,11 @@ def test_the_summary_has_what_a_script_wants(record):
     assert summary["step"] == 0.03
     assert summary["variance"]["round"] == [5, 20]
     json.dumps(summary, allow_nan=False)
+
+
+def test_a_record_is_shown_in_one_line(record):
+    assert repr(record).startswith("<Record 'Residual' problem='quadratic-v1' trials=6 rounds=30 cost=")
+    assert repr(record).endswith("diverged=0>")
+    assert len(repr(record)) < 200
+    assert "quadratic-v1" in record._repr_html_()
+    assert "trials=0" in repr(record.select(slice(0, 0)))

@@ -46,6 +46,26 @@ def test_the_same_words_and_the_same_path(service, tmp_path):
             client.study("a", KNOBS, seed=5)
 
 
+def test_a_remote_study_shows_what_it_knows_without_a_request(service, monkeypatch):
+    with tt.Client(service.url) as client:
+        study = client.study("a", KNOBS, seed=4)
+        at = service.url
+        assert repr(study) == f"<RemoteStudy 'a' at={at!r}>"
+        trial = study.ask()
+        study.tell(trial, 2.5)
+        centre = study.centre
+        monkeypatch.setattr(client, "request", None)
+        shown = repr(study)
+        assert shown.startswith(f"<RemoteStudy 'a' at={at!r} round={trial.round + 1} centre=(gain={centre['gain']:g}")
+        assert shown.endswith(" value=2.5>")
+        assert "RemoteStudy" in study._repr_html_()
+
+
+def test_a_password_in_an_address_is_not_shown():
+    with tt.Client("http://me:secret@127.0.0.1:9") as client:
+        assert "secret" not in repr(tt.client.RemoteStudy(client, "a", "/v1/studies/a"))
+
+
 def test_tokens_and_waiting(service):
     token = service.token("operate")["Authorization"].removeprefix("Bearer ")
     with tt.Client(service.url, token) as client:

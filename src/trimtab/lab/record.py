@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from trimtab.brief import Brief, Facts
 from trimtab.files import pack_archive, read_archive, write_atomically
 from trimtab.lab.about import About, Plain, plain
 from trimtab.types import Array, Document, Integers
@@ -52,8 +53,8 @@ def divided(a: ArrayLike, b: ArrayLike) -> Array:
         return np.where(np.isinf(a) & np.isinf(b), 1.0, a / b)
 
 
-@dataclass(frozen=True, eq=False)
-class Record:
+@dataclass(frozen=True, eq=False, repr=False)
+class Record(Brief):
     """One method on one problem, in many trials: arrays of shape `(trials, rounds)` unless said otherwise.
 
     After a trial has diverged (`diverged_at`), its costs are infinite: it ranks behind all others in every summary.
@@ -92,6 +93,20 @@ class Record:
     the mean over the queries of a round, if there are several."""
     about: About = field(default_factory=lambda: About())
     """Problem, method and its parts, step, radius, seed, …: what is needed to make it again."""
+
+    def _facts(self) -> Facts:
+        known = self.cost.size and not np.isnan(self.optimum).all()
+        regret = float(quantiles(self.score(), (0.5,))[0]) if known else None
+        cost = float(quantiles(self.cost.mean(1), (0.5,))[0]) if self.cost.size else None
+        return [
+            ("", self.about.get("method")),
+            ("problem", self.about.get("problem")),
+            ("trials", self.trials),
+            ("rounds", self.rounds),
+            ("cost", cost),
+            ("regret", regret),
+            ("diverged", int(self.diverged.sum())),
+        ]
 
     @property
     def trials(self) -> int:

@@ -29,6 +29,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from trimtab.brief import Facts, line, line_html
 from trimtab.types import Document
 
 MOST = 32  # batches; then there are half as many
@@ -73,6 +74,16 @@ class Saving(NamedTuple):
     probing: float | None
     """What probing costs: played less the centre, as the estimator's plane has it; None for those without one."""
     sentence: str
+
+    def _facts(self) -> Facts:
+        told = ("rounds", "baseline_rounds", "paid", "baseline", "saved")
+        return [("", self.sentence), *((name, getattr(self, name)) for name in told)]
+
+    def __repr__(self) -> str:
+        return line("Saving", self._facts())
+
+    def _repr_html_(self) -> str:
+        return line_html("Saving", self._facts())
 
 
 class Ledger(NamedTuple):

@@ -7,6 +7,7 @@ from abc import ABC
 from collections.abc import Iterator
 from typing import Any
 
+from trimtab.brief import Brief, Facts
 from trimtab.live import engine
 from trimtab.live.advice import Finding, findings
 from trimtab.live.baseline import Baseline
@@ -24,7 +25,7 @@ from trimtab.state import State
 from trimtab.types import Document
 
 
-class Viewed(ABC):
+class Viewed(Brief, ABC):
     """A position in the history of a study that is in a store."""
 
     name: str
@@ -33,6 +34,15 @@ class Viewed(ABC):
     _saved: Saved
     _position: Position
     _lock: threading.RLock
+
+    def _facts(self) -> Facts:
+        values = self.diagnostics.values
+        return [
+            ("", self.name),
+            ("round", self.round),
+            ("centre", self.centre),
+            ("value", values[-1] if values else None),
+        ]
 
     @property
     def setup(self) -> Setup:
