@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help run demo test check lint types imports tests coverage docs pictures package newest hosts long bench peers constraints clean python
+.PHONY: help run demo test check lint types imports tests coverage docs docs-all pictures package newest hosts long bench peers constraints clean python
 .DEFAULT_GOAL := help
 unexport PYTHONDONTWRITEBYTECODE # hundreds of processes start in the tests: what Python compiles is kept
 
@@ -11,7 +11,8 @@ help:
 	@echo "make demo   three simulated systems, tuned live, with a dashboard: http://127.0.0.1:8765"
 	@echo "make test   lint, types, import layers, tests"
 	@echo "make check  the quick loop: lint, types, import layers, unit tests"
-	@echo "make docs   the site: out/docs/index.html, which needs no network to be read (its gallery needs the hosts)"
+	@echo "make docs   the site: out/docs/index.html, readable without a network"
+	@echo "make docs-all  the same, with the gallery pages that need PyTorch and EPICS run again (installs 2.7 GB)"
 	@echo "make pictures  every picture of README and docs anew (minutes; needs the hosts, and Chromium)"
 	@echo "make hosts  the adapters in their hosts: PyTorch, JAX, Xopt, blop, Bluesky with EPICS, ... (minutes to install)"
 	@echo "make long   what the tests thin out, in full: a million hostile queries for every kind of domain, ... (minutes)"
@@ -54,14 +55,17 @@ CORE := $(foreach part,$(PARTS),--cov=trimtab.$(part))
 coverage: .venv/dev
 	$(BIN)/pytest $(CORE) --cov-report=term-missing:skip-covered --cov-fail-under=100 tests/unit tests/contract
 
-# Two scripts of the gallery run in the environment of the hosts.
-docs: .venv/docs .venv-hosts/ready out/paper/report.html
-	$(BIN)/python -m sphinx -E -W --keep-going -q -b html -d out/doctrees docs out/docs
+SPHINX = $(BIN)/trimtab paper --out out/paper && $(BIN)/python -m sphinx -E -W --keep-going -q -b html -d out/doctrees docs out/docs
+
+# The site embeds the default report, which is quick to make again from stored cells.
+docs: .venv/docs
+	$(SPHINX)
 	@echo "out/docs/index.html"
 
-# The report that the site embeds; `make run` makes the long one.
-out/paper/report.html: | .venv/docs
-	$(BIN)/trimtab paper --quick --out out/paper
+# With the two gallery scripts that need PyTorch and EPICS, run where those are installed.
+docs-all: .venv/docs .venv-hosts/ready
+	TRIMTAB_HOSTS_PYTHON=.venv-hosts/bin/python; export TRIMTAB_HOSTS_PYTHON; $(SPHINX)
+	@echo "out/docs/index.html"
 
 # Of README and docs. Some need the hosts; that of the peers is drawn of docs/results/peers.json.
 pictures: .venv/dev .venv-hosts/ready

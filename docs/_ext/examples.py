@@ -1,4 +1,4 @@
-"""What is public, and which of it no example shows: no docstring, no block of a page, no script of the gallery."""
+"""List the public names, and those that no docstring, page or gallery script shows in an example."""
 
 from __future__ import annotations
 
@@ -17,11 +17,22 @@ ELSEWHERE = {"trimtab.live.Knob", "trimtab.live.Knobs", "trimtab.problems.CheckE
 
 
 def public() -> set[str]:
-    """Every name that a user may rely on."""
-    names = {f"trimtab.{name}" for name in dir(trimtab) if name not in trimtab.MODULES}
+    """Return every name that a user may rely on, whatever else has been imported.
+
+    `dir(trimtab)` also lists the parts and methods that an adapter, or a user's own file, registers once it is
+    imported. Those are documented where they are defined.
+    """
+    names = {f"trimtab.{name}" for name in dir(trimtab) if name not in trimtab.MODULES and _ours(name)}
     for module in MODULES:
         names |= {f"trimtab.{module}.{name}" for name in importlib.import_module(f"trimtab.{module}").__all__}
     return names
+
+
+def _ours(name: str) -> bool:
+    if name in trimtab.__all__:
+        return True
+    module = getattr(trimtab, name).__module__
+    return module.startswith("trimtab.") and not module.startswith("trimtab.adapters.")
 
 
 def undocumented(folder: Path = REFERENCE) -> list[str]:

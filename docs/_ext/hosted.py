@@ -1,6 +1,7 @@
-"""Scripts of `examples` whose hosts are not installed beside Sphinx: the gallery runs them where those are.
+"""Gallery scripts whose hosts (PyTorch, EPICS) are not installed beside Sphinx.
 
-That is .venv-hosts, or what TRIMTAB_HOSTS_PYTHON names.
+`make docs` shows their stored picture from docs/pictures. `make docs-all` sets TRIMTAB_HOSTS_PYTHON, the interpreter of
+the environment that has the hosts, and the scripts run there.
 """
 
 from __future__ import annotations
@@ -14,15 +15,22 @@ from typing import Any
 from sphinx_gallery.scrapers import figure_rst
 
 ROOT = Path(__file__).parents[2]
-HOSTS = os.environ.get("TRIMTAB_HOSTS_PYTHON", str(ROOT / ".venv-hosts" / "bin" / "python"))
 DRAWN = ROOT / "out" / "gallery"
 
 
 def run(name: str) -> None:
-    """Run examples/<name>.py, and print what it prints; its picture becomes that of the page."""
-    if not Path(HOSTS).exists():
-        raise FileNotFoundError(f"{HOSTS} is not there: `make .venv-hosts/ready` makes it, in some minutes")
-    command = [HOSTS, f"examples/{name}.py", "--out", f"out/gallery/{name}.png"]
+    """Run examples/<name>.py where its host is installed, else take its stored picture; both go onto the page."""
+    DRAWN.mkdir(parents=True, exist_ok=True)
+    python = os.environ.get("TRIMTAB_HOSTS_PYTHON")
+    if not python:
+        shutil.copy(ROOT / "docs" / "pictures" / f"{name}.png", DRAWN)
+        print(f"A stored picture. `make docs-all` runs examples/{name}.py and draws it again.")
+        return
+    if not (ROOT / python).exists():
+        raise FileNotFoundError(
+            f"TRIMTAB_HOSTS_PYTHON={python} does not exist: `make docs-all` installs the hosts first"
+        )
+    command = [python, f"examples/{name}.py", "--out", f"out/gallery/{name}.png"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)}:\n{done.stderr}")
@@ -30,7 +38,7 @@ def run(name: str) -> None:
 
 
 def pictures(block: object, variables: dict[str, Any], gallery: dict[str, Any]) -> str:
-    """What they have drawn since it was last asked, as images of the page."""
+    """Scrape the pictures drawn since the last call, as images of the page."""
     found = []
     for picture in sorted(DRAWN.glob("*.png")):
         found.append(next(variables["image_path_iterator"]))

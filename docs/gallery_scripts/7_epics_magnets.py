@@ -6,7 +6,8 @@ Two corrector magnets whose best currents drift, kept in place through EPICS: a 
 Channel Access, ophyd signals and :doc:`the Bluesky plan </adapters/bluesky>`. One noisy number a round, the beam loss;
 every document is validated.
 
-EPICS has an environment of its own, in which this page was run when the site was built; for yourself:
+EPICS needs an environment of its own. ``make docs-all`` runs this page there, ``make docs`` shows a stored run.
+Run it yourself with
 ``.venv-hosts/bin/python examples/epics_magnets.py``.
 """
 

@@ -6,7 +6,8 @@ A network keeps up with data whose law turns while it runs, from the values of t
 backward pass, by :doc:`the optimizer for PyTorch </adapters/torch>`. Adam, which has gradients, does better with the
 same passes: where you have gradients, use them.
 
-PyTorch has an environment of its own, in which this page was run when the site was built; for yourself:
+PyTorch needs an environment of its own. ``make docs-all`` runs this page there, ``make docs`` shows a stored run.
+Run it yourself with
 ``.venv-hosts/bin/python examples/torch_stream.py``.
 """
 
