@@ -58,8 +58,8 @@ def test_what_is_missing_for_the_guarantee_is_said(words, note):
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (["convex-lipschitz", "--dim", "3", "--horizon", "9"], "needs --lipschitz (L₀, how much the cost changes"),
-        (["convex-smooth", *USUAL[1:]], "needs --smoothness (L₁"),
+        (["convex-lipschitz", "--dim", "3", "--horizon", "9"], "needs --lipschitz (largest change of the cost"),
+        (["convex-smooth", *USUAL[1:]], "needs --smoothness (largest change of the slope"),
         ([*USUAL, "--smoothness", "1"], "does not use --smoothness: leave it out, or choose convex-smooth"),
         ([*USUAL, "--gap", "1"], "does not use --gap"),
         ([*USUAL[:-1], "-2"], "lipschitz=-2.0 must be a finite number > 0"),

@@ -26,74 +26,72 @@ PICTURES = "regret", "played", "variance"  # of a comparison, as .png and .svg
 
 @app.command("compare", epilog="Example: trimtab compare lqr-v1 --methods residual,one-point,two-point --rounds 50")
 def compare_methods(
-    problem: Annotated[
-        str | None, typer.Argument(help="The id of a problem, for example lqr-v1 or quadratic-v1.")
-    ] = None,
+    problem: Annotated[str | None, typer.Argument(help="Id of a problem, for example lqr-v1 or quadratic-v1.")] = None,
     suite: Annotated[
         str | None,
-        typer.Option(help="Instead of a problem, a suite of cells: drift, or late. Steps are tuned in hindsight."),
+        typer.Option(help="Run a suite instead of a problem: drift or late."),
     ] = None,
     held_out: Annotated[
         bool,
         typer.Option(
             "--held-out",
-            help="The cells of the suite that nobody has seen. Look once, when all is chosen, and report the look.",
+            help="Run the unseen cells of the suite, for a final report.",
         ),
     ] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="One of nine cells of the suite, 6 trials.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Run one in nine cells of the suite, with 6 trials.")] = False,
     methods: Annotated[
-        str | None,
-        typer.Option(
-            help='Names, separated by commas; "still" is doing nothing, "oracle" (of a suite) knows the drift.'
-            " Default: residual, one-point, two-point, auto, still; of a suite, its own."
-        ),
+        str | None, typer.Option(metavar="NAMES", help="Methods to compare, separated by commas.")
     ] = None,
-    rounds: Annotated[int | None, typer.Option(min=1, help="Rounds per trial (default: the problem's own).")] = None,
+    rounds: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Rounds per trial (default: set by the problem).")
+    ] = None,
     trials: Annotated[
-        int | None, typer.Option(min=1, help="Trials that are reported (default: 50; of a suite, 20).")
+        int | None, typer.Option(min=1, metavar="N", help="Trials to report (default: 50; for a suite, 20).")
     ] = None,
     tuning_trials: Annotated[
-        int | None, typer.Option(min=1, help="Other trials, to choose the step sizes on (default: 20).")
+        int | None, typer.Option(min=1, metavar="N", help="Separate trials to choose step sizes on (default: 20).")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of drift, noise and directions.")] = 0,
-    radius: Annotated[float | None, typer.Option(help="Exploration radius (default: the problem's own).")] = None,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of drift, noise and directions.")] = 0,
+    radius: Annotated[float | None, typer.Option(help="Exploration radius (default: set by the problem).")] = None,
     param: Annotated[
-        list[str] | None, typer.Option("--param", "-p", help="A parameter of the problem, as name=value; repeatable.")
+        list[str] | None,
+        typer.Option("--param", "-p", metavar="NAME=VALUE", help="Parameter of the problem; repeatable."),
     ] = None,
-    noise: Annotated[str | None, typer.Option(help="Of a second query: independent (the default) or common.")] = None,
-    static: Annotated[
-        bool, typer.Option("--static", help="Also the static regret (finds the best fixed point).")
-    ] = False,
-    gradients: Annotated[bool, typer.Option("--gradients", help="Also the gradient-norm regret.")] = False,
-    folder: Annotated[Path | None, typer.Option("--out", help="Where to write (default: out/compare-PROBLEM).")] = None,
+    noise: Annotated[str | None, typer.Option(help="Noise of a second query: independent (default) or common.")] = None,
+    static: Annotated[bool, typer.Option("--static", help="Also compute the static regret.")] = False,
+    gradients: Annotated[bool, typer.Option("--gradients", help="Also compute the gradient-norm regret.")] = False,
+    folder: Annotated[
+        Path | None, typer.Option("--out", help="Folder to write to (default: out/compare-PROBLEM).")
+    ] = None,
     jobs: Annotated[
         int | None,
-        typer.Option(min=1, help="Processes to spread the methods over (default: 1, with all cores; of a suite, all)."),
+        typer.Option(min=1, metavar="N", help="Number of processes (default: 1; for a suite, one per core)."),
     ] = None,
-    backend: Annotated[
-        str, typer.Option(help="loky: processes of this machine; dask or ray: a cluster, of --jobs processes if new.")
-    ] = "loky",
+    backend: Annotated[str, typer.Option(help="Where processes run: loky (this machine), dask or ray.")] = "loky",
     cluster: Annotated[
-        str | None, typer.Option(help="The address of a cluster that runs: tcp://… of Dask, ray://… of Ray.")
+        str | None, typer.Option(metavar="URL", help="Running cluster: tcp://… for Dask, ray://… for Ray.")
     ] = None,
     cells: Annotated[
         str | None,
-        typer.Option(
-            help="Where finished cells are kept: a folder, or an fsspec URL (s3://…). Runs of many machines that share"
-            " it share the work. Default: the cache of this machine."
-        ),
+        typer.Option(metavar="PLACE", help="Cache of finished cells: folder or fsspec URL (s3://…)."),
     ] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Compute again what is finished already.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON, and nothing else.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Ignore cached results and cache none.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON only.")] = False,
 ) -> None:
-    """Tune methods on a drifting problem, run them side by side, and show the regret of each.
+    """Compare methods on a drifting problem, or on a suite of them.
 
-    Step sizes are chosen on other trials than those reported: fewest diverged first, then the best median. All
-    methods meet the same drift and noise. Prints a table, draws regret and variance, writes the summary.
+    All methods face the same drift and noise. The step size of each is chosen on trials that are not reported: fewest
+    diverged first, then the lowest median regret. The command prints a table, draws regret and variance, and writes a
+    summary. The default methods are residual, one-point, two-point, auto and still; "still" keeps the start.
 
-    With --suite drift, over a fixed list of cells; steps are then tuned in hindsight, cell by cell and for each score,
-    the centre and what was played, and all is shown as ratios to tuned residual feedback, with intervals. Takes some
-    minutes on two cores; --quick, less than one. --suite late does the same for values that come late.
+    With --suite drift, the methods run on a fixed list of cells, and --suite late does the same with values that arrive
+    late. Step sizes are then tuned in hindsight, for each cell and score. The table shows ratios to tuned residual
+    feedback, with intervals, for the centre and for the evaluated cost. A suite has default methods of its own and
+    also knows "oracle", which is told the drift. It takes some minutes on two cores, and with --quick less than one.
+    Run --held-out once, when every choice is made, and report the result.
+
+    Machines that share --cells share the work. --backend dask or ray starts a cluster of --jobs processes unless
+    --cluster names one.
     """
     from trimtab.lab import compare, judge
     from trimtab.lab.drawing import draw_comparison

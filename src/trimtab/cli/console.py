@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 import time
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 from rich.console import Console
 from rich.text import Text
+from typer.models import CommandFunctionType
 
 from trimtab import __version__
 from trimtab.live.text import clean
@@ -27,7 +29,22 @@ QUIET = 10.0  # seconds from one line of progress to the next, where there is no
 # The exit statuses; the table is in docs/live.md.
 DAMAGED, BAD_INPUT, STOPPED, ALL_FAILED, NO_STORE, INTERRUPTED = 1, 2, 3, 4, 5, 130
 
-app = typer.Typer(
+
+class Program(typer.Typer):
+    """An application that fills the paragraphs of its help texts to the width of the terminal."""
+
+    def command(self, name: str | None = None, **options: Any) -> Callable[[CommandFunctionType], CommandFunctionType]:
+        """Add a command; Typer would keep the line breaks of its docstring and wrap each line again."""
+
+        def add(function: CommandFunctionType) -> CommandFunctionType:
+            paragraphs = (inspect.getdoc(function) or "").split("\n\n")
+            text = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+            return typer.Typer.command(self, name, help=text, **options)(function)
+
+        return add
+
+
+app = Program(
     help="Keep a live, drifting system at its best operating point, from one measurement per time step.",
     no_args_is_help=True,
     add_completion=False,

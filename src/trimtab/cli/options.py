@@ -12,11 +12,12 @@ if TYPE_CHECKING:
     from trimtab.live.knobs import Knob
     from trimtab.live.limits import Limits
 
-StoreOption = Annotated[
-    str, typer.Option("--store", envvar="TRIMTAB_STORE", help="A SQLite file, or postgresql://user@host/database.")
+StoreOption = Annotated[str, typer.Option("--store", envvar="TRIMTAB_STORE", help="SQLite file or PostgreSQL URL.")]
+Name = Annotated[str | None, typer.Argument(help="Name of the study (default: the only one in the store).")]
+StudyOption = Annotated[
+    str | None, typer.Option("--study", help="Name of the study (default: the only one in the store).")
 ]
-Name = Annotated[str | None, typer.Argument(help="The study (default: the only one in the store).")]
-StudyOption = Annotated[str | None, typer.Option("--study", help="The study (default: the only one in the store).")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")]
 
 
 def short(value: object, digits: int = 5) -> str:

@@ -17,20 +17,22 @@ COLOURS = {"holds": "blue", "partly": "yellow", "fails": "red"}
 
 @app.command("paper", epilog="Example: trimtab paper --quick")
 def reproduce_paper(
-    folder: Annotated[Path, typer.Option("--out", help="Where to write.")] = Path("out/paper"),
-    quick: Annotated[bool, typer.Option("--quick", help="A first look: few trials, short runs.")] = False,
+    folder: Annotated[Path, typer.Option("--out", help="Folder to write to.")] = Path("out/paper"),
+    quick: Annotated[bool, typer.Option("--quick", help="Few trials and short runs, for a first impression.")] = False,
     full: Annotated[
-        bool, typer.Option("--full", help="More trials and networks, allocation to 10 000 rounds.")
+        bool, typer.Option("--full", help="More trials and networks, and 10 000 rounds of allocation.")
     ] = False,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Processes (default: all cores).")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same numbers.")] = 0,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Compute again what is finished already.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the claims as JSON, and nothing else.")] = False,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Number of processes (default: one per core).")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Random seed; it determines every number.")] = 0,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Ignore cached results and cache none.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the claims as JSON only.")] = False,
 ) -> None:
-    """Reproduce the paper: experiments, figures, and an honest verdict on each of its claims.
+    """Reproduce the paper's experiments and figures; judge its claims.
 
-    Writes report.html (open it in a browser; it needs nothing else), results.json and the figures. Takes a minute or
-    more; what is finished is kept, and a second run, or one after Ctrl-C, goes on from there.
+    Writes report.html (a self-contained page), results.json and the figures. This takes a minute or more. Finished
+    parts are cached, so that a second run, or one after Ctrl-C, continues from there.
     """
     from trimtab.files import cache_folder
     from trimtab.paper import reproduce

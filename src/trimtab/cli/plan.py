@@ -16,32 +16,28 @@ from trimtab.types import Document
 if TYPE_CHECKING:
     from trimtab.theory import Bound, Plan
 
-THEOREMS = (
-    "convex-lipschitz, convex-smooth, nonconvex-lipschitz, nonconvex-smooth, convex-lipschitz-feasible,"
-    " convex-lipschitz-ball"
-)
 MEANING = {
-    "dim": "the number of parameters, d",
-    "horizon": "the number of rounds, T",
-    "lipschitz": "L₀, how much the cost changes at most per unit of distance",
-    "smoothness": "L₁, how much the slope changes at most per unit of distance",
-    "accuracy": "ε_f, how far the smoothed cost may be from the cost",
-    "inner_radius": "r, of a ball inside the domain",
-    "outer_radius": "r̄, of a ball around the domain",
-    "distance": "R, how far the best fixed point may be from the start",
-    "exponent": "q of Remark 3.3: δ is divided by L₀^q",
-    "variation": "V_f, the rms change of the value at a fixed point from one round to the next",
-    "gap": "the cost at the start minus the lowest at the end",
-    "accumulated": "W_T, by how much the cost may rise in all at the point where we are",
-    "squared": "W̃_T, the sum of the squared changes (instead of V_f)",
+    "dim": "number of parameters, d",
+    "horizon": "number of rounds, T",
+    "lipschitz": "largest change of the cost per unit of distance, L₀",
+    "smoothness": "largest change of the slope per unit of distance, L₁",
+    "accuracy": "largest error allowed in the smoothed cost, ε_f",
+    "inner_radius": "radius of a ball inside the domain, r",
+    "outer_radius": "radius of a ball around the domain, r̄",
+    "distance": "largest distance from the start to the best fixed point, R",
+    "exponent": "exponent q of Remark 3.3, which divides δ by L₀^q",
+    "variation": "RMS change of the cost at a fixed point per round, V_f",
+    "gap": "cost at the start minus the lowest cost at the end",
+    "accumulated": "largest total rise of the cost at the current point, W_T",
+    "squared": "sum of the squared changes (instead of V_f), W̃_T",
 }
 
 
-PROBLEM, DRIFT = "What is known of the problem", "What is known of its drift, for the guarantee"
+PROBLEM, DRIFT = "Constants of the problem", "Constants of the drift, for the guarantee"
 
 
 def _option(name: str, panel: str = PROBLEM) -> Any:
-    return typer.Option(_flag(name), help=MEANING[name] + ".", rich_help_panel=panel)
+    return typer.Option(_flag(name), help=f"{MEANING[name][0].upper()}{MEANING[name][1:]}.", rich_help_panel=panel)
 
 
 @app.command(
@@ -49,7 +45,7 @@ def _option(name: str, panel: str = PROBLEM) -> Any:
     epilog="Example: trimtab plan convex-lipschitz --dim 36 --horizon 1000 --lipschitz 2 --distance 1 --variation 0.1",
 )
 def plan_run(
-    theorem: Annotated[str, typer.Argument(help=f"One of {THEOREMS}.")],
+    theorem: Annotated[str, typer.Argument(help="Name of the theorem; see the list above.")],
     dim: Annotated[int | None, _option("dim")] = None,
     horizon: Annotated[int | None, _option("horizon")] = None,
     lipschitz: Annotated[float | None, _option("lipschitz")] = None,
@@ -64,20 +60,24 @@ def plan_run(
     accumulated: Annotated[float | None, _option("accumulated", DRIFT)] = None,
     squared: Annotated[float | None, _option("squared", DRIFT)] = None,
     setting: Annotated[
-        str, typer.Option(help="deterministic, stochastic (V_f then includes the noise) or adversarial.")
+        str, typer.Option(help="deterministic, stochastic (V_f includes the noise) or adversarial.")
     ] = "deterministic",
     tight: Annotated[
-        bool, typer.Option("--tight", help="With the actual α and the right factors, not those printed in the paper.")
+        bool, typer.Option("--tight", help="Use the actual α and corrected factors, not the paper's.")
     ] = False,
     played: Annotated[
-        bool, typer.Option("--played", help="Guarantee what is played, probes included, not the centres.")
+        bool, typer.Option("--played", help="Bound the evaluated cost, probes included, not the cost at the centre.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON only.")] = False,
 ) -> None:
-    """Choose step and radius by a theorem of the paper, and see what it guarantees, term by term.
+    """Choose step and radius by a theorem, and show its guarantee.
 
-    Give what the theorem needs (an error says what is missing), and for the guarantee also --variation; the nonconvex
-    theorems need --gap with it. If you know none of these constants, use the tuning-free method: trimtab.auto.
+    The theorems are convex-lipschitz, convex-smooth, nonconvex-lipschitz, nonconvex-smooth, convex-lipschitz-feasible
+    and convex-lipschitz-ball.
+
+    Give the constants that the theorem needs; an error names those that are missing. The guarantee also needs
+    --variation, and with a nonconvex theorem --gap. If you know none of these constants, use trimtab.auto, which needs
+    none.
     """
     from trimtab.theory import theorems
 

@@ -8,37 +8,37 @@ from typing import Annotated
 
 import typer
 
-from trimtab.cli.console import app
+from trimtab.cli.console import Program, app
 from trimtab.cli.options import StoreOption
 from trimtab.extras import pip_install
 from trimtab.types import Document
 
-token = typer.Typer(help="Who may use a service: make, list and revoke tokens.", no_args_is_help=True)
+token = Program(help="Create, list and revoke access tokens of a service.", no_args_is_help=True)
 app.add_typer(token, name="token")
 
 
 @app.command("serve", epilog="Example: trimtab serve --store postgresql://me@host/tuning --workers 4")
 def serve(
     store: StoreOption = "trimtab.db",
-    host: Annotated[str, typer.Option(help="The address to listen on; others than this machine's need a token.")] = (
+    host: Annotated[str, typer.Option(help="Address to listen on; beyond this machine a token is required.")] = (
         "127.0.0.1"
     ),
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on.")] = 8765,
-    workers: Annotated[int, typer.Option(min=1, max=64, help="Processes that answer.")] = 1,
-    connections: Annotated[int, typer.Option(min=1, max=200, help="To the store, of each worker.")] = 8,
-    rate: Annotated[float, typer.Option(min=0, help="Requests per second of one token; 0 for any number.")] = 0.0,
+    port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="Port to listen on.")] = 8765,
+    workers: Annotated[int, typer.Option(min=1, max=64, metavar="N", help="Number of worker processes.")] = 1,
+    connections: Annotated[int, typer.Option(min=1, max=200, metavar="N", help="Store connections per worker.")] = 8,
+    rate: Annotated[
+        float, typer.Option(min=0, metavar="X", help="Requests per second and token; 0 means no limit.")
+    ] = 0.0,
     metrics_studies: Annotated[
-        int, typer.Option(min=0, max=10_000, help="How many studies have metrics of their own.")
+        int, typer.Option(min=0, max=10_000, metavar="N", help="Number of studies with metrics of their own.")
     ] = 0,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No line per request.")] = False,
-    demo: Annotated[
-        bool,
-        typer.Option("--demo", help="With three simulated systems that are tuned live, in a store that is not kept."),
-    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Do not log requests.")] = False,
+    demo: Annotated[bool, typer.Option("--demo", help="Tune three simulated systems in a temporary store.")] = False,
 ) -> None:
-    """Studies over HTTP, for any program in any language, and a dashboard, on the store that `tune` uses.
+    """Serve the studies of a store over HTTP, with a dashboard.
 
-    Without any token only this machine is answered; `trimtab token create` makes one.
+    Programs in any language can tune through it, on the same store that `trimtab tune` uses. As long as there is no
+    token, only requests from this machine are answered; `trimtab token create` makes a token.
     """
     try:
         from trimtab.serve.running import check_port, run
@@ -62,13 +62,18 @@ def serve(
 
 @token.command("create", epilog="Example: trimtab token create --scope tell --study ingest")
 def create(
-    scope: Annotated[str, typer.Option(help="read, tell, operate or admin; each includes those before.")],
-    study: Annotated[str | None, typer.Option(help="Only for this study.")] = None,
-    label: Annotated[str | None, typer.Option(help="Whose it is; the history names them.")] = None,
-    days: Annotated[float | None, typer.Option(min=0, help="After so many days it is none.")] = None,
+    scope: Annotated[str, typer.Option(help="read, tell, operate or admin; each includes those before it.")],
+    study: Annotated[str | None, typer.Option(help="Restrict the token to this study.")] = None,
+    label: Annotated[str | None, typer.Option(help="Name of the holder, recorded in the history.")] = None,
+    days: Annotated[
+        float | None, typer.Option(min=0, metavar="X", help="Expire after this many days (default: never).")
+    ] = None,
     store: StoreOption = "trimtab.db",
 ) -> None:
-    """A new token: it is printed once, and only its hash is stored."""
+    """Create a token and print it.
+
+    It is printed only once: the store keeps nothing but its hash.
+    """
     from trimtab.live import tokens
     from trimtab.live.shared import SharedStore
 
@@ -80,9 +85,12 @@ def create(
 @token.command("list", epilog="Example: trimtab token list --json")
 def list_tokens(
     store: StoreOption = "trimtab.db",
-    as_json: Annotated[bool, typer.Option("--json", help="Print a list of objects, and nothing else.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list only.")] = False,
 ) -> None:
-    """All tokens, by their ids: what they are good for, not what they are."""
+    """List all tokens by their ids, with scope, study, date and holder.
+
+    The tokens themselves are not stored and cannot be shown.
+    """
     from trimtab.live import tokens
     from trimtab.live.shared import SharedStore
 
@@ -107,10 +115,10 @@ def list_tokens(
 
 @token.command("revoke", epilog="Example: trimtab token revoke 3f9a12bc04d1")
 def revoke(
-    id: Annotated[str, typer.Argument(help="As trimtab token list shows it.")],
+    id: Annotated[str, typer.Argument(help="Id of the token, as trimtab token list shows it.")],
     store: StoreOption = "trimtab.db",
 ) -> None:
-    """From now on a token is none; a service that runs knows it within five seconds."""
+    """Revoke a token; a running service refuses it within five seconds."""
     from trimtab.live import tokens
     from trimtab.live.shared import SharedStore
 

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from trimtab.cli.console import DAMAGED, app, err, say, whole_bar
-from trimtab.cli.options import StoreOption, short
+from trimtab.cli.options import Force, StoreOption, short
 from trimtab.files import writable
 from trimtab.live.errors import Damaged, StoreError
 from trimtab.live.store import Store
@@ -25,9 +25,12 @@ LOGS = ("-wal", "-shm", "-journal")
 @app.command("list", epilog="Example: trimtab list --json")
 def list_studies(
     store: StoreOption = "trimtab.db",
-    as_json: Annotated[bool, typer.Option("--json", help="Print a list of objects, and nothing else.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list only.")] = False,
 ) -> None:
-    """All studies of a store: where they are, how old the last round is, what waits for a person."""
+    """List the studies in a store.
+
+    Shows the saving, the settings, the age of the last round and what awaits approval.
+    """
     with Store(store, "read") as opened:
         found = opened.all()
     if as_json:
@@ -61,11 +64,14 @@ def list_studies(
 
 @app.command("backup", epilog="Example: trimtab backup copies/monday.db")
 def backup(
-    file: Annotated[Path, typer.Argument(help="Where to write the copy.")],
+    file: Annotated[Path, typer.Argument(help="File to write.")],
     store: StoreOption = "trimtab.db",
-    force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
+    force: Force = False,
 ) -> None:
-    """Copy a whole store to one file, also while it is written to. The copy is a store."""
+    """Copy a store to one file, even while it is being written to.
+
+    The copy is itself a store that every command can open.
+    """
     if writable(file) is not None and not force:
         raise ValueError(f"{file} is there already: give another name, or --force")
     temporary = file.with_name(f".{file.name}.{os.urandom(6).hex()}.tmp")
@@ -90,9 +96,12 @@ def backup(
 @app.command("check", epilog="Example: trimtab check --store copies/monday.db")
 def check(
     store: StoreOption = "trimtab.db",
-    as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON, and nothing else.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON only.")] = False,
 ) -> None:
-    """Look through a whole store: the file, every study, every event, every checksum. Status 1 if any is wrong."""
+    """Verify a store: the file and every study, event and checksum.
+
+    Exit status: 0 all is well; 1 something is damaged; 2 bad input.
+    """
     from trimtab.live.checking import check_study
 
     with Store(store, "read") as opened, whole_bar("checking", show=not as_json or err.is_terminal) as bar:

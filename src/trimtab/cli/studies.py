@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from trimtab.cli.console import app, cell, new_table, out, whole_bar, working
-from trimtab.cli.options import Name, StoreOption, StudyOption, ends, limits_in_words, short
+from trimtab.cli.options import Force, Name, StoreOption, StudyOption, ends, limits_in_words, short
 from trimtab.cli.stores import only_study
 from trimtab.files import read_file, writable, write_atomically
 from trimtab.types import Document
@@ -26,17 +26,16 @@ if TYPE_CHECKING:
 def show(
     name: Name = None,
     last: Annotated[
-        int | None, typer.Option(min=1, help="Only the last events (default: 10 in the table, else all).")
+        int | None,
+        typer.Option(min=1, metavar="N", help="Number of events (default: 10 in the table, otherwise all)."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON, and nothing else.")] = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="Print the history as CSV, and nothing else.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON only.")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print the history as CSV only.")] = False,
     plot: Annotated[Path | None, typer.Option(help="Draw value, knobs, moves and skipped rounds (.png, .svg).")] = None,
-    html: Annotated[
-        Path | None, typer.Option(help="The same as one page to look around in, without a network.")
-    ] = None,
+    html: Annotated[Path | None, typer.Option(help="Write an interactive page that needs no network.")] = None,
     store: StoreOption = "trimtab.db",
 ) -> None:
-    """One study: where it is, how it goes, what happened."""
+    """Show one study: its settings, diagnostics and recent events."""
     from trimtab.live.study import Study
 
     with Study.look(store, only_study(store, name)) as study:
@@ -59,11 +58,16 @@ def show(
 @app.command("approve", epilog="Example: trimtab approve demo --round 7")
 def approve(
     name: Name = None,
-    reject: Annotated[bool, typer.Option("--reject", help="Skip what is proposed.")] = False,
-    round: Annotated[int | None, typer.Option(min=0, help="Only if this round is what is proposed.")] = None,
+    reject: Annotated[bool, typer.Option("--reject", help="Skip the proposed setting instead.")] = False,
+    round: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="Decide only if this round is the one proposed.")
+    ] = None,
     store: StoreOption = "trimtab.db",
 ) -> None:
-    """Let a study with `approval = true` run the setting it proposes; the first word counts."""
+    """Approve or reject the setting that a study proposes.
+
+    This is for studies with `approval = true`. The first decision on a round is final.
+    """
     from trimtab.live.study import Study
 
     with Study.look(store, only_study(store, name), mode="write") as study:
@@ -74,12 +78,12 @@ def approve(
 
 @app.command("export", epilog="Example: trimtab export demo demo.json")
 def export(
-    name: Annotated[str, typer.Argument(help="The study.")],
-    file: Annotated[Path, typer.Argument(help="Where to write it.")],
+    name: Annotated[str, typer.Argument(help="Name of the study.")],
+    file: Annotated[Path, typer.Argument(help="File to write.")],
     store: StoreOption = "trimtab.db",
-    force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
+    force: Force = False,
 ) -> None:
-    """Write a study with its history to one file, for another machine or store."""
+    """Write a study and its history to one file, for another store."""
     from trimtab.live.study import Study
 
     if writable(file) is not None and not force:
@@ -91,11 +95,11 @@ def export(
 
 @app.command("import", epilog="Example: trimtab import demo.json --store postgresql://me@host/tuning")
 def import_study(
-    file: Annotated[Path, typer.Argument(help="What trimtab export wrote.")],
-    name: Annotated[str | None, typer.Option("--as", help="Another name for it.")] = None,
+    file: Annotated[Path, typer.Argument(help="File written by trimtab export.")],
+    name: Annotated[str | None, typer.Option("--as", help="Import it under this name.")] = None,
     store: StoreOption = "trimtab.db",
 ) -> None:
-    """Put an exported study into a store; it goes on there, exactly where it was."""
+    """Add an exported study to a store; it continues where it left off."""
     from trimtab.live.exchange import adopt
 
     with whole_bar("importing", show=True) as report:
@@ -105,20 +109,20 @@ def import_study(
 
 @app.command("set", epilog="Example: trimtab set demo knobs.valve.high=80 radius=0.02 --why 'the pump rattles'")
 def set_fields(
-    name: Annotated[str, typer.Argument(help="The study.")],
-    changes: Annotated[list[str], typer.Argument(help="field=value, by the names of study.toml; none takes one away.")],
-    why: Annotated[str | None, typer.Option(help="For those who read the history.")] = None,
-    who: Annotated[str | None, typer.Option(help="Whose correction it is (default: you).")] = None,
+    name: Annotated[str, typer.Argument(help="Name of the study.")],
+    changes: Annotated[list[str], typer.Argument(help="FIELD=VALUE as in study.toml; the value none clears a field.")],
+    why: Annotated[str | None, typer.Option(help="Reason, recorded in the history.")] = None,
+    who: Annotated[str | None, typer.Option(help="Author, recorded in the history (default: you).")] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print each field with its old and new value as JSON, and nothing else.")
+        bool, typer.Option("--json", help="Print the old and new value of each field as JSON only.")
     ] = False,
     store: StoreOption = "trimtab.db",
 ) -> None:
-    """Correct a study, also while it runs; what it has learnt is kept.
+    """Change settings of a study, even while it runs.
 
-    Fields are radius, narrowest, widest, keep, pause, timeout, low, high and radius of a knob (knobs.NAME.high), and
-    those of the guard and the baseline (guard.failures). All or none. Whoever runs the study takes it before the next
-    round, without a restart. `trimtab undo` takes the last correction back.
+    The fields are radius, narrowest, widest, keep, pause and timeout; low, high and radius of a knob (knobs.NAME.high);
+    and those of the guard and the baseline (guard.failures). Either all changes apply or none. A running study takes
+    them before its next round, without a restart, and keeps what it has learnt. `trimtab undo` reverts the last change.
     """
     from trimtab.live.corrections import sentence
     from trimtab.live.requests import correct, read_change
@@ -137,15 +141,16 @@ def set_fields(
 def undo(
     what: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[name] [round]", help="The study, and the round that shall be the next one again."),
+        typer.Argument(metavar="[name] [round]", help="Name of the study, and the round to repeat."),
     ] = None,
     study: StudyOption = None,
     store: StoreOption = "trimtab.db",
 ) -> None:
-    """Back to the state before a round; without a round, take the last correction back.
+    """Undo the last change, or return to the state before a round.
 
-    Corrections stay as they are when a round is given, and what was learnt since is kept when none is. Both are
-    recorded in the history, which is kept.
+    Given a round, the study returns to its state before that round, and changed settings stay changed. Without one,
+    the last change of settings is undone, and what the study has learnt since is kept. The history records either and
+    loses nothing.
     """
     from trimtab.live.study import Study
 
@@ -159,11 +164,14 @@ def undo(
 
 @app.command("reset-to", epilog="Example: trimtab reset-to start --study demo")
 def reset_to(
-    where: Annotated[str, typer.Argument(help="start: where the system was when the study began.")],
+    where: Annotated[str, typer.Argument(help="start: the setting at which the study began.")],
     study: StudyOption = None,
     store: StoreOption = "trimtab.db",
 ) -> None:
-    """Back to the start, with nothing learnt; recorded in the history, which is kept."""
+    """Return a study to its start and discard what it has learnt.
+
+    The history is kept and records the reset.
+    """
     from trimtab.live.study import Study
 
     if where != "start":

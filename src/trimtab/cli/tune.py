@@ -29,24 +29,22 @@ FAILED = (
 
 @app.command("init", epilog="Example: trimtab init && trimtab tune study.toml --rounds 300")
 def init_study(
-    file: Annotated[Path, typer.Argument(help="Where to write the study; simulator.py goes beside it.")] = Path(
+    file: Annotated[Path, typer.Argument(help="File to write; simulator.py goes in the same folder.")] = Path(
         "study.toml"
     ),
     systemd: Annotated[
-        bool, typer.Option("--systemd", help="A unit file for the study, which may be there already.")
+        bool, typer.Option("--systemd", help="Also write a systemd unit; an existing study file is kept.")
     ] = False,
     study: Annotated[
-        str | None,
-        typer.Option(
-            "--from", help="A study: write another one that starts where it is now, for what cannot change on the way."
-        ),
+        str | None, typer.Option("--from", help="Write a successor of this study, starting at its current centre.")
     ] = None,
     store: StoreOption = "trimtab.db",
 ) -> None:
-    """Write a commented example study, and a drifting simulator to try it on at once.
+    """Write a commented example study and a simulator to try it on.
 
-    With --from, a study.toml with the knobs, limits and rails of a study as they are now, and start where it is: add or
-    remove knobs, change goal or method there, and run it under its new name.
+    With --from, write a study.toml that has the knobs, limits and guard of an existing study and starts at its current
+    centre. Edit what a running study cannot change (add or remove knobs, change the goal or the method), then run it
+    under its new name.
     """
     from trimtab.live.config import read_config
     from trimtab.live.example import write_example
@@ -71,19 +69,23 @@ def init_study(
 
 @app.command("tune", epilog="Example: trimtab tune study.toml --rounds 300")
 def tune(
-    file: Annotated[Path, typer.Argument(help="The study: see trimtab init.")],
-    rounds: Annotated[int | None, typer.Option(min=1, help="Stop after so many rounds (default: never).")] = None,
-    plain: Annotated[bool, typer.Option("--plain", help="One line per round, also in a terminal.")] = False,
-    log: Annotated[
-        str | None, typer.Option(help="Instead of lines for people: text or json, of the standard logging, to stderr.")
+    file: Annotated[Path, typer.Argument(help="File that describes the study; trimtab init writes one.")],
+    rounds: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Stop after this many rounds (default: never).")
     ] = None,
-    dry: Annotated[bool, typer.Option("--dry-run", help="Print the commands (5, or --rounds), and run none.")] = False,
+    plain: Annotated[bool, typer.Option("--plain", help="Print one line per round, even in a terminal.")] = False,
+    log: Annotated[str | None, typer.Option(help="Log to stderr instead of the display: text or json.")] = None,
+    dry: Annotated[
+        bool, typer.Option("--dry-run", help="Print the next commands (5, or --rounds) without running them.")
+    ] = False,
 ) -> None:
-    """Run the rounds of a study until told to stop, from where it was.
+    """Tune a running system: run the rounds of a study until stopped.
 
-    Ctrl-C or SIGTERM finishes the round that runs, and sets the system to where it shall stay. Killed, it goes on where
-    it was, with the same query. Exit statuses: 0 ended as asked, 2 bad input, 3 a guard rail, 4 every round failed,
-    5 the store is away or was lost, 130 ended within a round.
+    A study continues from its last round. Ctrl-C or SIGTERM finishes the current round and leaves the system at the
+    setting where it should stay. After a kill, the next run repeats the interrupted round with the same setting.
+
+    Exit status: 0 ended as asked; 2 bad input; 3 stopped by the guard; 4 every round failed; 5 the store is unavailable
+    or was lost; 130 interrupted within a round.
     """
     from trimtab.live.config import read_config
     from trimtab.live.rehearsal import rehearsal
