@@ -31,6 +31,8 @@ NO_SEED = NoSeed()
 class Keyed:
     """The generators of one seed and purpose; setting one up costs about two microseconds.
 
+    For one thread at a time: it has one state, which each of its generators is set to.
+
     >>> keyed = Keyed(seed=7)
     >>> alone = [rng.random() for rng in keyed.generators(index=3, lane=1, lanes=1)]
     >>> beside = [rng.random() for rng in keyed.generators(index=3, lane=0, lanes=2)]

@@ -19,7 +19,7 @@ from trimtab.brief import Brief, Facts
 from trimtab.domains import Domain, Everywhere
 from trimtab.kernel import build
 from trimtab.knobs import SHARE as SHARE
-from trimtab.knobs import Knob, Knobs, Setting, rounding
+from trimtab.knobs import Knob, Knobs, Setting
 from trimtab.reading import beside, starting_point
 from trimtab.recipes import Method, auto
 from trimtab.recipes.method import name_of
@@ -217,8 +217,7 @@ class Tuner(Brief):
         """With what to set."""
         if self.knobs is None:
             return trial
-        with self._lock:
-            return trial._replace(knobs=self.knobs.probe(trial.x, self._draws, trial.id, self.setup.lane))
+        return trial._replace(knobs=self.knobs.probe(trial.x, self.setup.seed, trial.id, self.setup.lane))
 
     def is_open(self, trial: Trial | int) -> bool:
         """Whether a value of this trial would be taken: it was handed out, and neither told nor skipped.
@@ -317,7 +316,6 @@ class Tuner(Brief):
         self._kernel = build(self.setup)
         self._alone = self.setup.max_pending == 1
         self._lock = threading.Lock()
-        self._draws = rounding(self.setup.seed)
 
     def _facts(self) -> Facts:
         one = self.setup.lanes is None

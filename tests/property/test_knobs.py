@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import trimtab as tt
-from trimtab.knobs import Knob, Knobs, rounding
+from trimtab.knobs import Knob, Knobs
 
 NUMBERS = st.floats(-1e6, 1e6)
 
@@ -67,7 +67,7 @@ def test_every_setting_can_be_taken_and_comes_back(knobs, trial, data):
     z = np.array(data.draw(st.lists(st.floats(-0.1, 1.1), min_size=knobs.dim, max_size=knobs.dim)))
     if knobs.dim:
         z = knobs.domain.project(z)
-    for setting in (knobs.probe(z, rounding(7), trial), knobs.setting(z)):
+    for setting in (knobs.probe(z, 7, trial), knobs.setting(z)):
         for knob in knobs.all:
             assert allowed(knob, setting[knob.name])
         again = knobs.setting(knobs.coordinates(setting))

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import trimtab as tt
-from trimtab.knobs import Knob, Knobs, rounding
+from trimtab.knobs import Knob, Knobs
 
 CODECS = ["gzip", "zstd", "lz4"]
 SPACE = [
@@ -33,8 +33,7 @@ def one(**fields):
 
 def test_whole_numbers_are_right_on_average():
     knobs = one(low=0, high=10, start=5, type="integer")
-    draws = rounding(seed=1)
-    found = [knobs.probe([0.327], draws, trial)["x"] for trial in range(20_000)]
+    found = [knobs.probe([0.327], 1, trial)["x"] for trial in range(20_000)]
     assert set(found) == {3, 4}
     # p = 0.27, standard error √(p(1−p)/n) = 0.0031; five of them, for a false alarm in 1.7 million
     assert abs(np.mean(found) - 3.27) < 5 * math.sqrt(0.27 * 0.73 / 20_000)
@@ -44,32 +43,32 @@ def test_whole_numbers_are_right_on_average():
 def test_the_slope_through_rounded_probes_is_that_of_the_interpolation():
     """E[y·u]/δ for f(n) = n², probes of ±0.3 about 4.5: the slope of the interpolation between 4 and 5 is 9."""
     knobs = one(low=0, high=10, start=5, type="integer")
-    draws, rng = rounding(seed=2), np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     signs = rng.choice([-1, 1], 40_000)
-    values = [knobs.probe([0.45 + 0.03 * u], draws, t)["x"] ** 2 - 20.5 for t, u in enumerate(signs)]
+    values = [knobs.probe([0.45 + 0.03 * u], 2, t)["x"] ** 2 - 20.5 for t, u in enumerate(signs)]
     slope = np.mean(values * signs) / 0.3
     assert abs(slope - 9) < 5 * 4.5 / 0.3 / math.sqrt(40_000)  # |y − 20.5| = 4.5 always
 
 
 def test_choices_are_drawn_by_their_weights():
-    knobs, draws, weights = one(choices=CODECS, start="gzip"), rounding(seed=3), [0.2, 0.5, 0.3]
-    found = [knobs.probe(weights, draws, trial)["x"] for trial in range(20_000)]
+    knobs, weights = one(choices=CODECS, start="gzip"), [0.2, 0.5, 0.3]
+    found = [knobs.probe(weights, 3, trial)["x"] for trial in range(20_000)]
     for codec, w in zip(CODECS, weights, strict=True):
         assert abs(found.count(codec) / 20_000 - w) < 5 * math.sqrt(w * (1 - w) / 20_000)
 
 
 def test_what_has_no_weight_is_never_drawn():
-    knobs, draws = one(choices=CODECS, start="gzip"), rounding(seed=3)
-    assert {knobs.probe([0.0, 1.0, 0.0], draws, trial)["x"] for trial in range(500)} == {"zstd"}
+    knobs = one(choices=CODECS, start="gzip")
+    assert {knobs.probe([0.0, 1.0, 0.0], 3, trial)["x"] for trial in range(500)} == {"zstd"}
 
 
 def test_the_slope_through_drawn_choices_is_that_of_the_mean():
     """f̃(w) = Σ w_i·f_i has the slope f, of which the simplex sees f − mean f: E[y·u]/δ along u − ū."""
-    knobs, draws, rng = one(choices=CODECS, start="gzip"), rounding(seed=4), np.random.default_rng(1)
+    knobs, rng = one(choices=CODECS, start="gzip"), np.random.default_rng(1)
     costs, n, radius = {"gzip": 3.0, "zstd": 1.0, "lz4": 2.0}, 20_000, 0.1
     u = rng.choice([-1.0, 1.0], (n, 3))
     u -= u.mean(-1, keepdims=True)
-    y = np.array([costs[knobs.probe(1 / 3 + radius * u[t], draws, t)["x"]] - 2.0 for t in range(n)])
+    y = np.array([costs[knobs.probe(1 / 3 + radius * u[t], 4, t)["x"]] - 2.0 for t in range(n)])
     slope = (y[:, None] * u).mean(0) / radius
     expected = (np.eye(3) - 1 / 3) @ [3.0, 1.0, 2.0]  # E[ũũᵀ]·f = (1, −1, 0)
     assert np.all(np.abs(slope - expected) < 6 * (y[:, None] * u).std(0) / radius / math.sqrt(n))
@@ -77,8 +76,8 @@ def test_the_slope_through_drawn_choices_is_that_of_the_mean():
 
 def test_draws_belong_to_the_trial():
     knobs = one(low=0, high=10, start=5, type="integer")
-    first = [knobs.probe([0.45], rounding(3), trial) for trial in range(50)]
-    again = [knobs.probe([0.45], rounding(3), trial) for trial in reversed(range(50))]
+    first = [knobs.probe([0.45], 3, trial) for trial in range(50)]
+    again = [knobs.probe([0.45], 3, trial) for trial in reversed(range(50))]
     assert first == again[::-1]
     assert knobs.setting([0.45]) == {"x": 5}
 
@@ -86,7 +85,7 @@ def test_draws_belong_to_the_trial():
 def test_a_grid_has_the_numbers_that_one_would_write():
     knobs = one(low=0.1, high=1.0, start=0.3, step=0.1)
     assert [knobs.setting([k / 9])["x"] for k in range(10)] == [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
-    found = [knobs.probe([0.25], rounding(0), trial)["x"] for trial in range(2000)]  # 0.325
+    found = [knobs.probe([0.25], 0, trial)["x"] for trial in range(2000)]  # 0.325
     assert set(found) == {0.3, 0.4}
     assert abs(np.mean(found) - 0.325) < 5 * 0.1 * math.sqrt(0.25 * 0.75 / 2000)
 
@@ -97,7 +96,7 @@ def test_whole_numbers_may_have_a_step():
 
 def test_a_switch_is_drawn_by_its_share():
     knobs = one(type=bool, start=False)
-    found = [knobs.probe([0.3], rounding(5), trial)["x"] for trial in range(5000)]
+    found = [knobs.probe([0.3], 5, trial)["x"] for trial in range(5000)]
     assert {type(value) for value in found} == {bool}
     assert abs(np.mean(found) - 0.3) < 5 * math.sqrt(0.3 * 0.7 / 5000)
 

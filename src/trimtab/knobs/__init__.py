@@ -14,6 +14,6 @@ again, also after a crash, gives the same setting.
 """
 
 from trimtab.knobs.knob import Knob, Level, knob_fields
-from trimtab.knobs.space import SHARE, Knobs, Setting, rounding
+from trimtab.knobs.space import SHARE, Knobs, Setting
 
-__all__ = ["SHARE", "Knob", "Knobs", "Level", "Setting", "knob_fields", "rounding"]
+__all__ = ["SHARE", "Knob", "Knobs", "Level", "Setting", "knob_fields"]

@@ -144,11 +144,12 @@ class Knobs:
         """The nearest setting that the system can take; of choices, the likeliest."""
         return {k.name: k.at(part) for k, part in zip(self.all, self.shares(coordinates), strict=True)}
 
-    def probe(self, coordinates: Sequence[float] | Array, keyed: Keyed, trial: int, lane: int = 0) -> Setting:
-        """The setting of a query, by draws that belong to the trial."""
+    def probe(self, coordinates: Sequence[float] | Array, seed: int, trial: int, lane: int = 0) -> Setting:
+        """The setting of a query, by draws that belong to the trial, and are independent of its direction."""
         if not self._rounded:
             return self.setting(coordinates)
-        draws = next(iter(keyed.generators(trial, lane))).random(len(self.all)).tolist()
+        # A generator of this call's own: several threads may ask for the same trial at once.
+        draws = next(Keyed(seed, ROUNDING).generators(trial, lane)).random(len(self.all)).tolist()
         shares = self.shares(coordinates)
         return {k.name: k.at(part, draw) for k, part, draw in zip(self.all, shares, draws, strict=True)}
 
@@ -214,8 +215,3 @@ class Knobs:
     def to_list(self) -> list[Document]:
         """Plain mappings, for JSON."""
         return [knob_fields(knob) for knob in self.all]
-
-
-def rounding(seed: int) -> Keyed:
-    """The draws of a tuner's settings: independent of its directions."""
-    return Keyed(seed, ROUNDING)

@@ -11,7 +11,6 @@ from trimtab import core, storage
 from trimtab.estimators import probing
 from trimtab.live.diagnostics import Diagnostics, Edge
 from trimtab.live.knobs import Knob, Knobs, Level, Setting
-from trimtab.randomness import Keyed
 from trimtab.reading import LARGEST
 from trimtab.reading import beside as with_limits
 from trimtab.recipes import Method
@@ -90,7 +89,6 @@ def tell_at(
     setup: Setup,
     state: State,
     value: float,
-    draws: Keyed,
     applied: Setting,
     excesses: Sequence[float] | None = None,
     trial: int | None = None,
@@ -105,7 +103,7 @@ def tell_at(
     look, query = asked.look, setup.inward(asked.x)
     assert look is not None
     off = setup.inward(knobs.coordinates(applied)) - setup.inward(
-        knobs.coordinates(knobs.probe(asked.x, draws, number))
+        knobs.coordinates(knobs.probe(asked.x, setup.seed, number))
     )
     probe = query - look.centre
     square = float(probe @ probe)

@@ -12,7 +12,7 @@ from trimtab.live import engine
 from trimtab.live.baseline import Baseline
 from trimtab.live.diagnostics import Diagnostics
 from trimtab.live.errors import Damaged
-from trimtab.live.knobs import Knob, Knobs, decode, encode, level, read_knobs, rounding
+from trimtab.live.knobs import Knob, Knobs, decode, encode, level, read_knobs
 from trimtab.live.limits import Limits
 from trimtab.live.saving import Ledger, Saving
 from trimtab.live.schema import UNLEARNT, Event, Setting, Snapshot
@@ -179,10 +179,10 @@ def advance(position: Position, events: Sequence[Event], who: str) -> Position:
             excesses = None if event.limits is None else position.limits.excesses(event.limits)
             state = engine.tell(position.setup, state, event.value, excesses, event.round)
         elif event.kind == "applied":
-            query, draws = decode(knobs, event.query or [], whole=True), rounding(position.setup.seed)
+            query = decode(knobs, event.query or [], whole=True)
             applied = {knob.name: level for knob, level in zip(knobs.all, query, strict=True)}
             excesses = None if event.limits is None else position.limits.excesses(event.limits)
-            told = (event.value or 0.0, draws, applied, excesses, event.round)
+            told = (event.value or 0.0, applied, excesses, event.round)
             state = engine.tell_at(knobs, position.setup, state, *told)
         position = position.after(knobs, event.kind, event.value, state, event.limits, event.round)
     if events:

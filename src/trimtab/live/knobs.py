@@ -6,10 +6,10 @@ import json
 from collections.abc import Sequence
 from functools import lru_cache
 
-from trimtab.knobs import SHARE, Knob, Knobs, Level, Setting, rounding
+from trimtab.knobs import SHARE, Knob, Knobs, Level, Setting
 from trimtab.types import Document
 
-__all__ = ["Knob", "Knobs", "Level", "Setting", "decode", "described", "encode", "level", "read_knobs", "rounding"]
+__all__ = ["Knob", "Knobs", "Level", "Setting", "decode", "described", "encode", "level", "read_knobs"]
 
 
 def described(knobs: Knobs) -> Document:

@@ -17,7 +17,7 @@ from trimtab.live.advice import advised
 from trimtab.live.checksums import canonical
 from trimtab.live.diagnostics import LAG
 from trimtab.live.history import glance
-from trimtab.live.knobs import encode, rounding
+from trimtab.live.knobs import encode
 from trimtab.live.packed import FIGURES, KEY, SHAPES, Packed, Shape, pack, unpack
 from trimtab.live.schema import Event, Setting
 from trimtab.live.store import EVERY
@@ -159,8 +159,7 @@ class Lot:
         if (levels := knobs.of_many(queries)) is not None:
             return [dict(zip(knobs.names, one, strict=True)) for one in levels]
         return [
-            knobs.probe(query, rounding(row.seed), round)
-            for row, query, round in zip(self.rows, queries, rounds, strict=True)
+            knobs.probe(query, row.seed, round) for row, query, round in zip(self.rows, queries, rounds, strict=True)
         ]
 
     def _centres(self) -> tuple[list[list[float]], list[Setting]]:

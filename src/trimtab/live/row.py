@@ -15,13 +15,11 @@ from typing import Any, NamedTuple
 from trimtab.live import approval, engine, schema
 from trimtab.live.errors import Damaged
 from trimtab.live.history import Position, advance, follow
-from trimtab.live.knobs import rounding
 from trimtab.live.packed import SHAPES, Shape, packed, unpack
 from trimtab.live.schema import ROUTINE, STILL, Event, Move, Saved, Setting, Snapshot
 from trimtab.live.shared import SharedStore
 from trimtab.live.study import Study, Trial
 from trimtab.live.text import clean
-from trimtab.randomness import Keyed
 from trimtab.types import Document
 
 LONG = (
@@ -35,7 +33,6 @@ class Known(NamedTuple):
     saved: Saved
     position: Position
     snapshot_at: int
-    draws: Keyed
     open: Trial | None = None
     """If it was asked for already."""
     followed: int = 0
@@ -87,7 +84,7 @@ def of_row(row: Sequence[Any], where: str) -> Known | None:
     if piece is None or shape is None:
         return None
     position = shape.position(shape.reseeded(piece.seed), piece.numbers)
-    return Known(saved, position, saved.seq, rounding(piece.seed), shape=shape)
+    return Known(saved, position, saved.seq, shape=shape)
 
 
 def _from_snapshots(store: SharedStore, names: Sequence[str]) -> list[Known | Damaged]:
@@ -111,8 +108,7 @@ def made_of(saved: Saved, snapshot: Snapshot, events: Sequence[Event]) -> Known:
     if len(events) != saved.seq - snapshot.seq:
         raise Damaged(f"study {saved.name!r}: events after {snapshot.seq} are missing: restore the store from a copy")
     position = follow(saved.setup, snapshot, events, f"study {saved.name!r}")
-    draws, shape = rounding(position.setup.seed), SHAPES.of(position)
-    return Known(saved, position, snapshot.seq, draws, followed=len(events), shape=shape)
+    return Known(saved, position, snapshot.seq, followed=len(events), shape=SHAPES.of(position))
 
 
 class RowStudy(Study):
@@ -125,7 +121,7 @@ class RowStudy(Study):
         self._lock = threading.RLock()
         self.callbacks = []
         self.name, self.uid, self.seq = saved.name, saved.uid, saved.seq
-        self._position, self._snapshot_at, self._draws, self._open, self._followed, self._shape = known[1:]
+        self._position, self._snapshot_at, self._open, self._followed, self._shape = known[1:]
         self._asked, self._news = [], []
         self._turn = saved.status["turn"]
         self._marks: Document = {}
@@ -139,7 +135,7 @@ class RowStudy(Study):
     @property
     def known(self) -> Known:
         """To go on from, once the move is stored."""
-        about = (self._snapshot_at, self._draws, self._open, self._followed, self._shape)
+        about = (self._snapshot_at, self._open, self._followed, self._shape)
         return Known(self._saved, self._position, *about)
 
     @property
@@ -158,7 +154,7 @@ class RowStudy(Study):
         return [self._handed_out(id, round) for round, id in self._position.pending]
 
     def _handed_out(self, id: int, round: int) -> Trial:
-        return Trial(id, self.knobs.probe(engine.ask(self.setup, self.state, round), self._draws, round), round)
+        return Trial(id, self.knobs.probe(engine.ask(self.setup, self.state, round), self.setup.seed, round), round)
 
     def hand_out(self, note: str | None = None) -> Trial:
         """The next trial, which is open from now on beside others; its number is that of the event."""
@@ -233,7 +229,7 @@ class RowStudy(Study):
             self._record(kind, after, trial.round, None, set_to, note)
             return
         excesses = self.limits.excesses(told)
-        told_at = (value, self._draws, trial.knobs, excesses, trial.round)
+        told_at = (value, trial.knobs, excesses, trial.round)
         state = engine.tell_at(self.knobs, self.setup, self.state, *told_at)
         after = self._position.after(self.knobs, "applied", value, state, told or None, trial.round)
         self._record("applied", after, trial.round, value, set_to, note, told or None)

@@ -20,7 +20,7 @@ from trimtab.live.corrections import moved
 from trimtab.live.diagnostics import Diagnostics
 from trimtab.live.errors import NoStore, StoreError
 from trimtab.live.history import Position
-from trimtab.live.knobs import Knob, Knobs, rounding
+from trimtab.live.knobs import Knob, Knobs
 from trimtab.live.limits import Limits
 from trimtab.live.pausing import pause_of
 from trimtab.live.schema import Event, Saved, Setting
@@ -70,7 +70,6 @@ class Study(Correctable):
         self.name, self.uid, self.seq = saved.name, saved.uid, saved.seq
         self._turn: int = saved.status["turn"]
         self._snapshot_at, self._position = self._position_after(saved.seq)
-        self._draws = rounding(self.setup.seed)
         self._open: Trial | None = None
         self._asked, self._news = [], []
 
@@ -293,7 +292,7 @@ class Study(Correctable):
         round = there.state.round
         if there.baseline.is_due:
             return Trial(id, dict(there.baseline.setting or self.start), round, "baseline")
-        return Trial(id, self.knobs.probe(engine.ask(there.setup, there.state), self._draws, round), round)
+        return Trial(id, self.knobs.probe(engine.ask(there.setup, there.state), there.setup.seed, round), round)
 
     def propose(self, setting: Setting) -> None:
         """Say what would be set next, for a person to decide on; once is enough."""
