@@ -241,6 +241,29 @@ def test_hostile_output_is_a_skipped_round_and_does_not_reach_the_terminal(tmp_p
         ("5M", None),
         ("5Gi", None),
         ("nans", None),
+        ("12.5\n\x1b[0m\n", 12.5),
+        ("12.5\r\x1b[2J", None),  # nothing is left on the screen
+        ("\x1b[H\x1b[2J\x1b[3J12.5", 12.5),
+        ("99\n\x1b[H\x1b[J12.5", 12.5),
+        ("\x1b[1;38;5;8m12.5\x1b[m", 12.5),
+        ("\x1b[8m12.5\x1b[m", None),  # concealed
+        ("\x1b]0;99\x07\x1b]8;;http://a/7\x1b\\12.5\x1b]8;;\x1b\\", 12.5),
+        ("12.5\n\x1b]0;99", None),
+        ("\x1bP1$r0m\x1b\\12.5\x1b(B", 12.5),
+        (" 10%\r 99%\r100%\n12.5\r\n", 12.5),
+        ("1000\r12.5\n", 12.5),
+        ("10000\r12.5\n", None),
+        ("10000\r\x1b[K12.5", 12.5),
+        ("10000\r\x1b[2K12.5", 12.5),
+        ("5 x 9999\r5 load=\n", None),
+        ("12.6\b5", 12.5),
+        ("12.56\b \b", 12.5),
+        ("12.5\x1c3", None),
+        ("7\n\x1b[A12.5\n\n", None),
+        ("\x1b[?1049h99\x1b[?1049l12.5\x1b[?25h", 12.5),
+        ("7\x85", None),
+        ("\u202e 5.21", None),
+        ("例 99\r12.5 ", None),
     ],
 )
 def test_exactly_one_number(out, value):
@@ -285,6 +308,9 @@ def test_exactly_one_number(out, value):
         ("(latency = 4ms)", "latency", 4.0),
         ("latency.p99: 4", "latency.p99", 4.0),
         ("latency 12.5", "latency", 12.5),
+        ('\x1b[32m{"latency": 12.5}\x1b[0m\n\x1b[0m', "latency", 12.5),
+        ("latency=9\rlatency=5", "latency", 5.0),
+        ("latency=3\nxxtency=9\rla", "latency", None),
     ],
 )
 def test_a_value_by_its_name(out, key, value):
@@ -298,11 +324,23 @@ def test_what_stands_in_place_of_a_number_is_said():
     assert "5M may stand for more than 5: print the number in full" in read_value("took 5M")[1]
 
 
+def test_a_line_whose_beginning_is_not_kept_is_not_read(tmp_path):
+    ended = run(["sh", "-c", "printf '12.5%065534d' 0 | tr 0 ' '"], folder=tmp_path, environment={}, timeout=300)
+    assert read_value(ended.out)[0] is None
+
+
+def test_the_reason_of_a_failure_is_its_last_visible_line(tmp_path):
+    write(tmp_path, r"printf 'no such host\n\033[0m\n' >&2; exit 3")
+    with tune(tmp_path, "--rounds", "1") as running:
+        out, _ = running.communicate(timeout=300)
+    assert "exit status 3: no such host" in out
+
+
 def test_what_is_written_to_a_program_that_does_not_read(tmp_path):
     ended = run(["true"], folder=tmp_path, environment={}, timeout=300, given="x" * 10**6)
     assert ended.status == 0
-    ended = run(["cat"], folder=tmp_path, environment={}, timeout=300, given="x" * 10**6 + "end")
-    assert ended.out.endswith("xend")
+    ended = run(["cat"], folder=tmp_path, environment={}, timeout=300, given="x" * 10**6 + "\nend")
+    assert ended.out == "end"
 
 
 def test_all_rounds_failing_slows_down_and_says_so(tmp_path):

@@ -87,7 +87,7 @@ def _follow(child: subprocess.Popen[bytes], end: float, hurry: Callable[[], bool
                 raise Interrupted
             if time.monotonic() >= end:
                 end_group(child)
-                return Ended(None, _text(out), _text(complaint))
+                return Ended(None, _whole_lines(out), _text(complaint))
             if not open_ones and not writing:  # it closed its output: what is left is to wait for it
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     child.wait(TICK)
@@ -101,7 +101,7 @@ def _follow(child: subprocess.Popen[bytes], end: float, hurry: Callable[[], bool
         for pipe in open_ones:  # what it wrote last; a server that still has the pipe is not waited for
             while select.select([pipe], [], [], 0)[0] and _read(pipe, kept[pipe]):
                 pass
-        return Ended(child.returncode, _text(out), _text(complaint))
+        return Ended(child.returncode, _whole_lines(out), _text(complaint))
     except BaseException:
         end_group(child)
         raise
@@ -124,6 +124,12 @@ def _write(pipe: int, data: bytes) -> bytes:
         return data
     except BrokenPipeError:
         return b""
+
+
+def _whole_lines(data: bytearray) -> str:
+    """The text without a first line whose beginning is not kept: half a number would be another one."""
+    text = _text(data)
+    return text if len(data) < KEEP else text.partition("\n")[2] or "…"
 
 
 def _text(data: bytearray) -> str:

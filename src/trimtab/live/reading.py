@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from trimtab.live.terminal import MIXED, rendered
 from trimtab.live.text import clean, shown
 
 Read = tuple[float | None, str | None]
@@ -30,15 +31,16 @@ def read_value(out: str, key: str | None = None) -> Read:
     >>> read_value("1,234.5")[0] is None
     True
     """
-    lines = [line for line in out.splitlines() if line.strip()]
+    out, doubt = rendered(out)
+    if doubt is not None:
+        return None, f"after the control sequence {shown(doubt)} the last line is uncertain: print the value without it"
+    lines = [line for line in out.split("\n") if line.strip()]
     if not lines:
         return None, "the command printed nothing: its last line must hold the value"
     if key is not None:
-        for given in reversed(list(_parts(out))):
-            there = _line(key, given) if isinstance(given, str) else _document(key, given)
-            if there is not None:
-                return there
-        return None, f"no number under {clean(key)!r} in the output: {shown(out)}"
+        return _named(out, key)
+    if MIXED in lines[-1]:
+        return _mixed(lines[-1])
     numbers = _numbers(lines[-1])
     if numbers is None or len(numbers) != 1:
         count = "no number" if numbers == [] else "not exactly one number"
@@ -62,6 +64,21 @@ def read_values(out: str, key: str | None, names: Sequence[str]) -> tuple[float 
             return None, why or f'the limit "{name}": {missing}', {}
         found[name] = number
     return value, why, found if value is not None else {}
+
+
+def _named(out: str, key: str) -> Read:
+    for given in reversed(list(_parts(out))):
+        if isinstance(given, str) and MIXED in given:
+            return _mixed(given)
+        there = _line(key, given) if isinstance(given, str) else _document(key, given)
+        if there is not None:
+            return there
+    return None, f"no number under {clean(key)!r} in the output: {shown(out)}"
+
+
+def _mixed(line: str) -> Read:
+    over = line.replace(MIXED, "…")
+    return None, f"a line is written over in part: {shown(over)}; print the value on a line of its own"
 
 
 def _finite(value: float) -> Read:

@@ -21,6 +21,7 @@ from trimtab.live.reading import read_values
 from trimtab.live.schema import Event, Setting
 from trimtab.live.service import Heartbeat, notify
 from trimtab.live.study import Study
+from trimtab.live.terminal import rendered
 from trimtab.live.text import clean, word
 
 TICK = 0.1  # seconds between two looks at what a signal may have set
@@ -276,8 +277,8 @@ class Runner:
         if ended.status is None:
             return Measured(None, f"no answer within {self.config.timeout:g} s")
         if ended.status:
-            last = ended.complaint.strip().splitlines()[-1:] or ["it printed no error"]
-            return Measured(None, f"exit status {ended.status}: {clean(last[0], 200)}")
+            last = rendered(ended.complaint)[0].strip().split("\n")[-1] or "it printed no error"
+            return Measured(None, f"exit status {ended.status}: {clean(last, 200)}")
         value, why, limits = read_values(ended.out, self.config.value, self.study.limits.names)
         return Measured(value, why, limits or None)
 
