@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from trimtab import plotting as plotting
     from trimtab import problems as problems
     from trimtab import theory as theory
+    from trimtab.advising import AdviceWarning as AdviceWarning
     from trimtab.client import Client as Client
     from trimtab.core import ask as ask
     from trimtab.core import init as init
@@ -39,6 +40,7 @@ __version__ = "0.1.0"
 
 MODULES = ("adapters", "checks", "lab", "live", "plotting", "problems", "theory")
 EXPORTS = {
+    "trimtab.advising": ("AdviceWarning",),
     "trimtab.client": ("Client",),
     "trimtab.core": ("ask", "init", "tell"),
     "trimtab.directions": ("Gaussian", "Orthogonal", "Paired", "Rademacher", "Sphere"),

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trimtab import core
+from trimtab.advising import AdviceWarning
 from trimtab.brief import Brief, Facts
 from trimtab.domains import Domain, Everywhere
 from trimtab.kernel import build
@@ -257,6 +258,7 @@ class Tuner(Brief):
         if value is None and np.all((self._state.told == NEVER) & (self._state.skipped == SILENT - 1)):
             warnings.warn(
                 f"{SILENT} values in a row were None, which marks failed measurements: does your function return one?",
+                AdviceWarning,
                 stacklevel=2,
             )
         if limits is not None and value is not None:
@@ -351,6 +353,7 @@ def _default_radius(x: Array, bounds: ArrayLike | None, domain: Domain | None) -
     warnings.warn(
         f"no method and no bounds given: probing with radius={radius:.3g}, {SHARE:.0%} of the largest coordinate of x0;"
         " give bounds=, or method=tt.auto(radius=...), to choose it",
+        AdviceWarning,
         stacklevel=3,
     )
     return radius

@@ -58,9 +58,10 @@ def test_a_day_with_a_study(tmp_path):
     seeded(tmp_path)
     lines = shell(tmp_path, "trimtab tune study.toml --rounds 80").splitlines()
     assert len(lines) == 81
-    assert lines.pop().split()[3] == "leave"
-    assert sum(line.split()[3] == "baseline" for line in lines) == 4
-    values = [float(line.split()[4]) for line in lines if line.split()[3] == "tell"]
+    assert [line.split()[1] for line in lines[:80]] == [f"{n}/80" for n in range(1, 81)]
+    assert lines.pop().split()[4] == "leave"
+    assert sum(line.split()[4] == "baseline" for line in lines) == 4
+    values = [float(line.split()[5]) for line in lines if line.split()[4] == "tell"]
     assert sum(values[-20:]) / 20 < 0.6 * values[0]  # visibly better
 
     table = shell(tmp_path, "trimtab show demo") + shell(tmp_path, "trimtab list")
@@ -146,10 +147,12 @@ def test_approve(tmp_path):
 
 @pytest.mark.usefixtures("example")
 def test_dry_run(tmp_path):
-    valve, pump, *lines = shell(tmp_path, "trimtab tune study.toml --dry-run --rounds 3").splitlines()
+    valve, pump, remark, *lines = shell(tmp_path, "trimtab tune study.toml --dry-run --rounds 3").splitlines()
     assert valve == "# probes of valve about 20: 15 to 25 now, 0 to 40 at the widest"
     assert pump == "# probes of pump about 250: 210 to 297 now, 126 to 494 at the widest"
+    assert remark.startswith("# example rounds")
     assert [line.partition("  # ")[2] for line in lines] == ["round 0", "round 1", "round 2"]
+    assert len({line.partition("  # ")[0] for line in lines}) == 3  # each sets something else
     assert not (tmp_path / "trimtab.db").exists()
     assert all("KNOB_VALVE=" in line and " KNOB_PUMP=" in line for line in lines)  # though they go by the environment
     values = shell(tmp_path, "trimtab tune study.toml --dry-run --rounds 2 | sh -e").split()  # as they are
@@ -175,6 +178,8 @@ def test_the_display(tmp_path):
         pytest.skip("no script(1) here to make a terminal with")
     for word in (
         "not known yet: 0 baseline rounds",
+        "3/3",
+        "left:",
         "probes: valve ±",
         "trend",
         "valve",

@@ -1,15 +1,19 @@
 """Every sentence of advice on runs where it is right, and where it must be silent; and that it can be followed."""
 
+import logging
 import math
+import warnings
 
 import numpy as np
 import pytest
 
 import trimtab as tt
 from trimtab.live import Study
-from trimtab.live.advice import beyond
+from trimtab.live.advice import ENOUGH, beyond
 from trimtab.live.knobs import Knob
 from trimtab.live.requests import read_change
+
+pytestmark = pytest.mark.filterwarnings("ignore::trimtab.advising.AdviceWarning")
 
 
 def knob(name, low=0.0, high=1.0, start=0.5, **more):
@@ -224,3 +228,45 @@ def test_how_far_out_a_limit_is_put(options, side, wanted):
         assert type(wanted) is (int if one.type == "integer" else float)
         with Study.open(":memory:", "a", [one], seed=0) as study:
             study.set({f"knobs.x.{side}": beyond(one, side)})
+
+
+def told_the_same(study, rounds):
+    for _ in range(rounds):
+        study.tell(study.ask(), 3.0)
+
+
+def test_advice_is_a_warning_and_a_line_of_the_log_when_it_first_appears(tmp_path, caplog, recwarn, monkeypatch):
+    warnings.simplefilter("always")
+    monkeypatch.setattr(logging.getLogger("trimtab.live"), "propagate", True)
+    caplog.set_level("INFO", "trimtab.live")
+    with Study.open(tmp_path / "a.db", "a", TWO, seed=0, baseline=0) as study:
+        told_the_same(study, ENOUGH - 1)
+        assert not recwarn
+        told_the_same(study, 20)
+        (sentence,) = study.new_advice()
+        assert study.new_advice() == []
+    (warning,) = recwarn
+    assert warning.category is tt.AdviceWarning
+    assert warning.filename == __file__
+    assert str(warning.message) == f"study 'a': {sentence}"
+    assert "has never changed" in sentence
+    assert [record.getMessage() for record in caplog.records if "advice" in record.getMessage()] == [
+        f"advice for study a: {sentence}"
+    ]
+    with Study.open(tmp_path / "a.db", "a") as study:
+        told_the_same(study, 20)
+    assert len(recwarn) == 1  # it was there when the study was opened
+
+
+def test_a_value_is_kept_also_where_warnings_are_errors(tmp_path):
+    with Study.open(tmp_path / "a.db", "a", TWO, seed=0, baseline=0) as study:
+        warnings.simplefilter("error")
+        with pytest.raises(tt.AdviceWarning, match="has never changed"):
+            told_the_same(study, 100)
+        assert study.round == ENOUGH
+        told_the_same(study, 5)
+
+
+def test_warnings_of_a_tuner_are_of_the_same_kind():
+    with pytest.warns(tt.AdviceWarning, match="no method and no bounds"):
+        tt.Tuner([1.0], seed=0)

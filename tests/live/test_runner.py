@@ -8,11 +8,14 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
+import trimtab as tt
+from trimtab.advising import AdviceWarning
 from trimtab.live import Guard, Runner, Stopped, Study, read_config
 from trimtab.live.reading import read_value
 from trimtab.live.rehearsal import rehearsal, spans
@@ -232,6 +235,25 @@ def test_dry_run_runs_and_keeps_nothing(config, tmp_path):
     assert not (tmp_path / "ran").exists()
     with Study.look(study.where, "a") as opened:
         assert opened.round == 3
+
+
+def test_rounds_to_come_differ_also_beside_limits():
+    knobs, method = [{"name": "x", "low": 0, "high": 10, "start": 5}], tt.primal_dual(radius=0.05, step=0.01, limits=1)
+    with Study.open(":memory:", "a", knobs, method, seed=0, baseline=4, limits={"heat": {"max": 3}}) as study:
+        seen, again = list(study.ahead(9)), list(study.ahead(9))
+        assert seen == again
+        assert {trial.kind for trial in seen} == {"probe", "baseline"}
+        assert len({trial.knobs["x"] for trial in seen if trial.kind == "probe"}) > 1
+        study.tell(study.ask(), 2.0, limits={"heat": 4.0})
+        assert seen[1].round == next(study.ahead(1)).round == 1
+
+
+def test_advice_is_reported_once(config, recwarn):
+    warnings.simplefilter("ignore", AdviceWarning)
+    with config("sh", "-c", "echo 1").open() as study:
+        seen = [report for report in Runner(config("echo", "1"), study).rounds(55) if report.kind == "advice"]
+    assert len(seen) == 1
+    assert "has never changed in 50 rounds" in seen[0].note
 
 
 def test_dry_run_set_on_the_way_ends_the_run_before_the_next_command(config, tmp_path):

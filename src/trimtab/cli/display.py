@@ -7,6 +7,7 @@ import errno
 import logging
 import sys
 import time
+import warnings
 from collections import deque
 from collections.abc import Iterator
 from itertools import islice
@@ -14,9 +15,11 @@ from typing import Any, TextIO
 
 from rich.console import Group
 from rich.live import Live
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
+from trimtab.advising import AdviceWarning
 from trimtab.cli.console import discard, err, out, say
 from trimtab.cli.options import ends, limits_in_words, short
 from trimtab.live.knobs import Knob
@@ -26,6 +29,7 @@ from trimtab.live.schema import Setting
 from trimtab.live.study import Study
 from trimtab.live.text import clean
 
+ROUNDS = TaskID(0)
 BARS = "▁▂▃▄▅▆▇█"
 
 
@@ -35,22 +39,33 @@ class Display:
     Where they are written to a disk that is full, it goes on without them.
     """
 
-    def __init__(self, study: Study, runner: Runner, logs: str | None, live: Live | None) -> None:
-        self._study, self._runner, self._logs, self._live = study, runner, logs, live
+    def __init__(self, study: Study, runner: Runner, logs: str | None, live: Live | None, most: int | None) -> None:
+        self._study, self._runner, self._logs, self._live, self._most = study, runner, logs, live, most
+        self._progress = rounds_bar(most)
         self._seen: deque[float] = deque(maxlen=60)
 
     def show(self, report: Report) -> None:
         """One round."""
         self._seen.extend([] if report.value is None or report.kind in ("baseline", "leave") else [report.value])
         if self._logs:
-            if report.kind in ("note", "leave"):  # rounds are logged by the runner
+            if report.kind in ("note", "leave"):  # rounds and advice are logged by the runner
                 log(logging.INFO, f"{report.kind}: {report.note or ''}", round=report.round, setting=report.setting)
             return
         with self._read_by_somebody(sys.stdout):
             if self._live is None:
-                print(line(self._study, report), flush=True)
-            else:
-                self._live.update(picture(self._study, report, self._seen), refresh=True)
+                print(line(self._study, report, self._count()), flush=True)
+            elif report.kind != "advice":  # which the picture has
+                self._progress.update(ROUNDS, completed=self._run)
+                shown = [self._progress] if self._most else []
+                self._live.update(Group(*shown, picture(self._study, report, self._seen)), refresh=True)
+
+    @property
+    def _run(self) -> int:
+        """Rounds since the start of the program."""
+        return self._runner.told + self._runner.failed
+
+    def _count(self) -> str | None:
+        return f"{self._run}/{self._most}" if self._most else None
 
     def say(self, head: str, text: str = "") -> None:
         """Something that a person should know."""
@@ -62,8 +77,8 @@ class Display:
 
     def sum_up(self) -> None:
         """At the end: where it is, and what to do better."""
-        study, run = self._study, self._runner.told + self._runner.failed
-        text = f"{run} rounds run; in all {study.counted}; centre: {settings(study, study.centre)}"
+        study = self._study
+        text = f"{self._run} rounds run; in all {study.counted}; centre: {settings(study, study.centre)}"
         advice = [f"advice: {finding.advice}" for finding in study.findings().values() if finding.advice]
         with self._read_by_somebody(sys.stderr):
             for words in (study.saving.sentence, text, *advice):
@@ -87,21 +102,32 @@ class Display:
 
 
 @contextlib.contextmanager
-def display(study: Study, runner: Runner, logs: str | None, *, live: bool) -> Iterator[Display]:
-    """For as long as a run takes; without `logs`, only warnings are logged."""
+def display(
+    study: Study, runner: Runner, logs: str | None, *, live: bool, most: int | None = None
+) -> Iterator[Display]:
+    """For as long as a run takes, of `most` rounds; without `logs`, only warnings are logged."""
     handler = log_to(sys.stderr, logs or "text")
     handler.setLevel(logging.INFO if logs else logging.WARNING)
     try:
-        with Live(console=out, auto_refresh=False) if live else contextlib.nullcontext() as picture:
-            yield Display(study, runner, logs, picture)
+        shown = Live(console=out, auto_refresh=False) if live else contextlib.nullcontext()
+        with shown as picture, warnings.catch_warnings(action="ignore", category=AdviceWarning):  # it is shown, once
+            yield Display(study, runner, logs, picture, most)
     finally:
         logging.getLogger("trimtab.live").removeHandler(handler)
 
 
-def line(study: Study, report: Report) -> str:
-    """A round, for a log file."""
+def rounds_bar(most: int | None) -> Progress:
+    """Rounds run of those asked for, and the time left."""
+    columns = MofNCompleteColumn(), BarColumn(), TextColumn("left:"), TimeRemainingColumn()
+    bar = Progress(*columns, console=out, auto_refresh=False)
+    bar.add_task("rounds", total=most)
+    return bar
+
+
+def line(study: Study, report: Report, count: str | None = None) -> str:
+    """A round, for a log file; count: how many of all there were."""
     value = "-" if report.value is None else f"{report.value:.6g}"
-    parts = [time.strftime("%T"), f"round {report.round}", f"{report.kind} {value}"]
+    parts = [time.strftime("%T"), *([count] if count else []), f"round {report.round}", f"{report.kind} {value}"]
     if report.kind == "tell":
         parts.append(f"mean {study.diagnostics.fast:.5g}")
     if report.limits:

@@ -119,7 +119,7 @@ def _tune(config: Config, rounds: int | None, log: str | None, *, live: bool) ->
             _rehearse(config, study, rounds)
             return 0
         runner = Runner(config, study)
-        with display(study, runner, log, live=live) as shown:
+        with display(study, runner, log, live=live, most=rounds) as shown:
             return _run(runner, rounds, shown)
 
 
@@ -134,6 +134,7 @@ def _rehearse(config: Config, study: Study, rounds: int | None) -> None:
             now, widest = (f"{short(least)} to {short(largest)}" for least, largest in found[knob.name])
             where = f"{now} now, {widest} at the widest"
         print(f"# probes of {knob.name} about {short(study.centre[knob.name])}: {where}")
+    print("# example rounds, as they could come if every value were the same:")
     for trial in study.ahead(rounds or 5):
         knobs = " ".join(f"KNOB_{name.upper()}={shlex.quote(word(value))}" for name, value in trial.knobs.items())
         print(f"{knobs} {shlex.join(config.words(trial.knobs))}  # round {trial.round}")

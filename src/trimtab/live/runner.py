@@ -47,7 +47,7 @@ class Flag:
 
 
 class Report(NamedTuple):
-    """One round, or something said in between (then `kind` is "note")."""
+    """One round, or something said in between (then `kind` is "note" or "advice")."""
 
     kind: str
     round: int
@@ -124,6 +124,8 @@ class Runner:
             report = self._round(held, setting, approved)
             done += 1
             yield report
+            for sentence in self.study.new_advice():
+                yield Report("advice", self.study.round, {}, None, sentence)
             if report.value is not None and (why := self.config.guard.beyond(report.value)):
                 yield from self.leave()
                 raise Stopped(f"{why}: the run has ended; look at the system, then start again")

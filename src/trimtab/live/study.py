@@ -7,11 +7,13 @@ import math
 import operator
 import os
 import threading
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
 
+from trimtab.advising import AdviceWarning
 from trimtab.live import approval, beginning, engine, exchange
 from trimtab.live import limits as limiting
 from trimtab.live.baseline import Wanted, read_baseline, said_of
@@ -22,6 +24,7 @@ from trimtab.live.errors import NoStore, StoreError
 from trimtab.live.history import Position
 from trimtab.live.knobs import Knob, Knobs
 from trimtab.live.limits import Limits
+from trimtab.live.logs import FIELDS
 from trimtab.live.pausing import pause_of
 from trimtab.live.schema import Event, Saved, Setting
 from trimtab.live.store import Store
@@ -51,6 +54,9 @@ class Study(Correctable):
     and the new state are on the disk, together; if it raises, the trial is still open and may be told again (also
     after the store was away for a while). Killed at any moment and opened again, a study asks the interrupted trial
     again, with the same knobs.
+
+    When a kind of advice first appears, `tell` warns of it once, by an `AdviceWarning` and a line of the log; the value
+    is on the disk by then.
     """
 
     def __init__(
@@ -72,6 +78,8 @@ class Study(Correctable):
         self._snapshot_at, self._position = self._position_after(saved.seq)
         self._open: Trial | None = None
         self._asked, self._news = [], []
+        self._known_advice = set(saved.status.get("advice", ()))
+        self._fresh_advice: list[str] = []
 
     @classmethod
     def open(
@@ -212,6 +220,25 @@ class Study(Correctable):
                 kind, state = "baseline", self.state
             after = self._position.after(self.knobs, kind, number, state, told, asked.round)
             self._record(kind, after, asked.round, number, list(asked.knobs.values()), note, told)
+            fresh = self._appeared()
+        for sentence in fresh:
+            LOG.info("advice for study %s: %s", self.name, sentence, extra={FIELDS: {"study": self.name}})
+            warnings.warn(f"study {self.name!r}: {sentence}", AdviceWarning, stacklevel=2)
+
+    def _appeared(self) -> list[str]:
+        """The sentences of advice that have not been said of this study yet."""
+        kinds = [kind for kind in self._saved.status.get("advice", ()) if kind not in self._known_advice]
+        self._known_advice.update(kinds)
+        found = self.findings() if kinds else {}
+        fresh = [sentence for kind in kinds if (sentence := found[kind].advice)]
+        self._fresh_advice += fresh
+        return fresh
+
+    def new_advice(self) -> list[str]:
+        """The sentences of advice that appeared since this was asked last; each is a warning and a log line, too."""
+        with self._lock:
+            found, self._fresh_advice = self._fresh_advice, []
+            return found
 
     def skip(self, trial: Trial | int, note: str | None = None) -> None:
         """There is no value: the round passes and nothing moves. The note says why."""
@@ -278,14 +305,18 @@ class Study(Correctable):
         return None if found is None else pause_of(found)
 
     def ahead(self, rounds: int) -> Iterator[Trial]:
-        """The next trials as they would be if every one failed; nothing is kept."""
-        there = self._position
+        """The next trials as they could be: as they would if every value were the same; nothing is kept."""
+        there, values = self._position, self.diagnostics.values
+        value = values[-1] if values else 0.0
         for n in range(rounds):
             trial = self._next(self._turn + 1 + n, there)
             yield trial
-            learns = trial.kind == "probe"
-            state = engine.tell(self.setup, there.state, None) if learns else there.state
-            there = there.after(self.knobs, "skip" if learns else "baseline", None, state)
+            if trial.kind == "baseline":
+                there = there.after(self.knobs, "baseline", None, there.state)
+            else:
+                excesses = [0.0] * len(self.limits.all)
+                state = engine.tell(self.setup, there.state, value, excesses or None)
+                there = there.after(self.knobs, "tell", value, state)
 
     def _next(self, id: int, there: Position) -> Trial:
         """The trial at some position."""
