@@ -9,6 +9,11 @@ HOSTS = ("bluesky", "optax", "torch")
 collect_ignore = [f"src/trimtab/adapters/{host}.py" for host in HOSTS if find_spec(host) is None]
 
 
+def pytest_configure(config):
+    """Warnings are errors, but for advice on how a study goes, which many tests are not about."""
+    config.addinivalue_line("filterwarnings", "ignore::trimtab.advising.AdviceWarning")
+
+
 def pytest_xdist_auto_num_workers():
     """Of `-n auto`: one more than there are cores, because many tests wait for processes that they have started."""
     return 1 + (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)

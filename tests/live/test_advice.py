@@ -13,8 +13,6 @@ from trimtab.live.advice import ENOUGH, beyond
 from trimtab.live.knobs import Knob
 from trimtab.live.requests import read_change
 
-pytestmark = pytest.mark.filterwarnings("ignore::trimtab.advising.AdviceWarning")
-
 
 def knob(name, low=0.0, high=1.0, start=0.5, **more):
     return {"name": name, "low": low, "high": high, "start": start, **more}

@@ -8,14 +8,12 @@ import subprocess
 import sys
 import threading
 import time
-import warnings
 from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
 import trimtab as tt
-from trimtab.advising import AdviceWarning
 from trimtab.live import Guard, Runner, Stopped, Study, read_config
 from trimtab.live.reading import read_value
 from trimtab.live.rehearsal import rehearsal, spans
@@ -248,8 +246,7 @@ def test_rounds_to_come_differ_also_beside_limits():
         assert seen[1].round == next(study.ahead(1)).round == 1
 
 
-def test_advice_is_reported_once(config, recwarn):
-    warnings.simplefilter("ignore", AdviceWarning)
+def test_advice_is_reported_once(config):
     with config("sh", "-c", "echo 1").open() as study:
         seen = [report for report in Runner(config("echo", "1"), study).rounds(55) if report.kind == "advice"]
     assert len(seen) == 1
