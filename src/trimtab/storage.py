@@ -131,7 +131,7 @@ def described(setup: Setup) -> Document:
 
 def _verify(checksum: object, content: object) -> None:
     if checksum != digest(canonical(content)):
-        raise ValueError("its checksum does not fit: the file was changed, or cut")
+        raise ValueError("the checksum does not match: the file was changed, or cut")
 
 
 def _pack(value: Memory, arrays: Arrays | None) -> Json:
@@ -181,7 +181,7 @@ def _unpack(value: Json, arrays: Arrays) -> Memory:
 def _beside(value: Document, arrays: Arrays) -> Array:
     array: Array = arrays[value["array"]]
     if value["digest"] != digest(np.ascontiguousarray(array).tobytes()):
-        raise ValueError("its checksum does not fit: the file was changed, or cut")
+        raise ValueError("the checksum does not match: the file was changed, or cut")
     return array
 
 

@@ -123,7 +123,7 @@ def test_a_second_process_is_refused(tmp_path):
     with start("tune", "study.toml", cwd=tmp_path) as first:
         first.stdout.readline()
         told = shell(tmp_path, "trimtab tune study.toml", 2)
-        assert "study 'demo' is held by" in told
+        assert "study 'demo' is in use by" in told
         assert f"process {first.pid}, since" in told
         assert json.loads(shell(tmp_path, "trimtab list --json"))[0]["holder"]  # reading goes on
         first.send_signal(signal.SIGTERM)
@@ -194,8 +194,8 @@ def test_the_display(tmp_path):
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("trimtab show", "there is no store"),
-        ("trimtab tune none.toml", "there is no none.toml: `trimtab init` writes an example"),
+        ("trimtab show", "does not exist: give its path"),
+        ("trimtab tune none.toml", "none.toml does not exist: `trimtab init` writes an example"),
         ("echo hello > trimtab.db; trimtab list", "file is not a database"),
     ],
 )
@@ -219,7 +219,7 @@ def test_a_unit_for_systemd(tmp_path):
         "     systemctl --user daemon-reload && systemctl --user enable --now trimtab-demo",
     ]
     assert f"ExecStart={PROGRAM} tune {tmp_path}/study.toml --log json" in unit.read_text()
-    assert "is there already" in shell(tmp_path, "trimtab init --systemd", 2)
+    assert "already exists" in shell(tmp_path, "trimtab init --systemd", 2)
     if shutil.which("systemd-analyze") is None:
         pytest.skip("no systemd-analyze here to verify the unit with")
     done = subprocess.run(["systemd-analyze", "verify", unit], capture_output=True, text=True, timeout=300)

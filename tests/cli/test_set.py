@@ -69,7 +69,7 @@ def test_set_and_undo(folder):
     assert json.loads(trimtab(folder, "set", "a", "pause=0.01", "--json")) == {"pause": [0.05, 0.01]}
     assert "undo: pause 0.01 → 0.05" in trimtab(folder, "undo")
     assert "undo: radius 0.02 → 0.05, knobs.x.high 8 → 10, guard.leave_at start → centre" in trimtab(folder, "undo")
-    assert "has no correction to take back: give a round" in trimtab(folder, "undo", status=2)
+    assert "has no change to undo: give a round" in trimtab(folder, "undo", status=2)
     assert "all is well" in trimtab(folder, "check")
 
 
@@ -78,10 +78,10 @@ def test_what_cannot_be_set(folder):
     for change, why in [
         ("radius", "'radius' is not field=value, for example radius=0.02"),
         ("radius=", "is not field=value"),
-        ("goal=maximise", "goal cannot change on the way: it defines the study"),
+        ("goal=maximise", "goal cannot change once the study has begun"),
         ("knobs.y.high=3", "there is no knob 'y'"),
-        ("knobs.codec.choices=[1]", "the choices of a knob cannot change on the way, its radius can"),
-        ("guard.failures=some", "guard.failures='some' is no number of rounds"),
+        ("knobs.codec.choices=[1]", "of a knob only radius can change once the study has begun"),
+        ("guard.failures=some", "guard.failures='some' is not a number of rounds"),
     ]:
         found = trimtab(folder, "set", "a", change, status=2)
         assert why in found
@@ -112,8 +112,8 @@ def test_a_study_that_runs_is_corrected_without_a_restart(folder):
     (folder / "study.toml").write_text(text)
     out = trimtab(folder, "tune", "study.toml", "--rounds", "2")
     assert "set: knobs.x.radius none → 0.2 (" in out
-    assert "knobs.x.high is 5.01, as it was set; study.toml says 10" in out
-    assert "pause is 0.02, as it was set; study.toml says 0.05" in out
+    assert "knobs.x.high stays 5.01, as it was last changed; study.toml says 10" in out
+    assert "pause stays 0.02, as it was last changed; study.toml says 0.05" in out
 
 
 def test_a_proposal_that_waits_is_made_anew(folder):
@@ -140,7 +140,7 @@ def test_a_new_study_that_starts_where_this_one_is(folder):
     changes = ("knobs.x.high=20", "knobs.n.radius=0.2", "guard.failures=3", "widest=2", "timeout=5")
     trimtab(folder, "set", "a", *changes)
     assert "written: next.toml" in trimtab(folder, "init", "next.toml", "--from", "a")
-    assert "is there already" in trimtab(folder, "init", "next.toml", "--from", "a", status=2)
+    assert "already exists" in trimtab(folder, "init", "next.toml", "--from", "a", status=2)
     with Study.look(folder / "trimtab.db", "a") as study, read_config(folder / "next.toml").open() as other:
         assert other.name == "a-2"
         assert other.start == pytest.approx(study.centre)
@@ -169,7 +169,7 @@ def test_dry_run_can_be_set_and_taken_back(folder):
     (folder / "ran").unlink()
     trimtab(folder, "set", "a", "guard.dry_run=true")
     out = trimtab(folder, "tune", "study.toml", "--rounds", "3")
-    assert "# guard.dry_run is True, as it was set; study.toml says False" in out
+    assert "# guard.dry_run stays True, as it was last changed; study.toml says False" in out
     assert [line.rpartition("# ")[2] for line in out.splitlines()[-3:]] == ["round 2", "round 3", "round 4"]
     assert not (folder / "ran").exists()
     trimtab(folder, "set", "a", "guard.dry_run=false")

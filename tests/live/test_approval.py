@@ -64,7 +64,7 @@ def test_the_first_word_counts(tmp_path, tune):
     word = "approved" if winners[0][0] else "rejected"
     refused = [text for _, text in found if isinstance(text, str)]
     assert len(refused) == 5
-    assert all(f"was {word} already, by " in text or "proposes nothing now" in text for text in refused)
+    assert all(f"already {word} by " in text or "has no proposal" in text for text in refused)
     ran = (tmp_path / "ran").read_text().split() if (tmp_path / "ran").exists() else []
     assert [float(x) for x in ran] == ([listed["waits"]["setting"]["x"]] if winners[0][0] else [])
 

@@ -161,10 +161,10 @@ def test_another_reference_and_how_often_may_change(tmp_path):
     [
         (1, "baseline.every=1 leaves no round to tune"),
         (-1, "baseline.every=-1 must be a whole number"),
-        ({"often": 3}, "baseline.often is unknown: write every = 20"),
+        ({"often": 3}, "unknown field baseline.often: write every = 20"),
         ({"knobs": {"size": 999}}, "'size': 999 is not in 1 to 256"),
-        ({"knobs": {"width": 1}}, "baseline.knobs.width is no knob: choose from gain, size"),
-        ({"knobs": 3}, "baseline.knobs=3 is no table"),
+        ({"knobs": {"width": 1}}, "baseline.knobs.width is not a knob of the study: choose from gain, size"),
+        ({"knobs": 3}, "baseline.knobs=3 must be a table"),
     ],
 )
 def test_what_cannot_be_a_baseline(given, why):

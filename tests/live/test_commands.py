@@ -320,8 +320,8 @@ def test_a_value_by_its_name(out, key, value):
 def test_what_stands_in_place_of_a_number_is_said():
     assert read_value("latency=error", "latency")[1] == "no number under 'latency', but 'error'"
     assert read_value('{"latency": null}', "latency")[1] == "no number under 'latency', but 'null'"
-    assert "2k may stand for more than 2: print the number in full" in read_value("latency=2k", "latency")[1]
-    assert "5M may stand for more than 5: print the number in full" in read_value("took 5M")[1]
+    assert "2k may mean more than 2: print the number in full" in read_value("latency=2k", "latency")[1]
+    assert "5M may mean more than 5: print the number in full" in read_value("took 5M")[1]
 
 
 def test_a_line_whose_beginning_is_not_kept_is_not_read(tmp_path):

@@ -52,7 +52,7 @@ def test_the_example_is_right_and_names_every_field(tmp_path):
         assert name in documented
     uncommented = "\n".join(line.removeprefix("# ") if " = " in line else line for line in text.splitlines())
     assert read(tmp_path, uncommented).guard.approval  # the commented-out fields are right, too
-    with pytest.raises(ValueError, match="is there already"):
+    with pytest.raises(ValueError, match="already exists"):
         write_example(file)
 
 
@@ -110,11 +110,11 @@ def test_what_people_type_is_understood(tmp_path, typed, meant):
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (("name", "nom"), "nom is no field of a study: choose from baseline, command, dual_step, goal, "),
+        (("name", "nom"), "unknown field nom: choose from baseline, command, dual_step, goal, "),
         (('name = "a"', ""), "name is missing"),
-        (('"a"', "3"), "name=3 is no text"),
-        (('["echo", "{x}"]', '"echo {x}"'), "is no list of words"),
-        (("{x}", "{y}"), "command has {y}, and there is no such knob: choose from x"),
+        (('"a"', "3"), "name=3 must be text"),
+        (('["echo", "{x}"]', '"echo {x}"'), "must be a list of strings"),
+        (("{x}", "{y}"), "command uses {y}, which is not a knob: choose from x"),
         (("[knobs.x]", "pause = -1\n[knobs.x]"), "pause=-1 is out of range: give seconds, 0 to "),
         (("[knobs.x]", "timeout = 0\n[knobs.x]"), "timeout=0 is out of range"),
         (("[knobs.x]", 'goal = "min"\n[knobs.x]'), "goal='min' is unknown: choose 'minimise' or 'maximise'"),
@@ -124,53 +124,62 @@ def test_what_people_type_is_understood(tmp_path, typed, meant):
         (("start = 5", "start = 5\n[limits]\nheat = {max = 1}"), "[limits] needs a step, for example step = 0.02"),
         (
             ("[knobs.x]", 'method = "auto"\nstep = 1\nlimits = {heat = {max = 1}}\n[knobs.x]'),
-            "method='auto' does not know of limits; limits need primal-dual: leave `method` out",
+            "method='auto' does not support limits, which need primal-dual: leave `method` out",
         ),
-        (("[knobs.x]", 'method = "residual"\nlimits = {heat = {max = 1}}\n[knobs.x]'), "limits need primal-dual"),
-        (('"a"', '"a/b"'), "name='a/b' is no name for a study: use letters, digits, ., - and _, at most 64"),
+        (
+            ("[knobs.x]", 'method = "residual"\nlimits = {heat = {max = 1}}\n[knobs.x]'),
+            "limits, which need primal-dual",
+        ),
+        (('"a"', '"a/b"'), "name='a/b' is not a valid study name: use at most 64 letters, digits, ., - and _"),
         (("[knobs.x]", "seed = -1\n[knobs.x]"), "seed=-1 must be a whole number, at least 0"),
-        (("[knobs.x]", "keep = 5\n[knobs.x]"), "keep=5 is too few"),
-        (("[knobs.x]", "step = 0.1\n[knobs.x]"), "step is for the other methods"),
+        (("[knobs.x]", "keep = 5\n[knobs.x]"), "keep=5 is not a valid number of rounds"),
+        (("[knobs.x]", "step = 0.1\n[knobs.x]"), 'step does not apply to method = "auto"'),
         (("[knobs.x]", "radius = 0.7\n[knobs.x]"), "radius=0.7 is out of range"),
-        (("[knobs.x]", "widest = 0.5\n[knobs.x]"), "widest=0.5 is out of range: give a number of times the radius, at"),
+        (("[knobs.x]", "widest = 0.5\n[knobs.x]"), "widest=0.5 is out of range: give a multiple of the radius, at"),
         (("[knobs.x]", "widest = inf\n[knobs.x]"), "widest=inf is out of range"),
         (
             ("[knobs.x]", "narrowest = 0\n[knobs.x]"),
-            "narrowest=0 is out of range: give a number of times the radius, 0 to",
+            "narrowest=0 is out of range: give a multiple of the radius, 0 to",
         ),
-        (("[knobs.x]", 'method = "residual"\nstep = 1\nwidest = 2\n[knobs.x]'), 'widest is for method = "auto"'),
+        (
+            ("[knobs.x]", 'method = "residual"\nstep = 1\nwidest = 2\n[knobs.x]'),
+            'widest applies only to method = "auto"',
+        ),
         (("[knobs.x]", 'method = "primal-dual"\nstep = 1\n[knobs.x]'), "method='primal-dual' is unknown"),
-        (("[knobs.x]", "value = 3\n[knobs.x]"), "value=3 is no name"),
-        (("[knobs.x]", "[knobs]"), "knobs are tables, one for each: write"),
+        (("[knobs.x]", "value = 3\n[knobs.x]"), "value=3 must be a name"),
+        (("[knobs.x]", "[knobs]"), "knobs must be tables, one per knob: write"),
         (("start = 5", "start = 50"), "start=50 is outside 0 to 10"),
-        (("start = 5", "start = 5\n[guard]\nfailures = 0"), "guard.failures=0 is no number of rounds"),
+        (("start = 5", "start = 5\n[guard]\nfailures = 0"), "guard.failures=0 is not a number of rounds"),
         (("start = 5", "start = 5\n[guard]\nlargest_move = 2"), "guard.largest_move=2 is out of range"),
-        (("start = 5", 'start = 5\n[guard]\nquiet_hours = ["10-25"]'), "is no span of the day"),
+        (("start = 5", 'start = 5\n[guard]\nquiet_hours = ["10-25"]'), "is not a span of the day"),
         (("start = 5", 'start = 5\n[guard]\napproval = "yes"'), "is neither true nor false"),
-        (("start = 5", "start = 5\n[guard]\nlimit = 3"), "guard.limit is no field of a study"),
+        (("start = 5", "start = 5\n[guard]\nlimit = 3"), "unknown field guard.limit"),
         (("start = 5", 'start = 5\n[guard]\non_failures = "stop"'), "choose 'hold' or 'start'"),
         (
             ("start = 5", 'start = 5\n[guard]\nquiet_hours = ["22:00Z-06:00Z"]'),
-            "'22:00Z-06:00Z' has a time zone, and these are times of the clock of this machine: write \"22:00-06:00\"",
+            "'22:00Z-06:00Z' has a time zone, but these are local times of this machine: write \"22:00-06:00\"",
         ),
         (("start = 5", 'start = 5\n[guard]\nquiet_hours = ["22:00-06:00+02:00"]'), "has a time zone"),
-        (("[knobs.x]", "guard = 5\n[knobs.x]"), "guard=5 is no table: write [guard] with its fields below it"),
-        (("[knobs.x]", "guard = []\n[knobs.x]"), "guard=[] is no table"),
+        (("[knobs.x]", "guard = 5\n[knobs.x]"), "guard=5 must be a table: write [guard] with its fields below it"),
+        (("[knobs.x]", "guard = []\n[knobs.x]"), "guard=[] must be a table"),
         (("[knobs.x]", "goal = []\n[knobs.x]"), "goal=[] is unknown: choose 'minimise' or 'maximise'"),
         (("start = 5", "start = 5\n[guard]\nleave_at = []"), "guard.leave_at=[] is unknown: choose 'query' or"),
         (("[knobs.x]", 'store = ""\n[knobs.x]'), "store='' is a folder: give a file, for example \"trimtab.db\""),
         (("[knobs.x]", 'store = "."\n[knobs.x]'), "store='.' is a folder"),
-        (("[knobs.x]", 'store = "a\\u0000b"\n[knobs.x]'), "store='a\\x00b' has a NUL in it"),
-        (("[knobs.x]", 'on_round = ["./a", "\\u0000"]\n[knobs.x]'), "on_round[1]='\\x00' has a NUL in it"),
-        (('"{x}"', '"\\u0000"'), "command[1]='\\x00' has a NUL in it"),
-        (("start = 5", 'start = 5\nname = "y"'), "knobs.x.name='y' is another name: remove it, or write [knobs.y]"),
-        (("low = 0", "low = "), "is no TOML"),
+        (("[knobs.x]", 'store = "a\\u0000b"\n[knobs.x]'), "store='a\\x00b' contains a NUL character"),
+        (("[knobs.x]", 'on_round = ["./a", "\\u0000"]\n[knobs.x]'), "on_round[1]='\\x00' contains a NUL character"),
+        (('"{x}"', '"\\u0000"'), "command[1]='\\x00' contains a NUL character"),
+        (
+            ("start = 5", 'start = 5\nname = "y"'),
+            "knobs.x.name='y' contradicts its table: remove it, or write [knobs.y]",
+        ),
+        (("low = 0", "low = "), "is not valid TOML"),
         *(
             ((place, f"{place}\n{field.format('9' * 401)}" if tables else f"{field.format('9' * 401)}\n{place}"), why)
             for tables, place, field, why in [
                 (False, "[knobs.x]", "pause = {}", "is out of range: give seconds"),
                 (False, "[knobs.x]", "radius = {}", "is out of range: give a share"),
-                (False, "[knobs.x]", "widest = {}", "is out of range: give a number of times the radius"),
+                (False, "[knobs.x]", "widest = {}", "is out of range: give a multiple of the radius"),
                 (False, "[knobs.x]", 'method = "residual"\nstep = {}', "is out of range: give a step"),
                 (True, "start = 5", "radius = {}", "must be a finite number > 0 and < 0.5"),
                 (True, "start = 5", "[guard]\nstop_above = {}", "is out of range: give a value of the measurement"),
@@ -209,7 +218,7 @@ def test_what_is_for_the_shell_is_left_to_it(tmp_path):
 def test_files_and_programs_that_are_not_there(tmp_path):
     with pytest.raises(ValueError, match="`trimtab init` writes an example"):
         read_config(tmp_path / "no.toml")
-    with pytest.raises(ValueError, match="is no program that can be run"):
+    with pytest.raises(ValueError, match="cannot be run: give the path"):
         read(tmp_path, GOOD.replace('"echo"', '"./measure"')).check_program()
     (tmp_path / "measure").write_text("#!/bin/sh\necho 1\n")
     (tmp_path / "measure").chmod(0o755)

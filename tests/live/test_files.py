@@ -72,7 +72,7 @@ def test_a_file_that_goes_away_is_noticed_before_a_value_is_acknowledged(tmp_pat
         out, err = running.communicate(timeout=300)
     assert running.returncode == 5
     gone = attack in ("deleted", "replaced", "log deleted")
-    assert f"was {'deleted or replaced' if gone else 'written over in place'} while it was in use" in err
+    assert f"was {'deleted or replaced' if gone else 'written over in place'} while in use" in err
     if attack == "replaced":  # by a store to which the log of the old one does no harm
         assert "all is well" in trimtab(tmp_path, "check")
         (log,) = tmp_path.glob("trimtab.db-wal.rescued-*")
@@ -129,13 +129,13 @@ def test_a_lock_whose_file_was_removed_is_taken_again_or_lost(tmp_path):
     with Study.open(tmp_path / "t.db", "a", KNOBS, seed=1) as first:
         lock.unlink()
         first.tell(first.ask(), 1.0)
-        with pytest.raises(Taken, match="is held by"):
+        with pytest.raises(Taken, match="is in use by"):
             Study.open(tmp_path / "t.db", "a")
         trial = first.ask()
         lock.unlink()
         with Study.open(tmp_path / "t.db", "a") as second:
             for _ in range(2):
-                with pytest.raises(Taken, match=r"a\.lock was removed, and another process holds the study now"):
+                with pytest.raises(Taken, match=r"a\.lock was removed, and another process uses the study now"):
                     first.tell(trial, 2.0)
             second.tell(second.ask(), 2.0)
             first.close()
@@ -151,7 +151,7 @@ def test_what_another_stored_is_not_taken_for_ones_own(tmp_path):
         (tmp_path / "t.db.a.lock").unlink()
         with Study.open(tmp_path / "t.db", "a") as second:
             second.tell(second.ask(), 2.0)
-        with pytest.raises(Taken, match="was changed by someone else meanwhile"):
+        with pytest.raises(Taken, match="was changed by another process meanwhile"):
             first.tell(trial, 2.0)
 
 
@@ -233,8 +233,8 @@ def test_check_finds_what_is_wrong(tmp_path):
     for change, reason in [
         ("UPDATE trimtab_events SET value = 7 WHERE seq = 50", "event 50 in"),
         ("UPDATE trimtab_snapshots SET state = replace(state, '5', '6') WHERE seq = 100", "the state after event 100"),
-        ("DELETE FROM trimtab_events WHERE seq = 250", "event 250, the last one, is missing"),
-        ("UPDATE trimtab_studies SET seq = 3", "its checksum does not fit"),
+        ("DELETE FROM trimtab_events WHERE seq = 250", "the last event, 250, is missing"),
+        ("UPDATE trimtab_studies SET seq = 3", "the checksum does not match"),
     ]:
         shutil.copy(file, tmp_path / "bad.db")
         with sqlite3.connect(tmp_path / "bad.db") as db:

@@ -91,7 +91,10 @@ def test_what_is_told_wrongly_changes_nothing(tmp_path):
         study.tell(study.ask(), 1.0, limits={"temperature": math.nan})  # not measured: no value
         study.skip(study.ask())
         assert [event.kind for event in study.events()] == ["start", "skip", "skip"]
-    with Study.open(tmp_path / "t.db", "b", KNOBS, seed=1) as study, pytest.raises(ValueError, match="without any"):
+    with (
+        Study.open(tmp_path / "t.db", "b", KNOBS, seed=1) as study,
+        pytest.raises(ValueError, match="this study has no limits"),
+    ):
         study.tell(study.ask(), 1.0, limits={"temperature": 3})
 
 
@@ -104,7 +107,7 @@ def test_bounds_may_change_and_names_may_not(tmp_path):
         told(study, 5)
         study.undo(2)
         assert study.limits.all[0].bound == 30
-    with pytest.raises(ValueError, match=r"its limits \(temperature max\) cannot become others \(pressure max\)"):
+    with pytest.raises(ValueError, match=r"its limits are temperature max, but its definition says pressure max"):
         Study.open(tmp_path / "t.db", "a", KNOBS, limits={"pressure": {"max": 30}})
     with pytest.raises(ValueError, match=r"a study with 1 limits tells 2 numbers .* give method=tt\.primal_dual"):
         Study.open(tmp_path / "t.db", "b", KNOBS, limits=LIMITS)
@@ -115,13 +118,13 @@ def test_bounds_may_change_and_names_may_not(tmp_path):
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        (3, "limits=3 are no table"),
+        (3, "limits=3 must be a table"),
         ({"a": 3}, "limits.a=3 has neither max nor min: write a = {max = 80}"),
         ({"a": {"scale": 3}}, "has neither max nor min"),
-        ({"a": {"max": 3, "most": 1}}, "limits.a.most is unknown: choose from max, min, scale"),
+        ({"a": {"max": 3, "most": 1}}, "unknown field limits.a.most: choose from max, min, scale"),
         ({"a": {"max": "x"}}, "limits.a.max='x' must be a finite number"),
         ({"a": {"max": 1, "scale": 0}}, "limits.a.scale=0 must be a finite number > 0"),
-        ({"a": {"max": 1, "min": 2}}, "limits.a: min=2 is not below max=1"),
+        ({"a": {"max": 1, "min": 2}}, "limits.a: min=2 must be below max=1"),
     ],
 )
 def test_what_cannot_be_a_limit(given, why):
@@ -199,12 +202,12 @@ def test_the_program(tmp_path):
     ("change", "why"),
     [
         (("step = 0.02", ""), "[limits] needs a step, for example step = 0.02"),
-        (("step = 0.02", 'step = 0.1\nmethod = "residual"'), "method='residual' does not know of limits"),
+        (("step = 0.02", 'step = 0.1\nmethod = "residual"'), "method='residual' does not support limits"),
         (("max = 40", "most = 40"), "has neither max nor min"),
         (("step = 0.02", "step = 0.02\ndual_step = 0"), "dual_step=0 is out of range"),
         (
             ("[limits]\ntemperature = {max = 40, scale = 50}", 'method = "residual"\ndual_step = 1'),
-            "dual_step is for studies with [limits]",
+            "dual_step applies only to a study with [limits]",
         ),
     ],
 )

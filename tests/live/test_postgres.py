@@ -76,7 +76,7 @@ def test_kills_and_the_second_writer(url, tmp_path):
     for rounds in (3, 17, 40):
         with subprocess.Popen([sys.executable, "-c", WORK, url], stdout=subprocess.PIPE, text=True) as worker:
             acknowledged += [worker.stdout.readline() for _ in range(rounds)]
-            with pytest.raises(StoreError, match=f"'killed' is held by .*, process {worker.pid}, since"):
+            with pytest.raises(StoreError, match=f"'killed' is in use by .*, process {worker.pid}, since"):
                 Study.open(url, "killed")
             worker.send_signal(signal.SIGKILL)
             acknowledged += [line for line in worker.stdout.readlines() if line.endswith("\n")]
@@ -114,7 +114,7 @@ def test_a_server_that_goes_away_and_comes_back(server):
             run(study, 1)
         assert study.state is state
         run(study, 1)  # it connects again, and takes its lock again
-        with pytest.raises(StoreError, match="'restart' is held by"):
+        with pytest.raises(StoreError, match="'restart' is in use by"):
             Study.open(url, "restart")
     with Study.open(url, "restart") as study:
         assert study.round == 6
@@ -125,7 +125,7 @@ def test_a_newer_store_is_refused(url):
     store = Store(url)
     store._db.execute("UPDATE trimtab_meta SET version = 99")
     try:
-        with pytest.raises(StoreError, match="has version 99 and this trimtab knows"):
+        with pytest.raises(StoreError, match="has version 99, but this trimtab reads up to"):
             Study.open(url, "newer", KNOBS)
     finally:
         store._db.execute("UPDATE trimtab_meta SET version = ?", schema.VERSION)
@@ -155,7 +155,7 @@ def test_a_store_from_before_is_brought_up_to_date(url, made_old, version):
         study.skip(study.ask())
         before, when = path(url, name), study._saved.status["time"]
     assert ("trimtab_tokens" in made_old(url, version)) == (version >= 4)
-    with pytest.raises(StoreError, match=f"has version {version}, and this trimtab writes {schema.VERSION}"):
+    with pytest.raises(StoreError, match=f"has version {version}, but this trimtab needs {schema.VERSION}"):
         Store(url, "read")
     with Store(url) as store:
         asked = "SELECT failures, advised, told, paused, archived FROM trimtab_studies WHERE name = ?"

@@ -212,7 +212,7 @@ def test_approval_waits_for_a_person(config, until):
         thread.join()
         with (
             Study.look(study.where, "a", mode="write") as other,
-            pytest.raises(ValueError, match="proposes nothing now"),
+            pytest.raises(ValueError, match="has no proposal"),
         ):
             other.decide(approve=True)
     assert [report.kind for report in seen] == ["note", "tell", "note", "skip"]

@@ -44,20 +44,20 @@ def test_a_newer_store_is_refused(file):
     with sqlite3.connect(file) as db:
         db.execute("UPDATE trimtab_meta SET version = 99")
     db.close()
-    refused(file, f"has version 99 and this trimtab knows {schema.VERSION}: upgrade trimtab")
+    refused(file, f"has version 99, but this trimtab reads up to {schema.VERSION}: upgrade trimtab")
 
 
 def test_something_else_is_refused(tmp_path):
     file = tmp_path / "notes.db"
     file.write_bytes(b"dear diary, " * 1000)
-    refused(file, "not a database: this file is something else, or damaged")
+    refused(file, "not a database: this file is not a store, or is damaged")
 
 
 def test_the_database_of_another_program_is_refused(tmp_path):
     with sqlite3.connect(tmp_path / "other.db") as db:
         db.execute("CREATE TABLE customers (name TEXT)")
     db.close()
-    refused(tmp_path / "other.db", "is the database of something else: choose another file")
+    refused(tmp_path / "other.db", "is not a store of trimtab: choose another file")
 
 
 def test_a_damaged_store_is_refused(file):
@@ -116,7 +116,7 @@ def test_a_migration_is_all_or_nothing(file, monkeypatch):
         assert "owner" not in {row[1] for row in db.execute("PRAGMA table_info(trimtab_studies)")}
         assert db.execute("SELECT version FROM trimtab_meta").fetchall() == [(before,)]
     db.close()
-    with pytest.raises(StoreError, match="open it to write once"):
+    with pytest.raises(StoreError, match="open it once for writing"):
         Study.look(file, "a")
     monkeypatch.setattr(schema, "MIGRATIONS", {after: (good,)})
     store = Store(file)
@@ -210,20 +210,20 @@ def test_a_folder_that_cannot_be_written(tmp_path):
 
 def test_places_that_cannot_be_stores(tmp_path):
     for where, error, reason in [
-        (tmp_path / "no" / "t.db", StoreError, "is not a folder: make it first"),
-        ("sqlite://", ValueError, "a study that has to survive needs one"),
-        ("sqlite:///t.db?timeout=abc", ValueError, "timeout=abc is no time: give seconds"),
-        ("sqlite:///t.db?timeout=nan", ValueError, "timeout=nan is no time: give seconds"),
-        ("sqlite:///t.db?timeout=-1", ValueError, "timeout=-1 is no time: give seconds"),
+        (tmp_path / "no" / "t.db", StoreError, "is not a folder: create it first"),
+        ("sqlite://", ValueError, "a study that must survive needs one"),
+        ("sqlite:///t.db?timeout=abc", ValueError, "timeout=abc is not a duration: give seconds"),
+        ("sqlite:///t.db?timeout=nan", ValueError, "timeout=nan is not a duration: give seconds"),
+        ("sqlite:///t.db?timeout=-1", ValueError, "timeout=-1 is not a duration: give seconds"),
         ("mysql://me@host/db", ValueError, "use sqlite or postgresql"),
         ("://", ValueError, "cannot be read"),
     ]:
         with pytest.raises(error, match=reason):
             Study.open(where, "a", KNOBS)
     for where in (tmp_path / "t.db", ":memory:"):  # in Python as in a shell
-        with pytest.raises(NoStore, match=r"there is no store|no study is in") as error:
+        with pytest.raises(NoStore, match=r"does not exist: give its path|holds no study") as error:
             Study.open(where, "a")
-        assert str(error.value).endswith(": give its place (in a shell: --store), or knobs to begin one")
+        assert str(error.value).endswith(" (in a shell: --store), or knobs to create one")
     assert not (tmp_path / "t.db").exists()
     odd = tmp_path / "a b#c?%20.db"
     Study.open(odd, "a", KNOBS).close()
@@ -235,7 +235,7 @@ def test_passwords_are_not_shown():
     with pytest.raises(StoreError) as error:
         Study.open("postgresql://me:secret@127.0.0.1:1/db?connect_timeout=1", "a", KNOBS)
     assert "secret" not in str(error.value)
-    assert "is the server running" in str(error.value)
+    assert "check that the server is running" in str(error.value)
     for rest in ("secret@[::1]x/db", "secret%zz@127.0.0.1:1/db"):  # where the driver quotes what it cannot read
         with pytest.raises(ValueError, match="write postgresql://user@host/database") as error:
             Study.open(f"postgresql://me:{rest}", "a", KNOBS)

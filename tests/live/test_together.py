@@ -166,7 +166,7 @@ def test_a_state_in_a_row_that_values_do_not_lead_to_is_found(store):
     data = packed.packed(known.shape, known.saved.uid, moved, 0, 0)
     store.execute("UPDATE trimtab_studies SET state = ? WHERE name = 'bent'", data)
     (wrong,) = check_study(store, known.saved)
-    assert wrong == "the state in its row is not the one after event 0: restore the store from a copy"
+    assert wrong == "the stored state does not match event 0: restore the store from a backup"
     store.execute("UPDATE trimtab_studies SET state = ? WHERE name = 'bent'", data[:-1] + b"?")
     assert check_study(store, known.saved) == []  # nobody reads what is not whole
     (again,) = load(store, ["bent"])

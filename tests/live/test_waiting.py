@@ -114,7 +114,7 @@ def test_a_store_that_is_away_at_the_start_is_told_from_bad_input(tmp_path):
     nobody.close()
     stores = {
         f"sqlite:///{tmp_path}/t.db?timeout=0.1": (5, "database is locked"),
-        f"postgresql://me@127.0.0.1:{port}/none": (5, "is the server running"),
+        f"postgresql://me@127.0.0.1:{port}/none": (5, "check that the server is running"),
         f"postgresql://me@127.0.0.1:{port}/none?timeout=1": (2, "invalid URI query parameter"),
         "no-folder/t.db": (2, "is not a folder"),
     }
@@ -199,7 +199,7 @@ def test_a_connection_that_hangs_half_open(server, tmp_path, monkeypatch, until)
         assert "no answer within 1 s" in said[0]
         assert proxy.taken > 1
         study.tell(study.ask(), 3.0)
-        with pytest.raises(Taken, match="is held by"):
+        with pytest.raises(Taken, match="is in use by"):
             Study.open(url, "half-open")
         assert [event.value for event in study.events()] == [None, 1.0, 2.0, 3.0]
     proxy.door.close()
@@ -218,9 +218,9 @@ def test_someone_else_took_the_study_meanwhile(url):
         other.tell(other.ask(), 2.0)
         with pytest.raises(Unavailable):
             study.tell(trial, 3.0)
-        with pytest.raises(Taken, match="is held by"):
+        with pytest.raises(Taken, match="is in use by"):
             study.tell(trial, 3.0)
-    with pytest.raises(Taken, match="was changed by someone else meanwhile"):
+    with pytest.raises(Taken, match="was changed by another process meanwhile"):
         study.tell(trial, 3.0)
     study.close()
     with Study.look(url, "taken") as study:

@@ -81,7 +81,7 @@ def test_a_trial_from_before_other_probes_is_gone(service):
 def test_all_or_nothing_in_the_users_words(service):
     service.make()
     for changes, word in [
-        ({"radius": 0.02, "seed": 3}, "seed cannot change on the way"),
+        ({"radius": 0.02, "seed": 3}, "seed cannot change once the study has begun"),
         ({"radius": 0.9}, "radius=0.9"),
         ({"knobs.gain.high": 0}, "gain"),
         ({"knobs.other.high": 1}, "there is no knob 'other'"),

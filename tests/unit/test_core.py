@@ -165,7 +165,7 @@ def test_a_file_that_was_changed_with_care_is_found_out():
     document["state"]["centre"] = [3.0, 0.0]
     with pytest.raises(ValueError, match="the saved centre is outside the domain"):
         storage.from_json(json.dumps(storage.sealed(document)))
-    with pytest.raises(ValueError, match="its checksum does not fit: the file was changed, or cut"):
+    with pytest.raises(ValueError, match="the checksum does not match: the file was changed, or cut"):
         storage._beside({"array": "centre", "digest": "of another"}, {"centre": np.ones(2)})
 
 

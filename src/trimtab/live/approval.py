@@ -60,7 +60,7 @@ def decide(
     if proposal is None:
         raise ValueError(_decided(saved))
     if round is not None and round != proposal.round:
-        raise ValueError(f"study {name!r} now proposes round {proposal.round}, not {round}: look at it first")
+        raise ValueError(f"study {name!r} now proposes round {proposal.round}, not {round}: review it first")
     if not store.decide(saved, json.dumps(Decision(proposal.seq, approve, who or person(), time.time(), why))):
         raise ValueError(_decided(store.load(name)))
     return proposal
@@ -74,8 +74,8 @@ def _decided(saved: Saved) -> str:
                 "approved" if found.approved else "rejected",
                 time.strftime("%F %T", time.localtime(found.time)),
             )
-            return f"study {saved.name!r}: this was {word} already, by {found.by}, {when}: the first word counts"
+            return f"study {saved.name!r}: already {word} by {found.by}, {when}: the first decision is final"
     return (
-        f"study {saved.name!r} proposes nothing now: it does while trimtab tune runs it,"
+        f"study {saved.name!r} has no proposal: it makes one while trimtab tune runs it"
         " with approval = true under [guard]"
     )

@@ -85,19 +85,21 @@ def read_baseline(given: Wanted, knobs: Knobs) -> tuple[int, Setting | None]:
     table = given if isinstance(given, Mapping) else {"every": given}
     for name in table:
         if name not in ("every", "knobs"):
-            raise ValueError(f"baseline.{name} is unknown: write every = {EVERY}, and knobs for another reference")
+            raise ValueError(f"unknown field baseline.{name}: write every = {EVERY}, or knobs to name a reference")
     every = whole("baseline.every", table.get("every", EVERY), 0, RAREST, why=" of rounds, or 0 for no baseline")
     if every == 1:
-        raise ValueError("baseline.every=1 leaves no round to tune: give at least 2, for example 20, or 0 for none")
+        raise ValueError(
+            "baseline.every=1 leaves no round to tune: give at least 2, for example 20, or 0 for no baseline"
+        )
     named = table.get("knobs")
     if named is None:
         return every, None
     if not isinstance(named, Mapping):
-        raise ValueError(f"baseline.knobs={named!r} is no table: write [baseline.knobs] with a value for some knobs")
+        raise ValueError(f"baseline.knobs={named!r} must be a table: write [baseline.knobs] with a value per knob")
     known = {knob.name: knob for knob in knobs.all}
     for name, value in named.items():
         if name not in known:
-            raise ValueError(f"baseline.knobs.{name} is no knob: choose from {', '.join(known)}")
+            raise ValueError(f"baseline.knobs.{name} is not a knob of the study: choose from {', '.join(known)}")
         try:
             known[name].place(value)
         except (ValueError, TypeError) as error:

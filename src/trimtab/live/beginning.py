@@ -26,8 +26,8 @@ def check_name(name: str) -> None:
     """It becomes part of the name of a file."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", name):
         raise ValueError(
-            f"name={name!r} is no name for a study: use letters, digits, ., - and _, at most 64, the first a letter"
-            " or a digit"
+            f"name={name!r} is not a valid study name: use at most 64 letters, digits, ., - and _, starting with a"
+            " letter or a digit"
         )
 
 
@@ -81,10 +81,10 @@ def compare(
     """Refuse to go on with a study that is not the one described."""
     if maximise is not None and maximise != setup.maximise:
         goals = ["minimise", "maximise"]
-        differs: str | None = f"its goal is to {goals[setup.maximise]}, and now {goals[maximise]} is asked for"
+        differs: str | None = f"its goal is to {goals[setup.maximise]}, but its definition says {goals[maximise]}"
     elif seed is not None and seed != setup.seed:
-        differs = f"its seed is {setup.seed}, and now {seed} is asked for"
+        differs = f"its seed is {setup.seed}, but its definition says {seed}"
     else:
         differs = unlike(knobs, setup, wanted, method)
     if differs:
-        raise ValueError(f"study {name!r} cannot change in this on the way: {differs}; {remedy(name)}")
+        raise ValueError(f"study {name!r} does not match its definition: {differs}; {remedy(name)}")

@@ -26,9 +26,9 @@ def check_study(store: Store, saved: Saved, report: Callable[[float], None] | No
     except (StoreError, ValueError, KeyError, TypeError) as error:
         return [str(error)]
     if not events or events[-1].seq != saved.seq:
-        wrong.append(f"event {saved.seq}, the last one, is missing")
+        wrong.append(f"the last event, {saved.seq}, is missing")
     if not snapshots:
-        wrong.append("it has no state")
+        wrong.append("no state is stored")
     kept = {event.seq: event for event in events}
     for n, (snapshot, following) in enumerate(zip(snapshots, [*snapshots[1:], None], strict=True)):
         if report is not None:
@@ -58,5 +58,5 @@ def _in_row(store: Store, saved: Saved, there: Position, last: Event | None) -> 
     if encode(knobs, knobs.values(engine.centre(there.state))) != last.centre:
         return []  # another version of NumPy leads there, in the last digits
     if data != packed(shape, saved.uid, there, saved.seq, saved.status["turn"]):
-        return [f"the state in its row is not the one after event {saved.seq}: restore the store from a copy"]
+        return [f"the stored state does not match event {saved.seq}: restore the store from a backup"]
     return []

@@ -63,10 +63,10 @@ class Config:
     def __post_init__(self) -> None:
         for name in ("name", "store"):
             if not isinstance(getattr(self, name), str):
-                raise ValueError(f"{name}={getattr(self, name)!r} is no text: write it in quotes")
+                raise ValueError(f"{name}={getattr(self, name)!r} must be text: write it in quotes")
         check_name(self.name)
         if self.seed is not None:
-            whole("seed", self.seed, 0, 2**64, why=": leave it out for a fresh one")
+            whole("seed", self.seed, 0, 2**64, why=": leave it out for a random one")
         check(self.settings)
         object.__setattr__(self, "goal", spelt(self.goal))
         _choice("goal", self.goal, "minimise", "maximise")
@@ -75,18 +75,20 @@ class Config:
         fit = ["primal-dual"] if self.limits else [name for name in methods if name not in UNFIT]
         _choice("method", self.method, *fit)
         if self.value is not None and not (isinstance(self.value, str) and self.value):
-            raise ValueError(f'value={self.value!r} is no name: write it in quotes, for example "latency.p99"')
+            raise ValueError(f'value={self.value!r} must be a name: write it in quotes, for example "latency.p99"')
         _number("radius", self.radius, 0, 0.5, "a share of each range, for example 0.05")
         for name, low, high in (("narrowest", 0, 1), ("widest", 1, math.inf)):
             if getattr(self, name) is not None:
                 if self.method != "auto":
-                    raise ValueError(f'{name} is for method = "auto", whose probes change their width: remove it')
-                _number(name, getattr(self, name), low, high, "a number of times the radius", equal=name == "widest")
+                    raise ValueError(
+                        f'{name} applies only to method = "auto", which adapts the width of its probes: remove it'
+                    )
+                _number(name, getattr(self, name), low, high, "a multiple of the radius", equal=name == "widest")
         if self.method == "auto" and self.step is not None:
-            raise ValueError('step is for the other methods: remove it, or choose method = "residual"')
+            raise ValueError('step does not apply to method = "auto": remove it, or choose method = "residual"')
         if self.dual_step is not None:
             if not self.limits:
-                raise ValueError("dual_step is for studies with [limits]: remove it")
+                raise ValueError("dual_step applies only to a study with [limits]: remove it")
             _number("dual_step", self.dual_step, 0, math.inf, "a step size")
         if self.limits and self.step is None:
             raise ValueError("[limits] needs a step, for example step = 0.02")
@@ -97,7 +99,7 @@ class Config:
         if self.store_patience is not None:
             _number("store_patience", self.store_patience, 0, LONGEST, "seconds", equal=True)
         if not (isinstance(self.on_round, list) and all(isinstance(word, str) for word in self.on_round)):
-            raise ValueError(f'on_round={self.on_round!r} is no list of words: write ["./alert", "--study=a"]')
+            raise ValueError(f'on_round={self.on_round!r} must be a list of strings: write ["./alert", "--study=a"]')
         if self.baseline is not None:
             read_baseline(self.baseline, self.knobs)
         self._check_command()
@@ -106,12 +108,12 @@ class Config:
     def _check_command(self) -> None:
         command = self.command
         if not (isinstance(command, list) and command and all(isinstance(word, str) for word in command)):
-            raise ValueError(f'command={command!r} is no list of words: write ["./measure", "--batch={{batch}}"]')
+            raise ValueError(f'command={command!r} must be a list of strings: write ["./measure", "--batch={{batch}}"]')
         names = {knob.name for knob in self.knobs.all}
         for text in command:
             for name in re.findall(HOLE, text):
                 if name not in names:
-                    raise ValueError(f"command has {{{name}}}, and there is no such knob: choose from {_list(names)}")
+                    raise ValueError(f"command uses {{{name}}}, which is not a knob: choose from {_list(names)}")
         for place, words in (("command", command), ("on_round", self.on_round)):
             for n, text in enumerate(words):
                 _no_nul(f"{place}[{n}]", text)
@@ -128,7 +130,7 @@ class Config:
                 path = program if os.sep not in program else str(self.folder / program)
                 if shutil.which(path) is None:
                     raise ValueError(
-                        f"{name}[0]={program!r} is no program that can be run: give its path, or make it executable"
+                        f"{name}[0]={program!r} cannot be run: give the path of a program, or make it executable"
                     )
 
     def build_method(self) -> Method:
@@ -182,13 +184,13 @@ def read_config(path: str | os.PathLike[str]) -> Config:
     try:
         text = path.read_text(encoding="utf-8-sig")  # some editors begin a file with a mark
     except FileNotFoundError:
-        raise ValueError(f"there is no {path}: `trimtab init` writes an example") from None
+        raise ValueError(f"{path} does not exist: `trimtab init` writes an example") from None
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} cannot be read: {error}") from None
     try:
         return _config(tomllib.loads(text), path.resolve().parent)
     except tomllib.TOMLDecodeError as error:
-        raise ValueError(f"{path} is no TOML: {error}") from None
+        raise ValueError(f"{path} is not valid TOML: {error}") from None
     except (ValueError, TypeError) as error:
         raise ValueError(f"{path}: {error}") from None
 
@@ -198,19 +200,19 @@ def _config(given: Fields, folder: Path) -> Config:
     _known("", given, known)
     for name in ("name", "command", "knobs"):
         if name not in given:
-            raise ValueError(f"{name} is missing: every study needs name, command and knobs")
+            raise ValueError(f"{name} is missing: a study needs name, command and knobs")
     knobs = given["knobs"]
     if not (isinstance(knobs, dict) and all(isinstance(knob, dict) for knob in knobs.values())):
-        raise ValueError("knobs are tables, one for each: write [knobs.batch] with low, high and start")
+        raise ValueError("knobs must be tables, one per knob: write [knobs.batch] with low, high and start")
     for name, knob in knobs.items():
         if (other := knob.get("name", name)) != name:
-            raise ValueError(f"knobs.{name}.name={other!r} is another name: remove it, or write [knobs.{other}]")
+            raise ValueError(f"knobs.{name}.name={other!r} contradicts its table: remove it, or write [knobs.{other}]")
     guard = given.get("guard", {})
     if not isinstance(guard, dict):
-        raise ValueError(f"guard={guard!r} is no table: write [guard] with its fields below it")
+        raise ValueError(f"guard={guard!r} must be a table: write [guard] with its fields below it")
     _known("guard.", guard, {f.name for f in fields(Guard)})
     if given.get("limits") and (method := given.get("method", "primal-dual")) != "primal-dual":
-        raise ValueError(f"method={method!r} does not know of limits; limits need primal-dual: leave `method` out")
+        raise ValueError(f"method={method!r} does not support limits, which need primal-dual: leave `method` out")
     read = Knobs.of({"name": name, **knob} for name, knob in knobs.items())
     return Config(**{**given, "knobs": read, "guard": Guard(**guard), "folder": folder})
 
@@ -218,12 +220,14 @@ def _config(given: Fields, folder: Path) -> Config:
 def _known(prefix: str, given: Fields, known: set[str]) -> None:
     for name in given:
         if name not in known:
-            raise ValueError(f"{prefix}{name} is no field of a study: choose from {_list(known)}")
+            raise ValueError(f"unknown field {prefix}{name}: choose from {_list(known)}")
 
 
 def _no_nul(name: str, text: str) -> None:
     if "\0" in text:
-        raise ValueError(f"{name}={text!r} has a NUL in it, which no path and no argument can: remove it")
+        raise ValueError(
+            f"{name}={text!r} contains a NUL character, which neither a path nor an argument can hold: remove it"
+        )
 
 
 def _list(names: set[str]) -> str:

@@ -72,8 +72,8 @@ class Correctable(Recorded):
                     changes, who = read_request(text)
                     answered = self._set(changes, who, text)
                 except (ValueError, TypeError) as error:
-                    LOG.warning("a correction that was asked for cannot be: %s", error)
-                    self._news.append(f"not set: {error}")
+                    LOG.warning("a requested change was refused: %s", error)
+                    self._news.append(f"change refused: {error}")
                     answered = {}
                 if not answered:
                     self._store.answer(self._saved, text)
@@ -126,7 +126,7 @@ class Correctable(Recorded):
         stays = {name: (v, now[name]) for name, v in present(self._position).items() if name in given}
         stays = {name: pair for name, pair in stays.items() if pair[0] != pair[1] and name not in (*fresh, "max_move")}
         for name, (value, other) in stays.items():
-            self._news.append(f"{name} is {value}, as it was set; {source} says {other}")
+            self._news.append(f"{name} stays {value}, as it was last changed; {source} says {other}")
         if fresh:
             self._take(fresh, given, source)
         if knobs is not None:
@@ -138,8 +138,8 @@ class Correctable(Recorded):
             began = self.settings.starts.get(knob.name, knob.start)
             if wanted.start not in (began, knob.start):
                 self._news.append(
-                    f"knobs.{knob.name}.start is {began}, and {source} says {wanted.start}: the start of a knob cannot"
-                    f" change on the way; {remedy(self.name)}"
+                    f"knobs.{knob.name}.start is {began}, but {source} says {wanted.start}: the start of a knob cannot"
+                    f" change once the study has begun; {remedy(self.name)}"
                 )
 
     def _take(self, fresh: Fields, given: Fields, source: str) -> None:
@@ -161,7 +161,7 @@ class Correctable(Recorded):
         terms, seq = self.settings, self.settings.since
         snapshot = None if seq is None else self._store.last_snapshot(self._saved, seq - 1)
         if seq is None or snapshot is None:
-            raise ValueError(f"study {self.name!r} has no correction to take back: give a round to go back to")
+            raise ValueError(f"study {self.name!r} has no change to undo: give a round to return to")
         there = read_snapshot(self.knobs, snapshot, f"study {self.name!r}")
         old = there.terms
         after = moved(self._position, old.knobs, there.setup.method)
@@ -172,6 +172,6 @@ class Correctable(Recorded):
                 after = there._replace(diagnostics=running)
         was = present(self._position)
         after = with_parts(after._replace(terms=replace(old, said=terms.said)), present(there))
-        note = f"{sentence(differences(was, present(after)))} (the correction of event {seq} is taken back)"
+        note = f"{sentence(differences(was, present(after)))} (undoes the change of event {seq})"
         self._record("undo", after, self.round, note=note)
         self._news.append(f"undo: {note}")

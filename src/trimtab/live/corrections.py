@@ -101,7 +101,7 @@ def moved(position: Position, knobs: Knobs, method: Method) -> Position:
     try:
         setup = replace(setup, method=method, domain=domain)
     except ValueError:
-        raise ValueError(f"the probes do not fit between these limits: {knobs.room()}") from None
+        raise ValueError(f"the probes do not fit within these limits: {knobs.room()}") from None
     pairs = [pair for pair in zip(before.all, knobs.all, strict=True) for _ in range(pair[0].size)]
     factors = np.array([knobs.side(new) / before.side(old) for old, new in pairs])
     limits = np.array([(old.low, old.high) != (new.low, new.high) for old, new in pairs])
@@ -201,12 +201,12 @@ def _knobs(study: str, terms: Terms, new: Fields, radius: float) -> Knobs:
             try:
                 wanted = replace(knob, **limits)
             except TypeError:
-                raise ValueError(f"knob {knob.name!r}: {limits} are no limits: give numbers") from None
+                raise ValueError(f"knob {knob.name!r}: {limits} must be numbers: give two, low < high") from None
             if wanted.size != knob.size:
                 what = "hold it fixed" if knob.size else "let it move"
                 raise ValueError(
-                    f"knob {knob.name!r}: low={wanted.low!r} and high={wanted.high!r} would {what}, and how many knobs"
-                    f" move cannot change on the way; {remedy(study)}"
+                    f"knob {knob.name!r}: low={wanted.low!r} and high={wanted.high!r} would {what}, but the number of"
+                    f" moving knobs cannot change once the study has begun; {remedy(study)}"
                 )
             given |= {**limits, "start": _nearest(wanted, terms.starts.get(knob.name, knob.start))}
             if ranges[knob.name] == (wanted.low, wanted.high):
@@ -228,7 +228,7 @@ def _nearest(knob: Knob, start: object) -> Any:
 
 def remedy(study: str) -> str:
     """Where something cannot change."""
-    return f"put it back, or write a new study that starts where this one is: trimtab init --from {study}"
+    return f"restore it, or write a new study that starts at the present centre: trimtab init --from {study}"
 
 
 def _refusal(study: str, name: str, position: Position, now: Fields) -> str:
@@ -236,22 +236,22 @@ def _refusal(study: str, name: str, position: Position, now: Fields) -> str:
     head, _, rest = name.partition(".")
     knobs = [knob.name for knob in position.terms.knobs.all]
     if head == "knobs" and rest:
-        of, _, what = rest.partition(".")
+        of = rest.partition(".")[0]
         if of not in knobs:
             return (
-                f"{name}: there is no knob {of!r} (only {', '.join(knobs)}), and none can be added on the way;"
-                f" {remedy(study)}"
+                f"{name}: there is no knob {of!r} (only {', '.join(knobs)}), and none can be added once the study has"
+                f" begun; {remedy(study)}"
             )
         can = " and ".join(key.rpartition(".")[2] for key in now if key.startswith(f"knobs.{of}."))
-        return f"{name}: the {what or 'whole'} of a knob cannot change on the way, its {can} can; {remedy(study)}"
+        return f"{name}: of a knob only {can} can change once the study has begun; {remedy(study)}"
     if head in FIXED:
-        return f"{name} cannot change on the way: it defines the study; {remedy(study)}"
+        return f"{name} cannot change once the study has begun; {remedy(study)}"
     if name in WIDTHS:
-        return f'{name} is for method = "auto", whose probes change their width: correct the radius'
+        return f'{name} applies only to method = "auto", which adapts the width of its probes: change the radius'
     if head in FROM_FILE:
-        return f"{name} is read from the study.toml whenever it is run: change it there, and run it again"
+        return f"{name} is read from study.toml at the start of a run: change it there, and restart the run"
     shown = [key for key in now if not key.startswith("knobs.") and key != "max_move"]
-    return f"{name} is no field of a study: choose from {', '.join(shown)}, or knobs.{knobs[0]}.radius and the like"
+    return f"unknown field {name}: choose from {', '.join(shown)}, knobs.{knobs[0]}.radius and the like"
 
 
 def unlike(knobs: Knobs, setup: Setup, wanted: Knobs | None, method: Method | None) -> str | None:
@@ -262,28 +262,28 @@ def unlike(knobs: Knobs, setup: Setup, wanted: Knobs | None, method: Method | No
         return None
     now = setup.method
     if name_of(method) != name_of(now):
-        return f"its method is {name_of(now)}, and now {name_of(method)} is asked for"
+        return f"its method is {name_of(now)}, but its definition says {name_of(method)}"
     if type(method.step) is type(now.step) and not now.step.finds_width and method.step != now.step:
-        return f"its step is {now.step.constant}, and now {method.step.constant} is asked for"
+        return f"its step is {now.step.constant}, but its definition says {method.step.constant}"
     alike = replace(method, radius=now.radius, max_move=now.max_move)
     if method.step.finds_width:
         alike = _with_widths(alike, {name: getattr(now.step, name) for name in WIDTHS})
-    return None if alike == now else f"its method, {name_of(now)}, has other options than those asked for"
+    return None if alike == now else f"the options of its method, {name_of(now)}, differ from its definition"
 
 
 def _other_knobs(knobs: Knobs, wanted: Knobs) -> str | None:
     before, after = ({knob.name: knob for knob in given.all} for given in (knobs, wanted))
     for name in (*after, *before):
         if (name in before) != (name in after):
-            return f"knob {name!r} is {'not one of its knobs' if name in after else 'missing'}"
+            return f"knob {name!r} is {'not one of its knobs' if name in after else 'missing from its definition'}"
     if list(before) != list(after):
-        return f"its knobs come in another order: {', '.join(before)}"
+        return f"its knobs must keep their order: {', '.join(before)}"
     for name, knob in before.items():
         for field in ("type", "scale", "step", "choices"):
             old, new = getattr(knob, field), getattr(after[name], field)
             if old != new:
                 words = [_word(list(v) if isinstance(v, tuple) else v) for v in (old, new)]
-                return f"knob {name!r} has {field} {words[0]}, and now {words[1]} is asked for"
+                return f"knob {name!r} has {field} {words[0]}, but its definition says {words[1]}"
         if knob.size != after[name].size:
-            return f"knob {name!r} {'moves' if knob.size else 'is held fixed'}, which it would not any more"
+            return f"knob {name!r} {'moves, but would be fixed' if knob.size else 'is fixed, but would move'}"
     return None

@@ -71,9 +71,9 @@ def write_example(path: Path) -> list[Path]:
     simulator = path.with_name("simulator.py")
     for file in (path, simulator):
         if file.exists():
-            raise ValueError(f"{file} is there already: move it away, or name another file")
+            raise ValueError(f"{file} already exists: move it away, or name another file")
     if not path.parent.is_dir():
-        raise ValueError(f"{path.parent} is not a folder: make it first")
+        raise ValueError(f"{path.parent} is not a folder: create it first")
     words = {"python": json.dumps(sys.executable), "simulator": json.dumps(simulator.name)}
     simulator.write_text(Path(__file__).with_name("simulator.py").read_text(encoding="utf-8"), encoding="utf-8")
     path.write_text(TEXT.format(file=path.name, **words), encoding="utf-8")

@@ -64,7 +64,7 @@ def read(text: str, report: Callable[[str, float], None] | None = None) -> Expor
         return _read(json.loads(text), report or _nobody)
     except (ValueError, KeyError, TypeError, IndexError, AttributeError, OSError, RecursionError) as error:
         why = clean(str(error) or type(error).__name__, 200)
-        raise ValueError(f"this is not an exported study, or is damaged ({why}): export it again") from None
+        raise ValueError(f"this file is not an exported study, or is damaged ({why}): export it again") from None
 
 
 def adopt(
@@ -82,7 +82,7 @@ def adopt(
     came = Event(seq, now.state.round, "import", None, None, last.centre, time.time(), None)
     with Store(where) as store:
         if store.find(name) is not None:
-            raise ValueError(f"there is a study {name!r} in {store.where} already: import it --as another name")
+            raise ValueError(f"study {name!r} already exists in {store.where}: import it under another name with --as")
         status = now.status(now.terms.knobs, seq, max((e.time for e in found.events if e.kind in ROUNDS), default=None))
         snapshots = [*found.snapshots, now.snapshot(seq)]
         store.add(name, described(found.knobs), status, [*found.events, came], snapshots, found.created)
@@ -97,7 +97,7 @@ def _read(document: Document, report: Callable[[str, float], None]) -> Exported:
     if document["format"] != FORMAT or document["version"] not in (VERSION, *OLDER):
         raise ValueError(f"it says {document['format']!r}, version {document['version']!r}")
     if document.pop("checksum") != checksum(document):
-        raise ValueError("its checksum does not fit")
+        raise ValueError("the checksum does not match")
     knobs = read_knobs(document["setup"])
     snapshots = [Snapshot(**snapshot) for snapshot in document["snapshots"]]
     positions = []
@@ -113,9 +113,11 @@ def _read(document: Document, report: Callable[[str, float], None]) -> Exported:
     known = {event.seq for event in events}
     for snapshot, position in zip(snapshots, positions, strict=True):
         if snapshot.seq not in known:
-            raise ValueError(f"there is a state after event {snapshot.seq!r}, which is missing")
+            raise ValueError(f"event {snapshot.seq!r} is missing, but the state after it is there")
         if position.setup.shape != (knobs.dim,):
-            raise ValueError(f"the state after event {snapshot.seq} is of {position.setup.shape}, not of these knobs")
+            raise ValueError(
+                f"the state after event {snapshot.seq} has shape {position.setup.shape}, not that of these knobs"
+            )
     if snapshots[-1].seq != events[-1].seq:
         raise ValueError("the state after the last event is missing")
     return Exported(document["name"], _finite("created", document["created"]), knobs, events, snapshots, position)
@@ -136,13 +138,13 @@ def _event(given: Document, ranges: Sequence[Range]) -> Event:
     for name in ("seq", "round"):
         number = getattr(event, name)
         if type(number) is not int or not 0 <= number < 2**62:
-            raise ValueError(f"event {event.seq!r}: {name}={number!r} is no number of an event")
+            raise ValueError(f"event {event.seq!r}: {name}={number!r} must be a whole number ≥ 0")
     if event.kind not in KINDS:
         raise ValueError(f"event {event.seq}: kind={event.kind!r} is unknown")
     if event.kind not in UNLEARNT and (event.value is None) != (event.kind not in ("tell", "applied")):
         raise ValueError(f"event {event.seq}: a {event.kind} with value={event.value!r}")
     if event.note is not None and not isinstance(event.note, str):
-        raise ValueError(f"event {event.seq}: note={event.note!r} is no text")
+        raise ValueError(f"event {event.seq}: note={event.note!r} must be text")
     if (event.query is None) != (event.kind not in ROUTINE):
         raise ValueError(f"event {event.seq}: a {event.kind} with query={event.query!r}")
     return event._replace(

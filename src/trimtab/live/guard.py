@@ -32,7 +32,7 @@ class Guard:
             number("guard.largest_move", self.largest_move, 0, 1, "a share of the ranges, for example 0.02")
         if self.failures is not None and (type(self.failures) is not int or self.failures < 1):
             raise ValueError(
-                f"guard.failures={self.failures!r} is no number of rounds: give a whole number, at least 1"
+                f"guard.failures={self.failures!r} is not a number of rounds: give a whole number, at least 1"
             )
         choice("guard.on_failures", self.on_failures, "hold", "start")
         object.__setattr__(self, "leave_at", spelt(self.leave_at))
@@ -44,7 +44,7 @@ class Guard:
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"guard.{name}={getattr(self, name)!r} is neither true nor false")
         if not isinstance(self.quiet_hours, list):
-            raise ValueError(f'guard.quiet_hours={self.quiet_hours!r} is no list: write ["22:00-06:00"]')
+            raise ValueError(f'guard.quiet_hours={self.quiet_hours!r} must be a list: write ["22:00-06:00"]')
         for span in self.quiet_hours:
             _span(span)
 
@@ -98,7 +98,7 @@ def _span(text: Any) -> tuple[datetime.time, datetime.time]:
         begin, end = (datetime.time.fromisoformat(part.strip()) for part in text.split("-"))
         if begin.tzinfo is None is end.tzinfo:
             return begin, end
-        why = "has a time zone, and these are times of the clock of this machine"
+        why = "has a time zone, but these are local times of this machine"
     except (ValueError, AttributeError):
-        why = "is no span of the day"
+        why = "is not a span of the day"
     raise ValueError(f'guard.quiet_hours: {text!r} {why}: write "22:00-06:00"')

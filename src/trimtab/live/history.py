@@ -171,7 +171,7 @@ def advance(position: Position, events: Sequence[Event], who: str) -> Position:
         if event.kind in ("ask", "tell", "skip", "applied"):
             late = event.kind != "ask" and event.round in (round for round, _ in state.open)
             if event.round != state.round and not late:
-                raise Damaged(f"{who} is damaged: event {event.seq} is of round {event.round}, not {state.round}")
+                raise Damaged(f"{who} is damaged: event {event.seq} belongs to round {event.round}, not {state.round}")
         if event.kind == "ask":
             position = position.handed_out(event.seq)
             continue
@@ -214,8 +214,10 @@ def _compare(knobs: Knobs, state: State, event: Event, who: str) -> None:
         return
     recorded = decode(knobs, event.centre, whole=False)
     if any(_off(*pair) > NEAR for pair in zip(knobs.all, knobs.shares(centre), recorded, strict=True)):
-        raise Damaged(f"{who}: the values told since the last snapshot lead elsewhere than recorded: restore a copy")
-    LOG.warning("%s: the path differs from the recorded one in the last digits; was NumPy changed?", who)
+        raise Damaged(
+            f"{who}: replaying the values since the last snapshot gives another state than recorded: restore a backup"
+        )
+    LOG.warning("%s: the replayed path differs from the recorded one in the last digits; was NumPy changed?", who)
 
 
 def _off(knob: Knob, shares: list[float], recorded: Any) -> float:

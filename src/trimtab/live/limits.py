@@ -58,11 +58,11 @@ class Limits(NamedTuple):
         """The numbers that are told beside a value, in the order of their names; NaN where one was not measured."""
         names = self.names
         if not names and given:
-            raise ValueError(f"limits={given!r} mean nothing to this study: it was made without any")
+            raise ValueError(f"limits={given!r} do not apply: this study has no limits; leave them out")
         for name in names:
             if name not in (given or {}):
                 raise ValueError(
-                    f"{name} is missing: this study has limits on {', '.join(names)}; tell them beside the"
+                    f"{name} is missing: this study has limits on {', '.join(names)}; tell them with the"
                     f" value, limits={{{', '.join(f'{name!r}: …' for name in names)}}} (over HTTP: values)"
                 )
         for name in given or {}:
@@ -103,8 +103,8 @@ class Limits(NamedTuple):
         """With other bounds or scales; what was measured against the old ones begins anew."""
         if [limit[:2] for limit in wanted.all] != [limit[:2] for limit in self.all]:
             raise ValueError(
-                f"its limits ({_said(self.all)}) cannot become others ({_said(wanted.all)}) on the way: only a bound or"
-                " a scale can; put them back, or give the study a new name"
+                f"its limits are {_said(self.all)}, but its definition says {_said(wanted.all)}: once the study has"
+                " begun, only a bound or a scale can change; restore them, or give the study a new name"
             )
         return self if wanted.all == self.all else wanted
 
@@ -112,18 +112,18 @@ class Limits(NamedTuple):
     def of(cls, given: Wanted | None) -> Limits:
         """What a person wrote."""
         if not isinstance(given or {}, Mapping):
-            raise ValueError(f"limits={given!r} are no table: write [limits] with temperature = {{max = 80}}")
+            raise ValueError(f"limits={given!r} must be a table: write [limits] with temperature = {{max = 80}}")
         found: list[Limit] = []
         for name, table in (given or {}).items():
             if not isinstance(table, Mapping) or not {"max", "min"} & set(table):
                 raise ValueError(f"limits.{name}={table!r} has neither max nor min: write {name} = {{max = 80}}")
             for key in table:
                 if key not in ("max", "min", "scale"):
-                    raise ValueError(f"limits.{name}.{key} is unknown: choose from max, min, scale")
+                    raise ValueError(f"unknown field limits.{name}.{key}: choose from max, min, scale")
             scale = real(f"limits.{name}.scale", table.get("scale", 1.0), 0, above=True)
             bounds = {side: real(f"limits.{name}.{side}", table[side]) for side in ("max", "min") if side in table}
             if bounds.get("min", -math.inf) >= bounds.get("max", math.inf):
-                raise ValueError(f"limits.{name}: min={bounds['min']:g} is not below max={bounds['max']:g}")
+                raise ValueError(f"limits.{name}: min={bounds['min']:g} must be below max={bounds['max']:g}")
             found += [Limit(name, side, bound, scale) for side, bound in bounds.items()]
         return cls(tuple(found))
 

@@ -52,10 +52,10 @@ class Lite:
         if not self._path.exists() or self._path.stat().st_size == 0:
             if mode != "create":
                 raise NoStore(
-                    f"there is no store {self._path}: give its place (in a shell: --store), or knobs to begin one"
+                    f"store {self._path} does not exist: give its path (in a shell: --store), or knobs to create one"
                 )
             if not self._path.parent.is_dir():
-                raise StoreError(f"{self._path.parent} is not a folder: make it first, or choose another store")
+                raise StoreError(f"{self._path.parent} is not a folder: create it first, or choose another store")
         else:
             self._look_first(thorough)
         with self._clearly():
@@ -100,8 +100,8 @@ class Lite:
         harm = None if self._moved else self._watch.harm()
         if harm is not None:
             self._moved = (
-                f"{self.where} was {harm} while it was in use; what was written is not in the file that is there:"
-                f" {self._rescue(harm)}, and restart what used it"
+                f"{self.where} was {harm} while in use, and the present file lacks the latest writes:"
+                f" {self._rescue(harm)}, and restart the programs that use it"
             )
         if self._moved is not None:
             raise Moved(self._moved)
@@ -112,16 +112,16 @@ class Lite:
     def _rescue(self, harm: str) -> str:
         ending = f"rescued-{time.strftime('%Y%m%d-%H%M%S')}"
         path = self._path.with_name(f"{self._path.name}.{ending}")
-        kept = f"the whole store as it was is in {path}; look at what is there now, then move one of them to its place"
+        kept = f"the complete former store is in {path}; compare it with the present file, then keep one of them"
         if harm == OVERWRITTEN:
             kept = (
-                f"what could still be read is in {path}; look through that (trimtab check --store {path}), then move"
-                " it, or a copy from before, to its place"
+                f"what could still be read is in {path}; verify that (trimtab check --store {path}), then put"
+                " it, or a backup, in its place"
             )
         try:
             self.backup(path)
         except (StoreError, OSError):
-            kept = "restore it from a copy (trimtab backup makes one)"
+            kept = "restore it from a backup (trimtab backup makes one)"
         return kept + self._watch.set_aside(ending)
 
     def backup(self, path: Path) -> None:
@@ -171,7 +171,7 @@ class Lite:
         path = self._lock_file.name
         again = locked(path)
         if again is None:
-            raise Taken(f"{path} was removed, and another process holds the study now: stop that first, or leave it be")
+            raise Taken(f"{path} was removed, and another process uses the study now: stop one of the two")
         self._lock_file.close()
         self._lock_file = again
 
@@ -192,12 +192,12 @@ class Lite:
             try:
                 whole = db.execute("PRAGMA quick_check(1)").fetchone()[0] if thorough else "ok"
                 if whole != "ok":
-                    raise Damaged(f"{self._path} is damaged ({whole}): restore it from a copy")
+                    raise Damaged(f"{self._path} is damaged ({whole}): restore it from a backup")
                 tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
             finally:
                 db.close()
         if tables and "trimtab_meta" not in tables:
-            raise StoreError(f"{self._path} is the database of something else: choose another file for the store")
+            raise StoreError(f"{self._path} is not a store of trimtab: choose another file for the store")
 
     def _reader(self) -> sqlite3.Connection:
         """For anybody who may read the file, also where they may not write beside it."""
@@ -218,7 +218,7 @@ class Lite:
         self._watch = Watch(self._path)
         db.execute("SELECT count(*) FROM sqlite_master").fetchone()
         if self._watch.harm() is not None:
-            raise Moved(f"{self._path} was deleted or replaced just now: start again")
+            raise Moved(f"{self._path} was deleted or replaced just now: retry")
         return db
 
     def _connect(self, options: str) -> sqlite3.Connection:
@@ -269,7 +269,7 @@ def _place(where: str) -> tuple[Path, float]:
         text = unquote(parts.path)[1:]
         patience = _seconds(parse_qs(parts.query).get("timeout", [str(PATIENCE)])[0])
     if not Path(text).name:
-        raise ValueError(f"{where} is no file: a study that has to survive needs one, for example trimtab.db")
+        raise ValueError(f"{where} does not name a file: a study that must survive needs one, for example trimtab.db")
     return Path(os.path.realpath(text)), patience  # one lock, whatever the way to the file
 
 
@@ -279,5 +279,5 @@ def _seconds(text: str) -> float:
     except ValueError:
         found = math.nan
     if not 0 <= found <= LONGEST:
-        raise ValueError(f"the store's timeout={text} is no time: give seconds, 0 to {LONGEST}")
+        raise ValueError(f"the store's timeout={text} is not a duration: give seconds, 0 to {LONGEST}")
     return found

@@ -45,13 +45,15 @@ def _all(db: Database, statements: Sequence[str]) -> None:
 def _refuse(where: str, version: object, mode: str) -> None:
     known = schema.VERSION
     if version == 0 and mode != "create":
-        raise NoStore(f"no study is in {where}: give its place (in a shell: --store), or knobs to begin one")
+        raise NoStore(
+            f"{where} holds no study: give the path of the store (in a shell: --store), or knobs to create one"
+        )
     if not isinstance(version, int) or version > known:
-        raise StoreError(f"{where} has version {version} and this trimtab knows {known}: upgrade trimtab")
+        raise StoreError(f"{where} has version {version}, but this trimtab reads up to {known}: upgrade trimtab")
     if version and any(number not in schema.MIGRATIONS for number in range(version + 1, known + 1)):
         raise StoreError(
-            f"{where} has version {version}, of a trimtab before the first release: choose another file, with"
+            f"{where} has version {version}, from before the first release: choose another file, with"
             " start where the system is now"
         )
     if 0 < version < known and mode == "read":
-        raise StoreError(f"{where} has version {version}, and this trimtab writes {known}: open it to write once")
+        raise StoreError(f"{where} has version {version}, but this trimtab needs {known}: open it once for writing")

@@ -61,7 +61,7 @@ class Pool:
         try:
             store = self._files.get(timeout=PATIENCE)
         except queue.Empty:
-            raise Unavailable(f"{self.where}: all connections are in use: try again") from None
+            raise Unavailable(f"{self.where}: all connections are in use: retry, or raise --connections") from None
         try:
             store.verify()  # a value of a file that is gone would be acknowledged again
             yield store
@@ -79,7 +79,7 @@ class Pool:
         try:
             connection = self._server.getconn()
         except (PoolTimeout, TooManyRequests) as error:
-            raise Unavailable(f"{self.where}: no connection to the server ({error}): try again") from None
+            raise Unavailable(f"{self.where}: no connection to the server ({error}): retry") from None
         try:
             yield SharedStore.on(Borrowed(connection, self.where))
         except StoreError:
@@ -101,7 +101,7 @@ def _server_pool(where: str, size: int) -> Any:
     try:
         from psycopg_pool import ConnectionPool
     except ImportError as error:
-        raise ImportError(f"a service on PostgreSQL needs psycopg_pool: {pip_install('serve', 'postgres')}") from error
+        raise ImportError(f"serving from PostgreSQL needs psycopg_pool: {pip_install('serve', 'postgres')}") from error
     from trimtab.live.server import OPTIONS, Connection
 
     return ConnectionPool(

@@ -116,7 +116,7 @@ def _full(line: str) -> str | None:
     """What to do about a number in thousands, if there is one."""
     for word in _words(line):
         if (match := WORD.fullmatch(word)) and _in_thousands(match):
-            return f"{word} may stand for more than {match[1]}: print the number in full, or a unit after a space"
+            return f"{word} may mean more than {match[1]}: print the number in full, or put a space before the unit"
     return None
 
 

@@ -34,10 +34,10 @@ class Recorded(Viewed):
         """Where the last snapshot before an event is, and the tuner after the event: what was told since, again."""
         snapshot = self._store.last_snapshot(self._saved, seq)
         if snapshot is None:
-            raise Damaged(f"study {self.name!r} has no state left before event {seq}: restore the store from a copy")
+            raise Damaged(f"study {self.name!r} has no state left before event {seq}: restore the store from a backup")
         events = self._store.events(self._saved, snapshot.seq, seq)
         if len(events) != seq - snapshot.seq:
-            raise LookupError(f"the events {snapshot.seq} to {seq} are not kept")
+            raise LookupError(f"events {snapshot.seq} to {seq} are no longer kept")
         return snapshot.seq, follow(read_knobs(self._saved.setup), snapshot, events, f"study {self.name!r}")
 
     def _record(
@@ -82,7 +82,7 @@ class Recorded(Viewed):
     def _write(self, move: Move, after: Position, turn: int) -> None:
         """To the disk; after: what it leads to, turn: the last event that the state comes from."""
         if not self._held:
-            raise ValueError(f"study {self.name!r} was opened to look at: use Study.open to change it")
+            raise ValueError(f"study {self.name!r} was opened read-only: use Study.open to change it")
         self._store.record(*move[:6])
 
     def _leaves_alone(self, kind: str, after: Position) -> bool:

@@ -22,7 +22,7 @@ def requested(changes: Fields, who: str, why: str | None) -> str:
     try:
         return json.dumps({"changes": dict(changes), "who": who, "why": why, "id": os.urandom(8).hex()})
     except TypeError as error:
-        raise ValueError(f"{dict(changes)} cannot be stored ({error}): give numbers and texts") from None
+        raise ValueError(f"{dict(changes)} cannot be stored ({error}): give numbers and text") from None
 
 
 def read_request(text: str) -> tuple[Document, str]:

@@ -106,7 +106,7 @@ def _loaded(saved: Saved, snapshot: Snapshot, events: Mapping[int, Sequence[Even
 def made_of(saved: Saved, snapshot: Snapshot, events: Sequence[Event]) -> Known:
     """What is known of a row with its last state, and what was told since."""
     if len(events) != saved.seq - snapshot.seq:
-        raise Damaged(f"study {saved.name!r}: events after {snapshot.seq} are missing: restore the store from a copy")
+        raise Damaged(f"study {saved.name!r}: events after {snapshot.seq} are missing: restore the store from a backup")
     position = follow(saved.setup, snapshot, events, f"study {saved.name!r}")
     return Known(saved, position, snapshot.seq, followed=len(events), shape=SHAPES.of(position))
 

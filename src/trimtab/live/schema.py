@@ -204,16 +204,16 @@ def read_study(row: Sequence[Any], where: str) -> Saved:
     id, uid, name, created, setup, seq, status, sealed, *rest = row
     try:
         if not is_sealed(sealed, uid, name, created, setup, seq, status):
-            raise ValueError("its checksum does not fit")
+            raise ValueError("the checksum does not match")
         found = Saved(id, uid, name, created, json.loads(setup), seq, json.loads(status), *rest)
         return found._replace(described=setup)
     except (ValueError, TypeError) as error:
         raise unfit(name, where, str(error)) from None
 
 
-def unfit(name: str, where: str, why: str = "its checksum does not fit") -> Damaged:
+def unfit(name: str, where: str, why: str = "the checksum does not match") -> Damaged:
     """The error for a row that is not what was written."""
-    return Damaged(f"study {name!r} in {where} is damaged ({why}): restore the store from a copy")
+    return Damaged(f"study {name!r} in {where} is damaged ({why}): restore the store from a backup")
 
 
 def move_row(move: Move) -> tuple[Any, ...]:
@@ -238,9 +238,9 @@ def read_event(row: Sequence[Any], where: str) -> Event:
         told = (None if numbers is None else _unpack(numbers) for numbers in (query, limits))
         event = Event(seq, round, kind, value, next(told), _unpack(centre), time, note, next(told))
         if sealed != _sealed(tuple(row[:8]), limits) and sealed != _sealed_before(event):
-            raise ValueError("its checksum does not fit")
+            raise ValueError("the checksum does not match")
     except (ValueError, TypeError, struct.error) as error:
-        raise Damaged(f"event {seq} in {where} is damaged ({error}): restore the store from a copy") from None
+        raise Damaged(f"event {seq} in {where} is damaged ({error}): restore the store from a backup") from None
     return event
 
 
@@ -268,9 +268,11 @@ def read_snapshot(row: Sequence[Any], where: str) -> Snapshot:
     try:
         snapshot = Snapshot(seq, state, json.loads(diagnostics))
         if checksum(snapshot) != sealed:
-            raise ValueError("its checksum does not fit")
+            raise ValueError("the checksum does not match")
     except (ValueError, TypeError) as error:
-        raise Damaged(f"the state after event {seq} in {where} is damaged ({error}): undo to before it") from None
+        raise Damaged(
+            f"the state after event {seq} in {where} is damaged ({error}): undo to an earlier round"
+        ) from None
     return snapshot
 
 

@@ -110,7 +110,9 @@ class Server:
         self._connect()
         if mode != "create" and "trimtab_meta" not in self.tables():
             self.close()
-            raise NoStore(f"no study is in {self.where}: give its place (in a shell: --store), or knobs to begin one")
+            raise NoStore(
+                f"{self.where} holds no study: give the URL of the store (in a shell: --store), or knobs to create one"
+            )
 
     @property
     def lost(self) -> bool:
@@ -151,7 +153,9 @@ class Server:
 
     def backup(self, path: Path) -> None:
         """Not ours to do."""
-        raise ValueError(f"a store in PostgreSQL is backed up by its own tools: pg_dump --file {path} {self.where}")
+        raise ValueError(
+            f"a PostgreSQL store is backed up with PostgreSQL's own tools: pg_dump --file {path} {self.where}"
+        )
 
     def check(self) -> list[str]:
         """The server looks after its files."""
@@ -227,7 +231,7 @@ class Borrowed(Server):
 
     def reconnect(self) -> None:
         """Not this one."""
-        raise Unavailable(f"{self.where}: the connection was lost: try again")
+        raise Unavailable(f"{self.where}: the connection was lost: retry")
 
 
 def _translated(sql: str) -> Any:

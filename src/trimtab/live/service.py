@@ -73,7 +73,7 @@ def write_unit(file: Path, study: str, timeout: float) -> Path:
     file = file.resolve()
     path = file.with_name(f"trimtab-{study}.service")
     if path.exists():
-        raise ValueError(f"{path} is there already: move it away first")
+        raise ValueError(f"{path} already exists: move it away first")
     program = shutil.which("trimtab", path=str(Path(sys.executable).parent)) or shutil.which("trimtab") or "trimtab"
     words = {"program": _quoted(program), "file": _quoted(str(file)), "folder": _escaped(str(file.parent))}
     stop = int(2 * timeout + 30)  # the round, then the last setting

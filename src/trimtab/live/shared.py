@@ -126,7 +126,7 @@ class SharedStore(Store):
         try:
             saved = schema.read_study(row[:WIDTH], self.where)
             if row[WIDTH] is None:
-                raise Damaged(f"study {saved.name!r} has no state left: restore the store from a copy")
+                raise Damaged(f"study {saved.name!r} has no state left: restore the store from a backup")
             return saved, schema.read_snapshot(row[WIDTH:], self.where)
         except Damaged as error:
             return error

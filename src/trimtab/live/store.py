@@ -168,7 +168,7 @@ class Store:
                 if request is not None:
                     self.answer(study, request)
             elif not self._has(study, event):
-                raise Taken(f"study {study.name!r} was changed by someone else meanwhile: open it again")
+                raise Taken(f"study {study.name!r} was changed by another process meanwhile: open it again")
         db.verify()
         self._tried.clear()
 
@@ -262,7 +262,7 @@ class Store:
         """Become the only one who writes this study, or say who is."""
         if not self._db.lock(study.id, study.name):
             holder = self.load(study.name).holder or "another process"
-            raise Taken(f"study {study.name!r} is held by {holder}: stop that first, or use another name")
+            raise Taken(f"study {study.name!r} is in use by {holder}: stop that first, or use another name")
         me = f"{person()}, process {os.getpid()}, since {time.strftime('%F %T')}"
         with self._db.transaction():
             self._db.execute("UPDATE trimtab_studies SET holder = ? WHERE id = ?", me, study.id)

@@ -270,9 +270,8 @@ class Study(Correctable):
                 _, there = self._position_after(event.seq)
             except LookupError:
                 raise ValueError(
-                    f"the state before round {round} is not kept: of {self.round} rounds so far the last"
-                    f" {self.settings['keep']} are, and every 100th, 1000th, … before; trimtab show {self.name} --csv"
-                    " lists them"
+                    f"the state before round {round} is no longer kept: choose one of the last {self.settings['keep']}"
+                    f" of {self.round} rounds, or an earlier 100th, 1000th, … that trimtab show {self.name} --csv lists"
                 ) from None
             there = moved(there, self.knobs, self.setup.method)
             if there.baseline[:2] != self.baseline[:2]:  # what a person has changed since then stays

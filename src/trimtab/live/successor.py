@@ -28,9 +28,9 @@ NO_COMMAND = "# Put your own command here: no study.toml of {old} was found besi
 def write_successor(path: Path, where: str, name: str) -> Path:
     """A study.toml at a path that is not there yet; command and the like are from that of the study, if it is found."""
     if path.exists():
-        raise ValueError(f"{path} is there already: name another file, trimtab init --from {name} new.toml")
+        raise ValueError(f"{path} already exists: name another file, trimtab init --from {name} new.toml")
     if not path.parent.is_dir():
-        raise ValueError(f"{path.parent} is not a folder: make it first")
+        raise ValueError(f"{path.parent} is not a folder: create it first")
     with Study.look(where, name) as study:
         text = _text(study, _file_of(name, where, path.parent), where, path)
     path.write_text(text, encoding="utf-8")

@@ -62,7 +62,7 @@ def check(settings: Fields) -> None:
     number("timeout", found["timeout"], 0, LONGEST, "seconds")
     keep = found["keep"]
     if isinstance(keep, bool) or not isinstance(keep, int) or keep < 1000:
-        raise ValueError(f"keep={keep!r} is too few: give a whole number of rounds, at least 1000")
+        raise ValueError(f"keep={keep!r} is not a valid number of rounds: give a whole number, at least 1000")
     for name in TABLES:
         table(name, settings)
 

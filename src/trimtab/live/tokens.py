@@ -89,7 +89,7 @@ def listed(store: SharedStore) -> list[Token]:
 def revoke(store: SharedStore, id: str) -> None:
     """From now on it is none, and neither are the sessions that came from it."""
     if not store.change("UPDATE trimtab_tokens SET revoked = ? WHERE id = ? AND revoked IS NULL", time.time(), id):
-        raise ValueError(f"there is no token {id!r} that could be revoked: trimtab token list shows them")
+        raise ValueError(f"there is no valid token {id!r} to revoke: trimtab token list shows them")
     store.execute("DELETE FROM trimtab_tokens WHERE parent = ?", id)
 
 

@@ -69,7 +69,7 @@ class Watch:
             os.rename(self._log, aside)
             Path(f"{self._path}-shm").unlink(missing_ok=True)
         except OSError as error:
-            return f"; {self._log} could not be moved ({error.strerror}): do that before anything opens {self._path}"
+            return f"; {self._log} could not be moved ({error.strerror}): move it before any program opens {self._path}"
         return f"; its log is now {aside}"
 
     def _header(self) -> tuple[int, int]:
