@@ -6,6 +6,8 @@ import socket
 import httpx
 import pytest
 
+from trimtab.serve.protocol import LARGEST
+
 HEAD = b"PUT /v1/studies/a/trials/1/result HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
 
 
@@ -87,6 +89,48 @@ def test_headers_without_end_behind_a_stream_are_too_large(start, part):
                 sent += len(some)
         assert sent < 200e6, "nobody ends it"
     service.run(1)
+
+
+@pytest.mark.parametrize("signed_in", [True, False])
+@pytest.mark.parametrize("line", [b"X: y\r\n", b"1" + b";x" * 50 + b"\r\nb\r\n"])
+def test_what_is_not_body_has_an_end_after_the_headers(start, line, signed_in):
+    """Trailers, and extensions of chunks: as many bytes as headers may have, then 431, whoever sends them."""
+    service = start()
+    service.make()
+    path = "/v1/studies/a/trials/1/result" if signed_in else "/login"
+    head = f"PUT {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n"
+    with connected(service) as connection:
+        connection.sendall(head.encode())
+        assert answered(connection).startswith(b"HTTP/1.1 100 ")
+        start_of_it = b"0\r\n" if line.startswith(b"X") else b""
+        body = 0 if start_of_it else 1
+        counted = len(start_of_it)
+        sent = bytearray(start_of_it)
+        while counted <= LARGEST + 8 * body * (len(sent) // len(line)):
+            sent += line
+            counted += len(line) - body
+        connection.sendall(sent)
+        answer = answered(connection)
+        assert answer.startswith(b"HTTP/1.1 431 "), answer
+        assert connection.recv(4096) == b""
+
+
+def test_trailers_are_not_kept(service):
+    service.make()
+    trailer = b"Authorization: Bearer tt_a_b\r\n\r\n"
+    with connected(service) as connection:
+        head = HEAD + b"Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+        connection.sendall(head + b'c\r\n{"value": 1}\r\n0\r\n' + trailer)
+        assert answered(connection).startswith(b"HTTP/1.1 200 ")
+
+
+def test_a_body_in_small_chunks_is_taken(service):
+    service.make()
+    with connected(service) as connection:
+        connection.sendall(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
+        body = b'{"value": 1' + b" " * 50_000 + b"}"
+        connection.sendall(b"".join(b"1\r\n%c\r\n" % byte for byte in body) + b"0\r\n\r\n")
+        assert answered(connection).startswith(b"HTTP/1.1 200 ")
 
 
 def test_a_large_body_before_the_next_headers_is_no_header(service):

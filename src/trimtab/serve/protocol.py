@@ -1,7 +1,7 @@
-"""Connections whose requests begin in time: the headers of one have an end, by the clock and by their size.
+"""Limit the time and the size of all of a request that is not its body.
 
-Uvicorn waits for the end of the headers for ever, and httptools keeps as many as come. Bodies are limited by
-`trimtab.serve.limits`, which only sees a request whose headers are there.
+Uvicorn waits for the end of the headers for ever, and httptools keeps as many as come, before a body and after it.
+Bodies are limited by `trimtab.serve.limits`, which only sees a request whose headers are there.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-LARGEST = 65_536  # bytes of the headers of a request
+LARGEST = 65_536  # bytes of a request that are not of its body: headers, trailers, sizes and extensions of chunks
+FRAMING = 8  # bytes more for each byte of a body that comes in chunks: one of a single byte has five
 
 
 class Prompt(HttpToolsProtocol):
@@ -22,8 +23,12 @@ class Prompt(HttpToolsProtocol):
 
     def __init__(self, *given: Any, header_seconds: float, **options: Any) -> None:
         super().__init__(*given, **options)
-        self._seconds, self._size = header_seconds, 0
-        self._inside = self._passed = False  # the headers of a request; and whether some of it ended in what came last
+        self._seconds, self._size, self._body = (
+            header_seconds,
+            0,
+            0,
+        )  # of the request: bytes besides its body, and of it
+        self._inside = self._in_body = self._began = False  # a request; its body or what follows; in the last data
         self._end: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -40,27 +45,40 @@ class Prompt(HttpToolsProtocol):
         """Some of a request, perhaps the first of the next one."""
         if self._end is None and (self.cycle is None or self.cycle.response_complete):
             self._expect_headers()
-        self._passed = False
+        self._began, before = False, self._body
         super().data_received(data)
-        # Also while a request before is still answered. What came before the headers in the same data does not count.
-        self._size = self._size + len(data) if self._inside and not self._passed else 0
-        if self._size > LARGEST:
+        # Also while a request before is still answered. What came before this one in the same data does not count.
+        if self._inside and not self._began:
+            self._size += len(data) - (self._body - before)
+        if self._size > LARGEST + FRAMING * self._body:
             self._refuse(b"431 Request Header Fields Too Large")
 
     def on_message_begin(self) -> None:
         """The headers of a request begin."""
-        self._inside = True
+        self._inside = self._began = True
+        self._size = self._body = 0
         super().on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Keep a header; trailers, which follow the body, are not used."""
+        if not self._in_body:
+            super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         """A request begins."""
-        self._inside, self._passed = False, True
+        self._in_body = True
         self._have_headers()
         super().on_headers_complete()
 
+    def on_body(self, body: bytes) -> None:
+        """Some of the body."""
+        self._body += len(body)
+        super().on_body(body)
+
     def on_message_complete(self) -> None:
         """Its body is there."""
-        self._passed = True
+        self._inside = self._in_body = False
+        self._size = 0
         super().on_message_complete()
 
     def _expect_headers(self) -> None:
@@ -75,6 +93,7 @@ class Prompt(HttpToolsProtocol):
         self._have_headers()
         if self.transport.is_closing():
             return
-        if self.cycle is None or self.cycle.response_complete:  # not in the middle of an answer
+        waiting = self._in_body and not self.pipeline and not self.cycle.response_started
+        if waiting or self.cycle is None or self.cycle.response_complete:  # not in the middle of an answer
             self.transport.write(b"HTTP/1.1 " + status + b"\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
         self.transport.close()
