@@ -184,3 +184,24 @@ def test_the_program(url, tmp_path):
         assert done.returncode == 0, done.stderr
         assert done.stdout.count("tell") == 5
     assert [file.name for file in tmp_path.iterdir()] == ["study.toml"]
+
+
+def test_a_text_that_cannot_be_stored_is_told_apart_from_a_server_that_is_away(url):
+    from trimtab.live.attention import Wanted
+    from trimtab.live.errors import Unstorable
+    from trimtab.live.pool import Pool
+    from trimtab.serve.problems import as_problem
+
+    pool = Pool(url, 1)
+    with pool.store() as store:
+        for ask in (
+            lambda: store.numbers(["a\0b"], 1),
+            lambda: store.page("", 1, Wanted("\0", set(), None, False)),
+            lambda: store.execute("SELECT ?::integer", "99999999999"),
+        ):
+            with pytest.raises(Unstorable) as raised:
+                ask()
+            problem = as_problem(raised.value)
+            assert problem.status == 422
+            assert "postgresql" not in problem.detail
+    pool.close()

@@ -198,3 +198,52 @@ def test_settings_go_to_workers(monkeypatch):
     for name, value in settings.to_environment().items():
         monkeypatch.setenv(name, value)
     assert Settings.from_environment() == settings
+
+
+def sign_in(service, token, http=None):
+    return (http or service.http).post("/login", data={"token": token["Authorization"].removeprefix("Bearer ")})
+
+
+def test_a_token_has_so_many_sessions_at_a_time(locked):
+    """The oldest ends when another begins; those of other tokens stay."""
+    locked.http.headers.clear()
+
+    def begin(scope):
+        answer = sign_in(locked, locked.tokens[scope])
+        locked.http.cookies.clear()
+        return {"Cookie": answer.headers["set-cookie"].partition(";")[0]}
+
+    other, *mine = begin("tell"), *(begin("read") for _ in range(tokens.SESSIONS + 5))
+    statuses = [locked.http.get("/v1/studies", headers=cookie).status_code for cookie in mine]
+    assert statuses == [401] * 5 + [200] * tokens.SESSIONS
+    assert locked.http.get("/v1/studies", headers=other).status_code == 200
+    with SharedStore(locked.store) as store:
+        store.execute("UPDATE trimtab_tokens SET expires = 1 WHERE parent IS NOT NULL")
+        begin("read")
+        (left,) = store.execute("SELECT count(*) FROM trimtab_tokens WHERE parent IS NOT NULL AND scope = 'read'")[0]
+    assert left == 1
+
+
+@pytest.mark.parametrize("origin", ["http://elsewhere.example", "null"])
+def test_a_page_of_another_site_signs_nobody_out(locked, origin):
+    """A browser sends no cookie along with it, but would take one away by what is answered."""
+    locked.http.headers.clear()
+    answer = locked.http.post("/logout", headers={"Origin": origin})
+    assert (answer.status_code, answer.headers.get("set-cookie")) == (403, None)
+    assert "set-cookie" in locked.http.post("/logout", headers={"Origin": locked.url}).headers
+
+
+def test_the_log_names_who_asked(locked, caplog, until):
+    caplog.set_level("INFO", "trimtab.serve")
+    with SharedStore(locked.store) as store:
+        header = {"Authorization": f"Bearer {tokens.create(store, 'read', label='press 4')}"}
+    locked.http.get("/v1/studies", headers=header)
+    locked.http.get("/v1/studies/a", headers={"Authorization": "Bearer tt_a_b"})
+    sign_in(locked, header)
+    locked.http.get("/", headers={"Authorization": ""})
+
+    def said():  # a line is written after the answer was sent
+        return {r.trimtab["path"]: r.trimtab["who"] for r in caplog.records if hasattr(r, "trimtab")}
+
+    until(lambda: len(said()) == 4)
+    assert said() == {"/v1/studies": "press 4", "/v1/studies/a": "-", "/login": "press 4", "/": "press 4"}

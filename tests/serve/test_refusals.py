@@ -98,3 +98,23 @@ def test_what_only_a_command_needs_is_no_field_of_a_study_without_one(service, f
     answer = service.http.patch("/v1/studies/a", json={"changes": {field: "start", "radius": 0.02}})
     assert f"{field} says how `trimtab tune` runs a command" in why(answer)
     assert service.get()["seq"] == 0
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/v1/events?study=a%00b", "/v1/studies?search=%00", "/?search=%00", "/fleet/rows?study=%00", "/studies/%00/live"],
+)
+def test_a_nul_in_an_address(service, path):
+    assert "NUL" in why(service.http.get(path))
+    assert service.http.get("/v1/studies?search=%2500").status_code == 200
+
+
+def test_where_the_store_is_and_what_its_driver_said_is_for_the_log_alone(start, tmp_path, caplog):
+    pytest.importorskip("psycopg_pool", reason="no psycopg_pool: it comes with the extra postgres")
+    service = start(store=f"postgresql://nobody@/none?host={tmp_path}")
+    said = "the store cannot be reached now: send the same request again"
+    for path in ("/readyz", "/v1/studies", "/v1/events", "/v1/studies/a", "/metrics"):
+        assert said in why(service.http.get(path, headers={"Authorization": "Bearer tt_a_b"}), 503)
+    page = service.http.get("/", headers={"Accept": "text/html"})
+    assert (page.status_code, str(tmp_path) in page.text, said in page.text) == (503, False, True)
+    assert str(tmp_path) in caplog.text

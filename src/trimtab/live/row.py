@@ -153,6 +153,10 @@ class RowStudy(Study):
         """The trials that were handed out and are not told yet, the oldest first, where several may be open."""
         return [self._handed_out(id, round) for round, id in self._position.pending]
 
+    def _appeared(self) -> list[str]:
+        """None: what this sets may not be stored, and a service shows advice to who looks at a study."""
+        return []
+
     def _handed_out(self, id: int, round: int) -> Trial:
         return Trial(id, self.knobs.probe(engine.ask(self.setup, self.state, round), self.setup.seed, round), round)
 

@@ -220,7 +220,7 @@ class Server:
         except psycopg.Error as error:
             if "_db" in self.__dict__ and self._db.closed:
                 raise Unavailable(str(from_server(self.where, psycopg.OperationalError(str(error))))) from None
-            raise from_server(self.where, error) from None
+            raise from_server(self.where, error, unsent=isinstance(error, psycopg.DataError)) from None
 
 
 class Borrowed(Server):

@@ -19,6 +19,7 @@ from trimtab.live.text import clean
 
 SCOPES = ("read", "tell", "operate", "admin")
 """Each includes those before it."""
+SESSIONS = 20  # of one token at a time: devices of those who share it
 COLUMNS = "id, scope, study, label, created, expires, revoked, parent"
 
 
@@ -59,6 +60,18 @@ def create(
         *row,
     )
     return f"tt_{id}_{secret}"
+
+
+def begin_session(store: SharedStore, token: Token, seconds: float) -> str:
+    """A session of a token, in place of its oldest one if it has many, and of those that are over."""
+    now = time.time()
+    expires = min(now + seconds, token.expires or float("inf"))
+    store.execute(
+        "DELETE FROM trimtab_tokens WHERE parent = ? AND (expires < ? OR id NOT IN (SELECT id FROM trimtab_tokens"
+        " WHERE parent = ? ORDER BY created DESC, id LIMIT ?))",
+        *(token.id, now, token.id, SESSIONS - 1),
+    )
+    return create(store, token.scope, token.study, token.label, expires=expires, parent=token.id)
 
 
 def find(store: SharedStore, text: str) -> Token | None:

@@ -50,18 +50,23 @@ class Door:
         self._open: tuple[float, bool] = (0.0, False)
 
     async def caller(self, request: Request) -> Caller:
-        """The one who asks, or a 401."""
+        """The one who asks, whom the log names from then on; or a 401."""
+        found = await self._find(request)
+        request.state.who = found.who
+        return found
+
+    async def _find(self, request: Request) -> Caller:
         scheme, _, text = request.headers.get("authorization", "").partition(" ")
         cookie = request.cookies.get(COOKIE)
         if scheme:
             token = await self.token(text.strip()) if scheme.lower() == "bearer" else None
             if token is None or token.parent is not None:
                 raise _refused("this is no token, or no longer one: trimtab token create makes another")
-            return Caller(_name(token), token.scope, token.study)
+            return Caller(name_of(token), token.scope, token.study)
         if cookie:
             token = await self.token(cookie)
             if token is not None and token.parent is not None:
-                return Caller(_name(token), token.scope, token.study, csrf_of(cookie))
+                return Caller(name_of(token), token.scope, token.study, csrf_of(cookie))
         if await self.is_open():
             return _neighbour(request)
         raise _refused("a token is needed: send it as Authorization: Bearer TOKEN, or sign in")
@@ -130,7 +135,8 @@ def csrf_of(cookie: str) -> str:
     return hashlib.sha256(f"csrf {cookie}".encode()).hexdigest()
 
 
-def _name(token: tokens.Token) -> str:
+def name_of(token: tokens.Token) -> str:
+    """Label of a token, or its id."""
     return clean(token.label or f"token {token.parent or token.id}", 100)
 
 

@@ -115,6 +115,8 @@ class Bounded:
 
     def _check(self, scope: Scope) -> None:
         request = Request(scope)
+        if b"%00" in scope["query_string"] or "\0" in scope["path"]:
+            raise Problem(422, "invalid", "the address has a NUL character (%00): leave it out")
         length = request.headers.get("content-length", "0")
         if not (length.isascii() and length.isdigit()) or int(length) > self._settings.largest_body:
             raise self._too_large()

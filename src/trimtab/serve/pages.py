@@ -6,7 +6,6 @@ reads from <meta name="csrf">.
 
 from __future__ import annotations
 
-import time
 from urllib.parse import parse_qs
 
 from fastapi import APIRouter, Request
@@ -15,7 +14,7 @@ from starlette.concurrency import run_in_threadpool
 
 from trimtab.live import tokens
 from trimtab.serve import board
-from trimtab.serve.access import COOKIE, Caller, Door, check_origin
+from trimtab.serve.access import COOKIE, Caller, Door, check_origin, name_of
 from trimtab.serve.views import page, visitor
 
 DAY = 12 * 3600.0  # seconds that a session lasts
@@ -39,6 +38,7 @@ async def sign_in(request: Request) -> Response:
     token = await door.token(text)
     if token is None or token.parent is not None:
         return page(request, "login.html", None, 401, wrong="This is no token, or no longer one.")
+    request.state.who = name_of(token)
     session = await run_in_threadpool(_begin, request, token)
     answer = RedirectResponse("/", 303)
     secure = request.url.scheme == "https"
@@ -49,6 +49,7 @@ async def sign_in(request: Request) -> Response:
 @router.post("/logout")
 async def sign_out(request: Request) -> Response:
     """The session is over."""
+    check_origin(request, Caller("nobody", "read"))
     cookie = request.cookies.get(COOKIE, "")
     caller = await visitor(request)
     if caller is not None:
@@ -64,8 +65,7 @@ async def sign_out(request: Request) -> Response:
 
 def _begin(request: Request, token: tokens.Token) -> str:
     with request.app.state.fleet.pool.store() as store:
-        expires = min(time.time() + DAY, token.expires or float("inf"))
-        return tokens.create(store, token.scope, token.study, token.label, expires=expires, parent=token.id)
+        return tokens.begin_session(store, token, DAY)
 
 
 def _end(request: Request, cookie: str) -> None:

@@ -14,7 +14,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 
-from trimtab.live.errors import Moved, StoreError, Taken, Unavailable
+from trimtab.live.errors import SAFE, Damaged, Moved, StoreError, Taken, Unavailable, Unstorable
 from trimtab.live.text import clean
 from trimtab.types import Document
 
@@ -57,18 +57,30 @@ def as_problem(error: Exception) -> Problem:
     """What an error is to the one who asked."""
     if isinstance(error, Problem):
         return error
-    if isinstance(error, Unavailable):
-        return Problem(503, "store-unavailable", str(error), {"Retry-After": "1"})
-    if isinstance(error, Taken):
-        return Problem(409, "conflict", str(error))
+    if isinstance(error, StoreError):
+        return _of_store(error)
     if isinstance(error, ValueError | TypeError):
         return Problem(422, "invalid", str(error))
-    if isinstance(error, StoreError):
-        LOG.error("store: %s", error)
-        gone = isinstance(error, Moved)  # until a restart
-        return Problem(503, "store-unavailable", str(error)) if gone else Problem(500, "store", str(error))
     LOG.error("unexpected", exc_info=error)
     return Problem(500, "internal", "something unexpected happened: it is in the log of the service")
+
+
+def _of_store(error: StoreError) -> Problem:
+    """Tell what it means to the caller; where the store is, and what its driver said, is for the log alone."""
+    if isinstance(error, Unstorable):
+        return Problem(422, "invalid", "a value cannot be stored (a NUL character, or too large): give another one")
+    if isinstance(error, Taken):
+        return Problem(409, "conflict", "another process changed the study, or holds it: read it and send it again")
+    LOG.error("store: %s", error)
+    if isinstance(error, Unavailable):
+        why = f"the store cannot be reached now: send the same request again; {SAFE}"
+        return Problem(503, "store-unavailable", why, {"Retry-After": "1"})
+    if isinstance(error, Moved):
+        why = "the file of the store was deleted or replaced: restart the service; its log says where a copy is"
+        return Problem(503, "store-unavailable", why)
+    if isinstance(error, Damaged):
+        return Problem(500, "store", "what is stored of the study is damaged: restore a copy; the log has the reason")
+    return Problem(500, "store", "the store cannot be read or written: the log of the service has the reason")
 
 
 def install(app: FastAPI, shown: Callable[[Request, Problem], Response]) -> None:

@@ -105,12 +105,12 @@ def worker() -> object:
 
 
 def log_lines() -> None:
-    """One JSON object a line, on the standard error."""
+    """Write one JSON object a line to the standard error, whichever package says something."""
+    root = logging.getLogger()
+    if not any(isinstance(handler.formatter, JsonLines) for handler in root.handlers):
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(JsonLines())
+        root.addHandler(handler)
+    logging.captureWarnings(True)
     for name in ("trimtab.serve", "uvicorn.error"):
-        log = logging.getLogger(name)
-        if not log.handlers:
-            handler = logging.StreamHandler(sys.stderr)
-            handler.setFormatter(JsonLines())
-            log.addHandler(handler)
-        log.setLevel(logging.INFO)
-        log.propagate = False
+        logging.getLogger(name).setLevel(logging.INFO)
