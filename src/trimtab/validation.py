@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Iterable
 from numbers import Real
+
+LISTED = 30
+"""Names in one message."""
 
 
 def whole(name: str, number: object, least: int = 0, below: int | None = None, *, why: str = "") -> int:
@@ -59,3 +63,27 @@ def real(
     if most < math.inf:
         limits.append(f" {'<' if below else '<='} {most:g}")
     raise ValueError(f"{name}={number!r} must be a finite number{' and'.join(limits)}{why}")
+
+
+def choose(given: str, known: Iterable[str]) -> str:
+    """The remedy for a name that is unknown: the one that was meant, or all there are.
+
+    >>> choose("comand", ["command", "goal"]), choose("x", ["command", "goal"])
+    ('did you mean "command"?', 'choose from command, goal')
+    """
+    names = list(known)
+    rest = [f"… ({len(names)} in all)"] if len(names) > LISTED else []
+    return near(given, names) or f"choose from {', '.join([*names[:LISTED], *rest])}"
+
+
+def near(given: str, known: Iterable[str]) -> str | None:
+    """The question whether a known name was meant, if one is near.
+
+    >>> near("Timeuot", ["timeout", "goal"]), near("x", ["timeout"])
+    ('did you mean "timeout"?', None)
+    """
+    from difflib import get_close_matches  # needed only when something is wrong
+
+    names = {name.lower(): name for name in known}
+    found = get_close_matches(given.lower(), names, n=1)
+    return f'did you mean "{names[found[0]]}"?' if found else None

@@ -108,14 +108,36 @@ def test_what_people_type_is_understood(tmp_path, typed, meant):
 
 
 @pytest.mark.parametrize(
+    ("typed", "meant"), [('"10s"', 10), ('"2m"', 120), ('"1h"', 3600), ('"500ms"', 0.5), ('"1.5 h"', 5400), ("7", 7)]
+)
+@pytest.mark.parametrize("field", ["timeout", "pause", "store_patience"])
+def test_a_duration_has_a_unit_or_is_in_seconds(tmp_path, field, typed, meant):
+    assert getattr(read(tmp_path, f"{field} = {typed}\n" + GOOD), field) == meant
+
+
+def test_a_file_that_is_nearly_named_is_suggested(tmp_path):
+    read(tmp_path, GOOD)
+    with pytest.raises(ValueError, match=r'study.tml does not exist: did you mean "study.toml"\?'):
+        read_config(tmp_path / "study.tml")
+
+
+@pytest.mark.parametrize(
     ("change", "reason"),
     [
         (("name", "nom"), "unknown field nom: choose from baseline, command, dual_step, goal, "),
+        (("command", "comand"), 'unknown field comand: did you mean "command"?'),
+        (("start = 5", "start = 5\nhgih = 3"), 'did you mean "high"?'),
+        (
+            ("start = 5", "start = 5\n[guard]\nstop_abov = 3"),
+            'guard.stop_abov: did you mean "stop_above"?',
+        ),
+        (("start = 5", "start = 5\n[baseline]\nevry = 3"), 'unknown field baseline.evry: did you mean "every"?'),
+        (("[knobs.x]", 'timeout = "10 sec"\n[knobs.x]'), "timeout='10 sec' is out of range: give seconds, or"),
         (('name = "a"', ""), "name is missing"),
         (('"a"', "3"), "name=3 must be text"),
         (('["echo", "{x}"]', '"echo {x}"'), "must be a list of strings"),
         (("{x}", "{y}"), "command uses {y}, which is not a knob: choose from x"),
-        (("[knobs.x]", "pause = -1\n[knobs.x]"), "pause=-1 is out of range: give seconds, 0 to "),
+        (("[knobs.x]", "pause = -1\n[knobs.x]"), "pause=-1 is out of range: give seconds, or a text "),
         (("[knobs.x]", "timeout = 0\n[knobs.x]"), "timeout=0 is out of range"),
         (("[knobs.x]", 'goal = "min"\n[knobs.x]'), "goal='min' is unknown: choose 'minimise' or 'maximise'"),
         (("[knobs.x]", 'method = "two-point"\n[knobs.x]'), "method='two-point' is unknown: choose "),

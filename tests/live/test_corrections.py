@@ -304,7 +304,12 @@ def test_opened_again_and_moved_elsewhere_it_is_the_same(tmp_path):
         ({"seed": 3}, "seed cannot change once the study has begun"),
         ({"method": "residual"}, "method cannot change once the study has begun"),
         ({"command": "echo"}, "command is read from study.toml at the start of a run: change it there"),
-        ({"radios": 0.1}, "unknown field radios: choose from radius, .*guard.failures"),
+        ({"radios": 0.1}, "unknown field radios: did you mean .radius.?"),
+        ({"colour": 0.1}, "unknown field colour: choose from radius, .*guard.failures"),
+        ({"guard.falures": 3}, "unknown field guard.falures: did you mean .guard.failures.?"),
+        ({"comand": "echo"}, "unknown field comand: did you mean .command.?"),
+        ({"knobs.x.hihg": 3}, "unknown field knobs.x.hihg: did you mean .high.?"),
+        ({"timeout": "10 lightyears"}, "timeout='10 lightyears' is out of range: give seconds, or a text such as"),
         ({"radius": 0.7}, "radius=0.7 must be a finite number"),
         ({"radius": "wide"}, "radius='wide' must be a finite number"),
         ({"knobs.x.high": "far"}, "knob 'x': high='far' is not a finite number"),
@@ -330,6 +335,21 @@ def test_what_cannot_be_is_said_in_the_users_words_and_changes_nothing(changes, 
         for internals in ("Method(", "Knob(", "Adaptive(", "Plane(", "array("):
             assert internals not in str(error.value)
         assert (exact(study), study.seq, study.settings["guard.failures"]) == (before, 5, None)
+
+
+def test_a_knob_that_is_nearly_named_is_suggested():
+    knobs = [{"name": "valve", "low": 0, "high": 1, "start": 0.5}]
+    said = r"^knobs\.vlave\.high: there is no knob 'vlave': did you mean .valve.\?$"
+    with Study.open(":memory:", "a", knobs, seed=0) as study, pytest.raises(ValueError, match=said):
+        study.set({"knobs.vlave.high": 3})
+
+
+def test_a_duration_may_have_a_unit():
+    with Study.open(":memory:", "a", KNOBS, seed=0, settings={"timeout": "2m"}) as study:
+        assert study.settings["timeout"] == 120
+        assert study.set({"timeout": "1h", "pause": "500ms"}) == {"timeout": (120.0, 3600.0), "pause": (0.0, 0.5)}
+        assert study.set({"timeout": "60m"}) == {}
+        assert study.settings["pause"] == 0.5
 
 
 def test_none_takes_any_field_away_that_has_a_default():

@@ -210,7 +210,7 @@ def test_what_cannot_be_a_study(tmp_path):
     with pytest.raises(ValueError, match="keep=5 is not a valid number of rounds"):
         Study.open(tmp_path / "t.db", "a", KNOBS, keep=5)
     Study.open(tmp_path / "t.db", "good", KNOBS).close()
-    with pytest.raises(ValueError, match=r"there is no study 'b' in .*: it has good"):
+    with pytest.raises(ValueError, match=r"there is no study 'b' in .*: choose from good"):
         Study.open(tmp_path / "t.db", "b")
     with Study.look(tmp_path / "t.db", "good") as study, pytest.raises(ValueError, match="opened read-only"):
         study.tell(study.ask(), 1.0)

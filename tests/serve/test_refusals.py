@@ -38,6 +38,34 @@ def test_what_was_sent_is_shown_and_shortened(service):
     assert "body/knobs: is missing" in why(put(service, {}))
 
 
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"metod": "auto"}, 'body/metod: there is no such field: did you mean "method"?'),
+        ({"knobs": [{"name": "x", "hihg": 3}]}, 'body/knobs/0/hihg: there is no such field: did you mean "high"?'),
+        ({"guard": {"falures": 3}}, 'body/guard/falures: there is no such field: did you mean "failures"?'),
+        ({"limits": {"heat": {"mx": 3}}}, 'body/limits/heat/mx: there is no such field: did you mean "max"?'),
+        ({"guard": {"high": 3}}, "body/guard/high: there is no such field: leave it out"),  # which is one of a knob
+    ],
+)
+def test_the_field_that_was_meant_is_named(service, more, said):
+    assert said in why(put(service, {"knobs": KNOBS, **more}))
+
+
+def test_the_field_of_a_result_that_was_meant_is_named(service):
+    service.make()
+    told = service.http.put("/v1/studies/a/trials/1/result", json={"valeu": 3})
+    assert 'body/valeu: there is no such field: did you mean "value"?' in why(told)
+    many = service.http.post("/v1/tells", json={"results": [{"study": "a", "trail": 1, "value": 3}]})
+    assert 'body/results/0/trail: there is no such field: did you mean "trial"?' in why(many)
+
+
+def test_a_wait_may_have_a_unit(service):
+    service.make()
+    assert service.http.post("/v1/studies/a/trials:ask?wait=10ms", json={}).status_code == 200
+    assert "query/wait: 120.0 is not taken" in why(service.http.post("/v1/studies/a/trials:ask?wait=2m", json={}))
+
+
 def test_a_token_in_the_wrong_place_is_not_repeated(service):
     token = service.token("read")["Authorization"].removeprefix("Bearer ")
     service.http.headers.update(service.token("admin"))

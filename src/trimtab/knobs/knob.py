@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from trimtab.types import Array, Document, Fields
-from trimtab.validation import real
+from trimtab.validation import choose, real
 
 Level = Any
 """What a knob can be set to: a number, True or False, or one of its choices."""
@@ -235,7 +235,7 @@ def knob_of(given: Fields) -> Knob:
     name = given.get("name", "?")
     for field in given:
         if field not in known:
-            raise ValueError(f"knob {name!r}: {field!r} is no field of a knob: choose from {', '.join(sorted(known))}")
+            raise ValueError(f"knob {name!r}: {field!r} is no field of a knob: {choose(field, sorted(known))}")
     kind = given.get("type")
     free = given.get("choices") is not None or TYPES.get(getattr(kind, "__name__", str(kind))) == "bool"
     needed = ("name", "start") if free else ("name", "low", "high", "start")

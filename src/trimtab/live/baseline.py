@@ -14,10 +14,11 @@ from trimtab.live.checksums import checksum
 from trimtab.live.knobs import Knobs
 from trimtab.live.schema import Setting
 from trimtab.types import Document, Fields
-from trimtab.validation import whole
+from trimtab.validation import choose, near, whole
 
 EVERY = 20  # rounds, one of which is for the baseline, in studies that do not say otherwise: a price of 5 % of them
 RAREST = 10**9  # rounds; places are counted in float64, exactly
+TABLE = ("every", "knobs")
 Wanted = int | Fields
 """How often, or `every` and the `knobs` of the reference setting."""
 
@@ -84,8 +85,9 @@ def read_baseline(given: Wanted, knobs: Knobs) -> tuple[int, Setting | None]:
     """What a person wrote: how often, and the reference, where it is not the start."""
     table = given if isinstance(given, Mapping) else {"every": given}
     for name in table:
-        if name not in ("every", "knobs"):
-            raise ValueError(f"unknown field baseline.{name}: write every = {EVERY}, or knobs to name a reference")
+        if name not in TABLE:
+            usual = f"write every = {EVERY}, or knobs to name a reference"
+            raise ValueError(f"unknown field baseline.{name}: {near(name, TABLE) or usual}")
     every = whole("baseline.every", table.get("every", EVERY), 0, RAREST, why=" of rounds, or 0 for no baseline")
     if every == 1:
         raise ValueError(
@@ -99,7 +101,7 @@ def read_baseline(given: Wanted, knobs: Knobs) -> tuple[int, Setting | None]:
     known = {knob.name: knob for knob in knobs.all}
     for name, value in named.items():
         if name not in known:
-            raise ValueError(f"baseline.knobs.{name} is not a knob of the study: choose from {', '.join(known)}")
+            raise ValueError(f"baseline.knobs.{name} is not a knob of the study: {choose(name, known)}")
         try:
             known[name].place(value)
         except (ValueError, TypeError) as error:

@@ -14,6 +14,8 @@ from pathlib import Path
 from trimtab.live.baseline import read_baseline
 from trimtab.live.beginning import check_name
 from trimtab.live.corrections import capped
+from trimtab.live.durations import FIELDS as DURATIONS
+from trimtab.live.durations import WANTED, seconds
 from trimtab.live.guard import LONGEST, Guard, spelt
 from trimtab.live.guard import choice as _choice
 from trimtab.live.guard import number as _number
@@ -26,7 +28,7 @@ from trimtab.live.text import word
 from trimtab.recipes import Method, methods
 from trimtab.tuner import SHARE
 from trimtab.types import Document, Fields
-from trimtab.validation import whole
+from trimtab.validation import choose, near, whole
 
 UNFIT = ("two-point", "two-point-forward", "modified-two-point", "still", "primal-dual")
 """A study has one number a round, and learns."""
@@ -65,6 +67,8 @@ class Config:
             if not isinstance(getattr(self, name), str):
                 raise ValueError(f"{name}={getattr(self, name)!r} must be text: write it in quotes")
         check_name(self.name)
+        for name in DURATIONS:
+            object.__setattr__(self, name, seconds(getattr(self, name)))
         if self.seed is not None:
             whole("seed", self.seed, 0, 2**64, why=": leave it out for a random one")
         check(self.settings)
@@ -97,7 +101,7 @@ class Config:
         if self.step is not None:
             _number("step", self.step, 0, math.inf, "a step size")
         if self.store_patience is not None:
-            _number("store_patience", self.store_patience, 0, LONGEST, "seconds", equal=True)
+            _number("store_patience", self.store_patience, 0, LONGEST, WANTED, equal=True)
         if not (isinstance(self.on_round, list) and all(isinstance(word, str) for word in self.on_round)):
             raise ValueError(f'on_round={self.on_round!r} must be a list of strings: write ["./alert", "--study=a"]')
         if self.baseline is not None:
@@ -113,7 +117,7 @@ class Config:
         for text in command:
             for name in re.findall(HOLE, text):
                 if name not in names:
-                    raise ValueError(f"command uses {{{name}}}, which is not a knob: choose from {_list(names)}")
+                    raise ValueError(f"command uses {{{name}}}, which is not a knob: {choose(name, sorted(names))}")
         for place, words in (("command", command), ("on_round", self.on_round)):
             for n, text in enumerate(words):
                 _no_nul(f"{place}[{n}]", text)
@@ -184,7 +188,7 @@ def read_config(path: str | os.PathLike[str]) -> Config:
     try:
         text = path.read_text(encoding="utf-8-sig")  # some editors begin a file with a mark
     except FileNotFoundError:
-        raise ValueError(f"{path} does not exist: `trimtab init` writes an example") from None
+        raise ValueError(f"{path} does not exist: {_instead(path)}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} cannot be read: {error}") from None
     try:
@@ -193,6 +197,12 @@ def read_config(path: str | os.PathLike[str]) -> Config:
         raise ValueError(f"{path} is not valid TOML: {error}") from None
     except (ValueError, TypeError) as error:
         raise ValueError(f"{path}: {error}") from None
+
+
+def _instead(path: Path) -> str:
+    """Another file that may have been meant, or how to get one."""
+    others = (f.name for f in path.parent.glob("*.toml")) if path.parent.is_dir() else ()
+    return near(path.name, others) or "`trimtab init` writes an example"
 
 
 def _config(given: Fields, folder: Path) -> Config:
@@ -220,7 +230,7 @@ def _config(given: Fields, folder: Path) -> Config:
 def _known(prefix: str, given: Fields, known: set[str]) -> None:
     for name in given:
         if name not in known:
-            raise ValueError(f"unknown field {prefix}{name}: choose from {_list(known)}")
+            raise ValueError(f"unknown field {prefix}{name}: {choose(name, sorted(known))}")
 
 
 def _no_nul(name: str, text: str) -> None:
@@ -228,7 +238,3 @@ def _no_nul(name: str, text: str) -> None:
         raise ValueError(
             f"{name}={text!r} contains a NUL character, which neither a path nor an argument can hold: remove it"
         )
-
-
-def _list(names: set[str]) -> str:
-    return ", ".join(sorted(names))

@@ -9,7 +9,7 @@ are what they were. Queries from before are neither repeated nor mirrored, becau
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ import numpy as np
 from trimtab.knobs import SHARE, Knob, Knobs
 from trimtab.live import engine
 from trimtab.live.baseline import EVERY, read_baseline
+from trimtab.live.durations import in_seconds
 from trimtab.live.history import Position
 from trimtab.live.saving import Ledger
 from trimtab.live.terms import DEFAULTS, Terms
@@ -24,7 +25,7 @@ from trimtab.recipes import Method
 from trimtab.recipes.method import name_of
 from trimtab.setup import Setup
 from trimtab.types import Document, Fields
-from trimtab.validation import real
+from trimtab.validation import choose, near, real
 
 Changes = dict[str, tuple[object, object]]
 """Dotted name → (old, new)."""
@@ -68,7 +69,7 @@ def corrected(name: str, position: Position, changes: Fields) -> tuple[Position,
         if field not in now:
             raise ValueError(_refusal(name, field, position, now))
     usual = _usual(position.setup.method)
-    given = {field: usual.get(field) if value is None else value for field, value in changes.items()}
+    given = {field: usual.get(field) if value is None else value for field, value in in_seconds(changes).items()}
     plain = {field: v.item() if isinstance(v, np.generic) else v for field, v in given.items()}
     changed = {field: (now[field], new) for field, new in plain.items() if not _same(now[field], new)}
     if not changed:
@@ -236,12 +237,12 @@ def _refusal(study: str, name: str, position: Position, now: Fields) -> str:
     head, _, rest = name.partition(".")
     knobs = [knob.name for knob in position.terms.knobs.all]
     if head == "knobs" and rest:
-        of = rest.partition(".")[0]
+        of, _, what = rest.partition(".")
         if of not in knobs:
-            return (
-                f"{name}: there is no knob {of!r} (only {', '.join(knobs)}), and none can be added once the study has"
-                f" begun; {remedy(study)}"
-            )
+            rest = f" (only {', '.join(knobs)}), and none can be added once the study has begun; {remedy(study)}"
+            return f"{name}: there is no knob {of!r}" + (f": {meant}" if (meant := near(of, knobs)) else rest)
+        if what and what not in (field.name for field in fields(Knob)):
+            return f"unknown field {name}: {choose(what, OF_KNOBS)}"
         can = " and ".join(key.rpartition(".")[2] for key in now if key.startswith(f"knobs.{of}."))
         return f"{name}: of a knob only {can} can change once the study has begun; {remedy(study)}"
     if head in FIXED:
@@ -251,7 +252,8 @@ def _refusal(study: str, name: str, position: Position, now: Fields) -> str:
     if head in FROM_FILE:
         return f"{name} is read from study.toml at the start of a run: change it there, and restart the run"
     shown = [key for key in now if not key.startswith("knobs.") and key != "max_move"]
-    return f"unknown field {name}: choose from {', '.join(shown)}, knobs.{knobs[0]}.radius and the like"
+    what = f"choose from {', '.join(shown)}, knobs.{knobs[0]}.radius and the like"
+    return f"unknown field {name}: {near(name, [*shown, *FIXED, *FROM_FILE]) or what}"
 
 
 def unlike(knobs: Knobs, setup: Setup, wanted: Knobs | None, method: Method | None) -> str | None:

@@ -13,8 +13,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from trimtab.types import Document, Fields
-from trimtab.validation import real
+from trimtab.validation import choose, real
 
+TABLE = ("max", "min", "scale")
 Wanted = Mapping[str, Fields]
 """By name: max, min or both, and a scale."""
 
@@ -118,8 +119,8 @@ class Limits(NamedTuple):
             if not isinstance(table, Mapping) or not {"max", "min"} & set(table):
                 raise ValueError(f"limits.{name}={table!r} has neither max nor min: write {name} = {{max = 80}}")
             for key in table:
-                if key not in ("max", "min", "scale"):
-                    raise ValueError(f"unknown field limits.{name}.{key}: choose from max, min, scale")
+                if key not in TABLE:
+                    raise ValueError(f"unknown field limits.{name}.{key}: {choose(key, TABLE)}")
             scale = real(f"limits.{name}.scale", table.get("scale", 1.0), 0, above=True)
             bounds = {side: real(f"limits.{name}.{side}", table[side]) for side in ("max", "min") if side in table}
             if bounds.get("min", -math.inf) >= bounds.get("max", math.inf):

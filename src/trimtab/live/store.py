@@ -23,6 +23,7 @@ from trimtab.live.errors import Damaged, StoreError, Taken
 from trimtab.live.migrating import set_up
 from trimtab.live.schema import EVENT_COLUMNS, ROUTINE, STUDY_COLUMNS, Event, Saved, Snapshot
 from trimtab.types import Document
+from trimtab.validation import choose
 
 EVERY = 100  # how often, in events, there is a snapshot, and the history is thinned
 
@@ -101,8 +102,10 @@ class Store:
         """The study of that name."""
         found = self.find(name)
         if found is None:
-            others = ", ".join(self.names()) or "none yet"
-            raise ValueError(f"there is no study {name!r} in {self.where}: it has {others}")
+            names = self.names()
+            raise ValueError(
+                f"there is no study {name!r} in {self.where}: {choose(name, names) if names else 'it has none yet'}"
+            )
         return found
 
     def add(

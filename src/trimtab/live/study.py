@@ -20,6 +20,7 @@ from trimtab.live.baseline import Wanted, read_baseline, said_of
 from trimtab.live.correctable import Correctable
 from trimtab.live.corrections import moved
 from trimtab.live.diagnostics import Diagnostics
+from trimtab.live.durations import in_seconds
 from trimtab.live.errors import NoStore, StoreError
 from trimtab.live.history import Position
 from trimtab.live.knobs import Knob, Knobs
@@ -125,7 +126,7 @@ class Study(Correctable):
         """
         beginning.check_name(name)
         maximise = maximise if maximize is None else maximize
-        settings = {**(settings or {}), **({} if keep is None else {"keep": keep})}
+        settings = {**in_seconds(settings or {}), **({} if keep is None else {"keep": keep})}
         check(settings)
         wanted = None if knobs is None else Knobs.of(knobs)
         limited = None if limits is None else Limits.of(limits)

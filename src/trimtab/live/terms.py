@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any
 
+from trimtab.live.durations import WANTED
 from trimtab.live.guard import LONGEST, Guard, number
 from trimtab.live.knobs import Knobs, described, read_knobs
 from trimtab.types import Document, Fields
@@ -58,8 +59,8 @@ class Terms:
 def check(settings: Fields) -> None:
     """Refuse what cannot be."""
     found = {**RUN, **settings}
-    number("pause", found["pause"], 0, LONGEST, "seconds", equal=True)
-    number("timeout", found["timeout"], 0, LONGEST, "seconds")
+    number("pause", found["pause"], 0, LONGEST, WANTED, equal=True)
+    number("timeout", found["timeout"], 0, LONGEST, WANTED)
     keep = found["keep"]
     if isinstance(keep, bool) or not isinstance(keep, int) or keep < 1000:
         raise ValueError(f"keep={keep!r} is not a valid number of rounds: give a whole number, at least 1000")

@@ -16,7 +16,9 @@ from starlette.exceptions import HTTPException
 
 from trimtab.live.errors import SAFE, Damaged, Moved, StoreError, Taken, Unavailable, Unstorable
 from trimtab.live.text import clean
+from trimtab.serve.meant import fields_at
 from trimtab.types import Document
+from trimtab.validation import near
 
 LOG = logging.getLogger("trimtab.serve")
 SHORT = 60  # characters of a value that is shown
@@ -101,7 +103,7 @@ def install(app: FastAPI, shown: Callable[[Request, Problem], Response]) -> None
     async def invalid(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
         sent = request.headers.get("content-type", "")
-        wrong = [_wrong(one, sent) for one in error.errors()[:20]]
+        wrong = [_wrong(one, sent, request) for one in error.errors()[:20]]
         what = "; ".join(f"{one['where']}: {one['what']}" for one in wrong[:3])
         return answer(request, Problem(422, "invalid", f"the request is not as described: {what}", errors=wrong))
 
@@ -111,11 +113,13 @@ def install(app: FastAPI, shown: Callable[[Request, Problem], Response]) -> None
     app.add_exception_handler(RequestValidationError, invalid)
 
 
-def _wrong(error: Document, sent: str) -> dict[str, str]:
+def _wrong(error: Document, sent: str, request: Request) -> dict[str, str]:
     """Which field, and what of it: the value, the reason and the remedy. sent: the type of the body."""
     kind, where = error["type"], "/".join(map(str, error["loc"]))
     if error["loc"] == ("body",) and kind in WHOLE and "json" not in sent:
         what = f"{sent} is {BODY}" if sent else f"there is {BODY}"
+    elif kind == "extra_forbidden" and (meant := near(str(error["loc"][-1]), fields_at(request, error["loc"]))):
+        what = f"there is no such field: {meant}"
     elif kind in SAID:
         what = SAID[kind]
     elif kind == "json_invalid":

@@ -13,8 +13,10 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import JSONResponse, Response
 from fastapi.routing import APIRoute
+from pydantic import BeforeValidator, Field
 from starlette.concurrency import run_in_threadpool
 
+from trimtab.live.durations import seconds
 from trimtab.live.row import RowStudy
 from trimtab.live.study import Trial
 from trimtab.serve import rounds
@@ -98,7 +100,12 @@ async def ask(
     name: StudyName,
     request: Request,
     _: Tells,
-    wait: Annotated[float, Query(ge=0, le=60, description="Seconds to wait where something blocks.")] = 0.0,
+    wait: Annotated[
+        float,
+        Field(ge=0, le=60),
+        BeforeValidator(seconds),
+        Query(description='Seconds to wait where something blocks, or a text such as "500ms".'),
+    ] = 0.0,
     another: Annotated[bool, Query(description="One beside those that are open, where max_pending allows it.")] = False,
 ) -> Json:
     """The open trial, the same one until it is told. 202 where approval, a hold or quiet hours block it that long.
