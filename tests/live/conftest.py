@@ -9,9 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.live import Store, schema
-from trimtab.live.checksums import checksum
-
 
 def binaries():
     for folder in [
@@ -57,35 +54,3 @@ def server():
 @pytest.fixture
 def url(server):
     return server[0]
-
-
-NEW = {  # version → what it has that those before do not
-    3: ("ALTER TABLE trimtab_events DROP COLUMN limits", "DROP TABLE trimtab_requests"),
-    4: (
-        "ALTER TABLE trimtab_studies DROP COLUMN paused",
-        "ALTER TABLE trimtab_studies DROP COLUMN archived",
-        "DROP TABLE trimtab_tokens",
-    ),
-    5: tuple(f"ALTER TABLE trimtab_studies DROP COLUMN {name}" for name in ("failures", "advised", "told")),
-    6: ("ALTER TABLE trimtab_studies DROP COLUMN state",),
-    7: (),
-}
-SEALED = "SELECT id, uid, name, created, setup, seq, status FROM trimtab_studies"
-
-
-@pytest.fixture
-def made_old():
-    """A store, a file or on a server, as an older version made it; gives the tables that are there then."""
-    assert max(NEW) == schema.VERSION
-
-    def make(where, version=2):
-        with Store(where, "write") as store, store._db.transaction():
-            for id, *about in store._db.execute(SEALED) if version < 7 else ():
-                store._db.execute("UPDATE trimtab_studies SET checksum = ? WHERE id = ?", checksum(about), id)
-            for number in range(schema.VERSION, version, -1):
-                for statement in NEW[number]:
-                    store._db.execute(statement)
-            store._db.execute("UPDATE trimtab_meta SET version = ?", version)
-            return store._db.tables()
-
-    return make

@@ -482,23 +482,6 @@ def test_what_changes_in_the_file_is_a_correction_and_what_was_set_meanwhile_sta
         opened("[knobs.x]", "[knobs.y]\nlow = 0\nhigh = 1\nstart = 0\n[knobs.x]")
 
 
-def test_a_store_of_before_is_brought_up_to_date(tmp_path, made_old):
-    """Version 2 had no requests, and its states did not say the knobs."""
-    where = tmp_path / "t.db"
-    with Study.open(where, "a", KNOBS, seed=1) as study:
-        run(study, 5)
-        state = exact(study)
-        old = study._position.snapshot(5)._replace(state=state)
-        study._store.snapshot(study._saved, old)
-        study._snapshot_at = 5
-    made_old(where)
-    with Study.open(where, "a", KNOBS) as study:
-        assert exact(study) == state
-        study.set({"knobs.x.high": 11.0})
-        study.undo()
-        assert study.knobs == tt.Knobs.of(KNOBS)
-
-
 @pytest.mark.parametrize("statements", range(1, 8))
 def test_killed_within_a_correction_it_is_the_old_or_the_new(tmp_path, statements):
     """Killed after so many statements of the transaction; the last ones are the commit and what follows."""

@@ -218,18 +218,6 @@ def test_what_is_wrong_in_the_file(tmp_path, change, why):
     assert why in str(error.value)
 
 
-def test_a_store_from_before_is_brought_up_to_date(tmp_path, made_old):
-    """Version 2 had no column for them, and the checksums of its events hold."""
-    with Study.open(tmp_path / "t.db", "a", KNOBS, seed=1) as study:
-        for _ in range(30):
-            study.tell(study.ask(), 1.0)
-        events = list(study.events())
-    made_old(tmp_path / "t.db")
-    with Study.open(tmp_path / "t.db", "a") as study:
-        assert list(study.events()) == events
-        study.tell(study.ask(), 2.0)
-
-
 def test_in_memory():
     with Study.open(":memory:", "a", KNOBS, METHOD, seed=1, limits=LIMITS) as study:
         told(study, 50)

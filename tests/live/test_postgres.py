@@ -9,8 +9,6 @@ from pathlib import Path
 import pytest
 
 from trimtab.live import Store, StoreError, Study, Unavailable, schema
-from trimtab.live.row import RowStudy, load, of_row
-from trimtab.live.shared import SharedStore
 
 pytest.importorskip("psycopg", reason='no psycopg: pip install "trimtab[postgres]"')
 
@@ -145,33 +143,6 @@ def test_a_lot_is_stored_by_one_join(url):
         nodes += node.get("Plans", [])
     assert sum(kind in ("Nested Loop", "Hash Join", "Merge Join") for kind in kinds) == 1
     assert kinds.count("Function Scan") == 1
-
-
-@pytest.mark.parametrize("version", range(2, schema.VERSION))
-def test_a_store_from_before_is_brought_up_to_date(url, made_old, version):
-    name = f"old{version}"
-    with Study.open(url, name, KNOBS, seed=1, baseline=0) as study:
-        run(study, 12)
-        study.skip(study.ask())
-        before, when = path(url, name), study._saved.status["time"]
-    assert ("trimtab_tokens" in made_old(url, version)) == (version >= 4)
-    with pytest.raises(StoreError, match=f"has version {version}, but this trimtab needs {schema.VERSION}"):
-        Store(url, "read")
-    with Store(url) as store:
-        asked = "SELECT failures, advised, told, paused, archived FROM trimtab_studies WHERE name = ?"
-        assert store._db.execute(asked, name) == [(1, 0, when, None, None)]
-        assert store._db.execute("SELECT version FROM trimtab_meta") == [(schema.VERSION,)]
-        (options,) = store._db.execute("SELECT reloptions FROM pg_class WHERE relname = 'trimtab_studies'")
-        assert "fillfactor=60" in options[0]
-    assert path(url, name) == before
-    with SharedStore(url) as store:  # a service, too, goes on with what has no state in its row
-        (known,) = load(store, [name])
-        study = RowStudy(store, known)
-        study.tell(study.ask(), 2.0)
-        assert store.commit_if([study.move]) == {known.saved.id}
-        assert of_row(store.rows([name])[0], url).position.state.round == 14
-    with Study.open(url, name) as study:
-        assert study.round == 14
 
 
 def test_the_program(url, tmp_path):

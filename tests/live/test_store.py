@@ -240,14 +240,3 @@ def test_passwords_are_not_shown():
         with pytest.raises(ValueError, match="write postgresql://user@host/database") as error:
             Study.open(f"postgresql://me:{rest}", "a", KNOBS)
         assert "secret" not in str(error.value)
-
-
-def test_columns_to_sort_by_are_filled_from_what_rows_say(tmp_path, made_old):
-    file = tmp_path / "t.db"
-    with Study.open(file, "a", KNOBS, seed=0, baseline=0) as study:
-        for _ in range(3):
-            study.skip(study.ask())
-        when = study._saved.status["time"]
-    made_old(file, 4)
-    with Store(file) as store:
-        assert store._db.execute("SELECT failures, advised, told FROM trimtab_studies") == [(3, 0, when)]

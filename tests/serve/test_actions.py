@@ -151,8 +151,8 @@ def test_those_that_need_somebody_are_found_and_sorted_by_the_store(service):
     assert service.ask("waits").status_code == 202
     with contextlib.closing(sqlite3.connect(service.store)) as db, db:
         db.execute("UPDATE trimtab_studies SET created = 0 WHERE name = 'old'")
-        row = db.execute("SELECT uid, setup, seq, status FROM trimtab_studies WHERE name = 'old'").fetchone()
-        sealed = seal(row[0], "old", 0.0, *row[1:])
+        columns = "uid, name, created, setup, seq, status, failures, advised, told"
+        sealed = seal(*db.execute(f"SELECT {columns} FROM trimtab_studies WHERE name = 'old'").fetchone())
         db.execute("UPDATE trimtab_studies SET checksum = ? WHERE name = 'old'", [sealed])
     needs = {"waits": "waiting", "failing": "failing", "held": "paused", "old": "stale", "advice": "advice"}
     every = {one["name"]: one["attention"] for one in service.http.get("/v1/studies").json()["studies"]}

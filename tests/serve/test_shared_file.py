@@ -5,6 +5,7 @@ import sqlite3
 
 import pytest
 
+from trimtab.live import Damaged, Store
 from trimtab.live.lite import Lite
 from trimtab.live.shared import SharedStore
 
@@ -56,28 +57,62 @@ def test_a_move_of_a_study_that_was_erased_meanwhile_is_not_stored(start, monkey
         replayed(one.store)
 
 
-def damage(where, name):
+def damage(where, name, change):
     with sqlite3.connect(where) as database:
-        database.execute("UPDATE trimtab_studies SET checksum = checksum + 1 WHERE name = ?", (name,))
+        assert database.execute(f"UPDATE trimtab_studies SET {change} WHERE name = ?", (name,)).rowcount == 1
     database.close()
 
 
-def test_a_damaged_study_hides_no_other_and_can_be_erased(start):
+@pytest.mark.parametrize(
+    "change",
+    [
+        "checksum = checksum + 1",
+        "checksum = 'x'",
+        "marked = marked + 1",
+        "paused = 'nonsense'",
+        "paused = CAST(x'7bff' AS TEXT)",
+        "proposal = '[1, 1]'",
+        "proposal = x'00ff'",
+        "decision = 'nonsense'",
+        "holder = 7",
+        "holder = 'nobody'",
+        "failures = 'x'",
+        "failures = 9",
+        "advised = 9",
+        "told = 'x'",
+        "seq = 'x'",
+        "uid = 7",
+        "setup = 7",
+        "setup = CAST(x'7bff' AS TEXT)",
+        "status = 'x'",
+        "created = 'x'",
+    ],
+)
+def test_a_damaged_study_hides_no_other_and_can_be_erased(start, change):
     service = start(metrics_studies=10)
     for name in "abcd":
         service.make(name)
         service.run(1, name)
-    damage(service.store, "b")
+    damage(service.store, "b", change)
     first = service.http.get("/v1/studies", params={"limit": 2}).json()
-    assert [one["name"] for one in first["studies"]] == ["a", "c"]
+    assert [one["name"] for one in first["studies"]] == ["a"]
+    assert [(one["name"], "is damaged" in one["detail"]) for one in first["damaged"]] == [("b", True)]
     rest = service.http.get("/v1/studies", params={"limit": 2, "after": first["next"]}).json()
-    assert ([one["name"] for one in rest["studies"]], rest["next"]) == (["d"], None)
-    for path in ("/", "/fleet/rows?name=a&name=b", "/metrics", "/v1/events"):
+    assert ([one["name"] for one in rest["studies"]], rest["damaged"], rest["next"]) == (["c", "d"], [], None)
+    for path in ("/", "/fleet/rows?study=a&study=b"):
         answer = service.http.get(path)
-        assert answer.status_code == 200, (path, answer.text)
-    assert {event["study"] for event in service.http.get("/v1/events").json()["events"]} == {"a", "c", "d"}
-    alone = start().http.get("/v1/studies/b")
-    assert (alone.status_code, "damaged" in alone.json()["detail"]) == (500, True)
+        assert (answer.status_code, "damaged (the checksum does not match)" in answer.text) == (200, True), path
+    assert service.http.get("/metrics").status_code == 200
+    assert {event["study"] for event in service.http.get("/v1/events").json()["events"]} >= {"a", "c", "d"}
+    other = start()
+    for path in ("/v1/studies/b", "/studies/b"):
+        alone = other.http.get(path)
+        assert (alone.status_code, "damaged" in alone.text) == (500, True)
+    for answer in (other.act("hold", "b"), other.ask("b"), other.tell(2, 1.0, "b"), other.tell(2, 1.0, "b", note="x")):
+        assert answer.status_code == 500, answer.text
+    assert other.tell(2, 1.0, "c").status_code == 200
+    with Store(service.store, "read") as store:
+        assert [name for name, study in store.all().items() if isinstance(study, Damaged)] == ["b"]
     assert service.http.delete("/v1/studies/b", params={"forever": True}).status_code == 200
     service.make("b", knobs=OTHERS)
     replayed(service.store)

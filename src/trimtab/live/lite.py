@@ -35,10 +35,7 @@ class Lite:
         "blob": "BLOB",
         "real": "REAL",
         "clustered": "WITHOUT ROWID",
-        "failures": "json_extract(status, '$.failures')",
-        "time": "json_extract(status, '$.time')",
         "roomy": "",
-        "unchecked": "",
     }
     lost = False  # a file cannot be; see `verify`
 
@@ -226,6 +223,7 @@ class Lite:
         db = sqlite3.connect(
             uri, uri=True, timeout=self._patience, isolation_level=None, check_same_thread=False, cached_statements=64
         )
+        db.text_factory = _text
         try:
             db.execute("SELECT count(*) FROM sqlite_master").fetchone()
         except BaseException:
@@ -239,6 +237,8 @@ class Lite:
             yield
         except sqlite3.Error as error:
             raise from_sqlite(self.where, error) from None
+        except UnicodeDecodeError:  # the message of SQLite itself, which cites what it cannot read
+            raise Damaged(f"{self.where} is damaged (its tables cannot be read): restore it from a backup") from None
 
 
 class InMemory(Lite):
@@ -259,6 +259,11 @@ class InMemory(Lite):
 
     def verify(self) -> None:
         """Nobody can take it away."""
+
+
+def _text(data: bytes) -> str:
+    """As it was written, or, where it is damaged, a text that fits no checksum: one row alone is then the worse."""
+    return data.decode(errors="replace")
 
 
 def _place(where: str) -> tuple[Path, float]:

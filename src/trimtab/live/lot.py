@@ -75,14 +75,16 @@ def strangers(rows: Iterable[Sequence[Any]]) -> list[str]:
 
 def read(row: Sequence[Any], where: str) -> Row | None:
     """A study of `SharedStore.rows` that nobody holds, if its row says enough; an error if it is damaged."""
-    id, uid, name, created, setup, seq, status, sealed, _, _, holder, paused, archived, state = row
+    *columns, state = row
+    id, uid, name, created, setup, seq = columns[:6]
+    holder, paused, archived = columns[13:16]
     if holder is not None or archived is not None or state is None:
         return None
     piece = unpack(uid, state, seq)
     shape = None if piece is None else SHAPES.get(piece.key)
     if piece is None or shape is None:
         return None
-    if not schema.is_sealed(sealed, uid, name, created, setup, seq, status):
+    if not schema.is_sealed(columns):
         raise schema.unfit(name, where)
     return Row(id, uid, name, created, setup, seq, paused, shape, piece.seed, piece.turn, piece.numbers)
 
@@ -129,9 +131,10 @@ class Lot:
     def _told(self, n: int, row: Row, event: Event, status: Document) -> Told:
         numbers, seq, text = self._numbers[n, : row.numbers.size], event.seq, self._write(status)
         after = Row(*row[:5], seq, *row[6:9], seq, numbers)
-        sealed = schema.seal(row.uid, row.name, row.created, row.described, seq, text)
+        urgent = schema.urgency(status)
+        sealed = schema.seal(row.uid, row.name, row.created, row.described, seq, text, *urgent)
         state = pack(row.uid, Packed(row.shape.key, row.seed, seq, seq, numbers))
-        stored = (row.uid, text, sealed, *schema.urgency(status), state, *schema.event_row(row.id, event))
+        stored = (row.uid, text, sealed, *urgent, state, *schema.event_row(row.id, event))
         return Told(after, stored)
 
     def _status(self, plain: list[float], turn: int, centre: Setting, now: float) -> Document:

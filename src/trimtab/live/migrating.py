@@ -7,7 +7,8 @@ from typing import Any
 
 from trimtab.live import schema
 from trimtab.live.database import Database
-from trimtab.live.errors import NoStore, StoreError
+from trimtab.live.errors import Damaged, NoStore, StoreError, Unavailable
+from trimtab.live.schema import EVENT_COLUMNS, SNAPSHOT_COLUMNS, STUDY_COLUMNS
 
 
 def set_up(db: Database, mode: str) -> None:
@@ -22,17 +23,49 @@ def set_up(db: Database, mode: str) -> None:
         if version == 0:
             _all(db, schema.TABLES)
             db.execute("INSERT INTO trimtab_meta (version) VALUES (?)", schema.VERSION)
-        for number in range(version + 1, schema.VERSION + 1) if version else ():
-            _all(db, schema.MIGRATIONS[number])
-            db.execute("UPDATE trimtab_meta SET version = ?", number)
+        elif version != schema.VERSION:  # nobody else was faster
+            _refuse(db.where, version, mode)
+            _migrate(db, version)
 
 
 def version_of(db: Database) -> Any:
-    """Of the tables that are there; 0 if there are none."""
+    """Of the tables that are there; 0 if there are none, None if they do not say."""
     if "trimtab_meta" not in db.tables():
         return 0
     rows = db.execute("SELECT version FROM trimtab_meta")
-    return rows[0][0] if rows else 0
+    return rows[0][0] if rows else None
+
+
+def _migrate(db: Database, version: int) -> None:
+    """Nothing is changed where the result could not be read."""
+    for number in range(version + 1, schema.VERSION + 1):
+        _all(db, schema.MIGRATIONS[number])
+    db.execute("UPDATE trimtab_meta SET version = ?", schema.VERSION)
+    try:
+        _read_through(db)
+    except Unavailable:
+        raise
+    except (ValueError, LookupError, TypeError, StoreError) as error:
+        raise StoreError(
+            f"{db.where} stays at version {version}, because it cannot be read as one of version {schema.VERSION}"
+            f" ({error}): keep using the trimtab that wrote it"
+        ) from None
+
+
+def _read_through(db: Database) -> None:
+    """Every row that a study is made of, and the state that it goes on from."""
+    from trimtab.live.history import read_snapshot  # here: few who open a store need it
+    from trimtab.live.knobs import read_knobs
+
+    for row in db.execute(f"SELECT {STUDY_COLUMNS} FROM trimtab_studies ORDER BY name"):
+        study = schema.read_study(row, db.where)
+        for event in db.execute(f"SELECT {EVENT_COLUMNS} FROM trimtab_events WHERE study = ?", study.id):
+            schema.read_event(event, db.where)
+        ordered = f"SELECT {SNAPSHOT_COLUMNS} FROM trimtab_snapshots WHERE study = ? ORDER BY seq"
+        snapshots = [schema.read_snapshot(one, db.where) for one in db.execute(ordered, study.id)]
+        if not snapshots:
+            raise Damaged(f"study {study.name!r} has no state")
+        read_snapshot(read_knobs(study.setup), snapshots[-1], f"study {study.name!r}", verified=False)
 
 
 def _all(db: Database, statements: Sequence[str]) -> None:
@@ -48,12 +81,22 @@ def _refuse(where: str, version: object, mode: str) -> None:
         raise NoStore(
             f"{where} holds no study: give the path of the store (in a shell: --store), or knobs to create one"
         )
-    if not isinstance(version, int) or version > known:
+    if not isinstance(version, int) or version < 0:
+        raise Damaged(f"{where} is damaged (its version is {version!r}): restore it from a backup")
+    if version > known:
         raise StoreError(f"{where} has version {version}, but this trimtab reads up to {known}: upgrade trimtab")
     if version and any(number not in schema.MIGRATIONS for number in range(version + 1, known + 1)):
         raise StoreError(
-            f"{where} has version {version}, from before the first release: choose another file, with"
-            " start where the system is now"
+            f"{where} has version {version}, but this trimtab reads versions from {_oldest()} on: write its studies to"
+            " files with the trimtab that made it (trimtab export), and import them into a new store"
         )
     if 0 < version < known and mode == "read":
         raise StoreError(f"{where} has version {version}, but this trimtab needs {known}: open it once for writing")
+
+
+def _oldest() -> int:
+    """The first version that there is a way from."""
+    version = schema.VERSION
+    while version in schema.MIGRATIONS:
+        version -= 1
+    return version

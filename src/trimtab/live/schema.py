@@ -18,35 +18,22 @@ from trimtab.live.checksums import canonical, checksum, hashed, quoted
 from trimtab.live.errors import Damaged
 from trimtab.types import Document
 
-VERSION = 7
+VERSION = 8
+"""Counts up with every change of what is stored: of tables and checksums, and of the documents in them."""
 REQUESTS = "CREATE TABLE trimtab_requests (id {id}, study INTEGER NOT NULL, request TEXT NOT NULL)"
 TOKENS = """CREATE TABLE trimtab_tokens (
         id TEXT PRIMARY KEY, hash TEXT NOT NULL, scope TEXT NOT NULL, study TEXT, label TEXT, created {real} NOT NULL,
         expires {real}, revoked {real}, parent TEXT)"""
-MIGRATIONS: dict[int, tuple[str, ...]] = {
-    3: ("ALTER TABLE trimtab_events ADD COLUMN limits {blob}", REQUESTS),
-    4: (
-        "ALTER TABLE trimtab_studies ADD COLUMN paused TEXT",
-        "ALTER TABLE trimtab_studies ADD COLUMN archived {real}",
-        TOKENS,
-    ),
-    5: (
-        "ALTER TABLE trimtab_studies ADD COLUMN failures INTEGER NOT NULL DEFAULT 0",
-        "ALTER TABLE trimtab_studies ADD COLUMN advised INTEGER NOT NULL DEFAULT 0",
-        "ALTER TABLE trimtab_studies ADD COLUMN told {real}",
-        "UPDATE trimtab_studies SET failures = {failures}, told = {time}",
-    ),
-    6: ("ALTER TABLE trimtab_studies ADD COLUMN state {blob}", "{roomy}", "{unchecked}"),
-    7: (),  # rows are sealed another way; those of before are read as they are
-}
-"""version → the statements that lead to it from the one before."""
+MIGRATIONS: dict[int, tuple[str, ...]] = {}
+"""version → the statements that lead to it from the one before; without those of an older one, it is refused."""
 TABLES = (
     "CREATE TABLE trimtab_meta (version INTEGER NOT NULL)",
     """CREATE TABLE trimtab_studies (
         id {id}, uid TEXT NOT NULL, name TEXT NOT NULL UNIQUE, created {real} NOT NULL, setup TEXT NOT NULL,
         seq BIGINT NOT NULL, status TEXT NOT NULL, checksum BIGINT NOT NULL,
         proposal TEXT, decision TEXT, holder TEXT, paused TEXT, archived {real},
-        failures INTEGER NOT NULL DEFAULT 0, advised INTEGER NOT NULL DEFAULT 0, told {real}, state {blob})""",
+        failures INTEGER NOT NULL DEFAULT 0, advised INTEGER NOT NULL DEFAULT 0, told {real},
+        marked BIGINT NOT NULL, state {blob})""",
     "{roomy}",
     """CREATE TABLE trimtab_events (
         study INTEGER NOT NULL, seq BIGINT NOT NULL, round BIGINT NOT NULL,
@@ -127,8 +114,22 @@ class Snapshot(NamedTuple):
     diagnostics: Document
 
 
+class Marks(NamedTuple):
+    """What changes in a study's row without an event, by whoever changes it; sealed by itself."""
+
+    proposal: str | None = None
+    """What waits for a person's approval."""
+    decision: str | None = None
+    """The person's word on it."""
+    holder: str | None = None
+    """The process that tunes it, if one does."""
+    paused: str | None = None
+    """Who asked that nothing new is set, when and why, as JSON."""
+    archived: float | None = None
+
+
 class Saved(NamedTuple):
-    """A study as it is stored."""
+    """A study as it is stored; the fields from `proposal` to `archived` are its `Marks`."""
 
     id: int
     uid: str
@@ -140,15 +141,11 @@ class Saved(NamedTuple):
     status: Document
     """Where it is, at a glance."""
     proposal: str | None
-    """What waits for a person's approval."""
     decision: str | None
-    """The person's word on it."""
     holder: str | None
-    """The process that tunes it, if one does."""
-    paused: str | None = None
-    """Who asked that nothing new is set, when and why, as JSON."""
-    archived: float | None = None
-    described: str = ""
+    paused: str | None
+    archived: float | None
+    described: str
     """The setup as it is written in the row."""
 
 
@@ -173,8 +170,12 @@ class Move(NamedTuple):
         return self.study._replace(seq=self.event.seq, status=self.status)
 
 
-STUDY_COLUMNS = "id, uid, name, created, setup, seq, status, checksum, proposal, decision, holder, paused, archived"
+STUDY_COLUMNS = (
+    "id, uid, name, created, setup, seq, status, failures, advised, told, checksum, proposal, decision, holder, paused,"
+    " archived, marked"
+)
 EVENT_COLUMNS = "seq, round, kind, value, query, centre, time, note, checksum, limits"
+SNAPSHOT_COLUMNS = "seq, state, diagnostics, checksum"
 INSERT_EVENT = f"INSERT INTO trimtab_events (study, {EVENT_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
@@ -183,15 +184,23 @@ def urgency(status: Document) -> tuple[int, int, float | None]:
     return status["failures"], len(status.get("advice", ())), status["time"]
 
 
-def seal(uid: str, name: str, created: float, setup: str, seq: int, status: str) -> int:
+def seal(uid: str, name: str, created: float, setup: str, seq: int, status: str, *urgency: float | None) -> int:
     """The checksum of a study's row. That of its setup stands for the setup: many studies have the same."""
-    return hashed(f"[{quoted(uid)},{quoted(name)},{created!r},{_hashed(setup)},{seq}]{status}".encode())
+    about = f"[{quoted(uid)},{quoted(name)},{created!r},{_hashed(setup)},{seq!r},{urgency!r}]"
+    return hashed(f"{about}{status}".encode())
 
 
-def is_sealed(sealed: int, uid: str, name: str, created: float, setup: str, seq: int, status: str) -> bool:
-    """Whether a checksum is that of a row, also of one that was written before version 7 of the tables."""
-    about = (uid, name, created, setup, seq, status)
-    return sealed == seal(*about) or sealed == checksum(about)
+def seal_marks(uid: str, marks: Sequence[object]) -> int:
+    """The checksum of a study's marks."""
+    return hashed(repr((uid, *marks)).encode())
+
+
+def is_sealed(row: Sequence[Any]) -> bool:
+    """Whether a row of STUDY_COLUMNS is what was written."""
+    try:
+        return bool(row[10] == seal(*row[1:10]) and row[16] == seal_marks(row[1], row[11:16]))
+    except (ValueError, TypeError, AttributeError):  # a value of another type
+        return False
 
 
 @lru_cache(1000)
@@ -201,26 +210,25 @@ def _hashed(text: str) -> int:
 
 def read_study(row: Sequence[Any], where: str) -> Saved:
     """A row of trimtab_studies, if it is what was written."""
-    id, uid, name, created, setup, seq, status, sealed, *rest = row
-    try:
-        if not is_sealed(sealed, uid, name, created, setup, seq, status):
-            raise ValueError("the checksum does not match")
-        found = Saved(id, uid, name, created, json.loads(setup), seq, json.loads(status), *rest)
-        return found._replace(described=setup)
-    except (ValueError, TypeError) as error:
-        raise unfit(name, where, str(error)) from None
+    id, uid, name, created, setup, seq, status = row[:7]
+    if not is_sealed(row):
+        raise unfit(name, where)
+    return Saved(id, uid, name, created, json.loads(setup), seq, json.loads(status), *Marks(*row[11:16]), setup)
 
 
-def unfit(name: str, where: str, why: str = "the checksum does not match") -> Damaged:
+def unfit(name: str, where: str) -> Damaged:
     """The error for a row that is not what was written."""
-    return Damaged(f"study {name!r} in {where} is damaged ({why}): restore the store from a backup")
+    return Damaged(
+        f"study {name!r} in {where} is damaged (the checksum does not match): restore the store from a backup"
+    )
 
 
 def move_row(move: Move) -> tuple[Any, ...]:
     """For `Database.move`: the study's row, and the event's."""
     study, seq, text = move.study, move.event.seq, canonical(move.status)
-    sealed = seal(study.uid, study.name, study.created, study.described or canonical(study.setup), seq, text)
-    return (study.uid, text, sealed, *urgency(move.status), move.state, *event_row(study.id, move.event))
+    urgent = urgency(move.status)
+    sealed = seal(study.uid, study.name, study.created, study.described, seq, text, *urgent)
+    return (study.uid, text, sealed, *urgent, move.state, *event_row(study.id, move.event))
 
 
 def event_row(study: int, event: Event) -> tuple[Any, ...]:
@@ -237,7 +245,7 @@ def read_event(row: Sequence[Any], where: str) -> Event:
     try:
         told = (None if numbers is None else _unpack(numbers) for numbers in (query, limits))
         event = Event(seq, round, kind, value, next(told), _unpack(centre), time, note, next(told))
-        if sealed != _sealed(tuple(row[:8]), limits) and sealed != _sealed_before(event):
+        if sealed != _sealed(tuple(row[:8]), limits):
             raise ValueError("the checksum does not match")
     except (ValueError, TypeError, struct.error) as error:
         raise Damaged(f"event {seq} in {where} is damaged ({error}): restore the store from a backup") from None
@@ -250,11 +258,6 @@ def _sealed(about: tuple[Any, ...], limits: bytes | None) -> int:
     sizes = (None if query is None else len(query), len(centre), None if limits is None else len(limits))
     blobs = (query or b"") + centre + (limits or b"")
     return hashed(repr((seq, round, kind, value, time, note, *sizes)).encode() + blobs)
-
-
-def _sealed_before(event: Event) -> int:
-    """What it was up to version 5 of the tables; without limits, what it was before there were any."""
-    return checksum(event if event.limits is not None else event[:-1])
 
 
 def snapshot_row(study: int, snapshot: Snapshot) -> tuple[object, ...]:

@@ -90,10 +90,6 @@ class Server:
         "blob": "BYTEA",
         "real": "DOUBLE PRECISION",
         "clustered": "",
-        "failures": "(status::json->>'failures')::integer",
-        "time": "(status::json->>'time')::float8",
-        # An event is stored by the statement that finds its study: nobody has to look for it once more.
-        "unchecked": "ALTER TABLE trimtab_events DROP CONSTRAINT IF EXISTS trimtab_events_study_fkey",
         # A row stays in one piece, with its setup compressed, and its next version fits on the same page.
         "roomy": "ALTER TABLE trimtab_studies SET (fillfactor = 60, toast_tuple_target = 2400),"
         " ALTER COLUMN state SET STORAGE MAIN, ALTER COLUMN status SET STORAGE MAIN,"

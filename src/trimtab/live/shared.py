@@ -15,13 +15,12 @@ from trimtab.live import schema
 from trimtab.live.attention import Wanted, conditions
 from trimtab.live.database import Database
 from trimtab.live.errors import Damaged
-from trimtab.live.schema import EVENT_COLUMNS, STUDY_COLUMNS, Event, Move, Saved, Snapshot
+from trimtab.live.schema import EVENT_COLUMNS, SNAPSHOT_COLUMNS, STUDY_COLUMNS, Event, Marks, Move, Saved, Snapshot
 from trimtab.live.store import EVERY, Store
 from trimtab.types import Fields
 
-SNAPSHOT_COLUMNS = "seq, state, diagnostics, checksum"
 WIDTH = len(STUDY_COLUMNS.split(", "))
-GLANCE = ("id", "uid", "seq", "proposal", "decision", "holder", "paused", "archived")
+GLANCE = ("id", "uid", "seq", *Marks._fields)
 
 
 class SharedStore(Store):
@@ -31,7 +30,7 @@ class SharedStore(Store):
     def on(cls, database: Database) -> SharedStore:
         """On a connection that is there, to tables that are known to be as they should."""
         store = cls.__new__(cls)
-        store._db, store.where, store._held, store._described = database, database.where, None, ""
+        store._db, store.where, store._held = database, database.where, None
         return store
 
     def execute(self, sql: str, *values: object) -> list[Any]:
@@ -95,20 +94,18 @@ class SharedStore(Store):
 
     def glance(self, name: str) -> tuple[Any, ...] | None:
         """Of a study, what GLANCE names; None if there is none."""
-        rows = self._ready().execute(f"SELECT {', '.join(GLANCE)} FROM trimtab_studies WHERE name = ?", name)
-        return tuple(rows[0]) if rows else None
+        rows = self._ready().execute(f"SELECT {', '.join(GLANCE)}, marked FROM trimtab_studies WHERE name = ?", name)
+        if not rows:
+            return None
+        *found, marked = rows[0]
+        if marked != schema.seal_marks(found[1], found[3:]):
+            raise schema.unfit(name, self.where)
+        return tuple(found)
 
-    def some(self, names: Sequence[str]) -> list[Saved]:
-        """Studies of those names that there are and that are whole."""
+    def some(self, names: Sequence[str]) -> dict[str, Saved | Damaged]:
+        """Studies of those names that there are; one that is damaged does not hide the others."""
         among, values = self._ready().among("name", names)
-        return self._whole(self._db.execute(f"SELECT {STUDY_COLUMNS} FROM trimtab_studies WHERE {among}", *values))
-
-    def _whole(self, rows: Sequence[Sequence[Any]]) -> list[Saved]:
-        found = []
-        for row in rows:
-            with suppress(Damaged):  # that one is is said when it is looked at alone
-                found.append(schema.read_study(row, self.where))
-        return found
+        return self._each(self._db.execute(f"SELECT {STUDY_COLUMNS} FROM trimtab_studies WHERE {among}", *values))
 
     def with_states(self, names: Sequence[str]) -> list[tuple[Saved, Snapshot] | Damaged]:
         """Studies of those names that there are, each with its newest snapshot."""
@@ -145,18 +142,14 @@ class SharedStore(Store):
                 found[study].append(schema.read_event(row, self.where))
         return found
 
-    def page(self, after: str, limit: int, wanted: Wanted = Wanted()) -> list[Saved]:  # noqa: B008
-        """Studies by name that are whole, from the first after a name on."""
-        (where, values), found = wanted.condition(), list[Saved]()
-        while len(found) < limit:
-            rows = self._ready().execute(
-                f"SELECT {STUDY_COLUMNS} FROM trimtab_studies WHERE name > ? AND {where} ORDER BY name LIMIT ?",
-                *(after, *values, limit - len(found)),
-            )
-            if not rows:
-                break
-            found, after = found + self._whole(rows), rows[-1][2]
-        return found
+    def page(self, after: str, limit: int, wanted: Wanted = Wanted()) -> dict[str, Saved | Damaged]:  # noqa: B008
+        """Studies by name, from the first after a name on; one that is damaged does not hide the others."""
+        where, values = wanted.condition()
+        rows = self._ready().execute(
+            f"SELECT {STUDY_COLUMNS} FROM trimtab_studies WHERE name > ? AND {where} ORDER BY name LIMIT ?",
+            *(after, *values, limit),
+        )
+        return self._each(rows)
 
     def urgent(self, wanted: Wanted, first: int, most: int) -> tuple[list[str], int]:
         """The names of some studies, those that need somebody first, and how many there are of them all."""
@@ -199,18 +192,15 @@ class SharedStore(Store):
 
     def holder(self, name: str) -> str | None:
         """Who holds a study now, whether its row is whole or not."""
-        found = self.glance(name)
-        about = {} if found is None else dict(zip(GLANCE, found, strict=True))
-        return about["holder"] if about.get("holder") and self._db.taken(about["id"], name) else None
+        rows = self._ready().execute("SELECT id, holder FROM trimtab_studies WHERE name = ?", name)
+        return str(rows[0][1] or "another process") if rows and self._db.taken(rows[0][0], name) else None
 
     def release(self, study: Saved) -> bool:
         """Whether nobody holds the study: what a process that was killed left written is taken away."""
         if study.holder is not None:
             if self._ready().taken(study.id, study.name):
                 return False
-            self._db.change(
-                "UPDATE trimtab_studies SET holder = NULL WHERE id = ? AND holder = ?", study.id, study.holder
-            )
+            self._mark(study, lambda marks: marks._replace(holder=None) if marks.holder == study.holder else None)
         return True
 
     def pause(self, study: Saved, paused: str | None) -> None:
@@ -219,18 +209,12 @@ class SharedStore(Store):
 
     def mark(self, study: Saved, columns: Fields) -> None:
         """Change what of a row is not learnt: `paused`, `archived`."""
-        marks = ", ".join(f"{column} = ?" for column in columns)
-        where = "id = ? AND uid = ?"
-        self._ready().execute(
-            f"UPDATE trimtab_studies SET {marks} WHERE {where}", *columns.values(), study.id, study.uid
-        )
+        self._mark(study, lambda marks: marks._replace(**columns))
 
     def _restore(self, move: Move) -> None:
         """Before a move that takes a study out again, if it will be stored."""
-        self._db.execute(
-            "UPDATE trimtab_studies SET archived = NULL WHERE id = ? AND uid = ? AND seq = ? AND holder IS NULL",
-            *(move.study.id, move.study.uid, move.event.seq - 1),
-        )
+        seq = move.event.seq - 1
+        self._mark(move.study, lambda marks: marks._replace(archived=None) if marks.holder is None else None, at=seq)
 
     def erase(self, id: int, uid: str, seq: int) -> bool:
         """A study with all its history, for ever, whole or damaged; False if it has changed, or is gone."""

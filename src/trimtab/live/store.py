@@ -14,14 +14,24 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from trimtab.live import schema
 from trimtab.live.checksums import canonical
 from trimtab.live.database import Database, opened
 from trimtab.live.errors import Damaged, StoreError, Taken
 from trimtab.live.migrating import set_up
-from trimtab.live.schema import EVENT_COLUMNS, ROUTINE, STUDY_COLUMNS, Event, Saved, Snapshot
+from trimtab.live.schema import (
+    EVENT_COLUMNS,
+    ROUTINE,
+    SNAPSHOT_COLUMNS,
+    STUDY_COLUMNS,
+    Event,
+    Marks,
+    Saved,
+    Snapshot,
+    seal_marks,
+)
 from trimtab.types import Document
 from trimtab.validation import choose
 
@@ -43,7 +53,6 @@ class Store:
         self._db = opened(os.fspath(where), mode, thorough)
         self.where = self._db.where
         self._held: Saved | None = None
-        self._described = ""
         self._tried: list[float] = []  # the times of an event that was not acknowledged yet
         try:
             set_up(self._db, mode)
@@ -61,7 +70,7 @@ class Store:
         """Let go of the database and of the study that was held."""
         if self._held is not None and not self._db.lost:
             with suppress(StoreError), self._db.transaction():  # only a courtesy: the lock is what counts
-                self._db.execute("UPDATE trimtab_studies SET holder = NULL WHERE id = ?", self._held.id)
+                self._mark(self._held, lambda marks: marks._replace(holder=None))
         self._held = None
         self._db.close()
 
@@ -85,12 +94,16 @@ class Store:
 
     def all(self) -> dict[str, Saved | Damaged]:
         """All studies, in one go; one that is damaged does not hide the others."""
+        return self._each(self._ready().execute(f"SELECT {STUDY_COLUMNS} FROM trimtab_studies ORDER BY name"))
+
+    def _each(self, rows: Sequence[Sequence[Any]]) -> dict[str, Saved | Damaged]:
+        """Rows of STUDY_COLUMNS, by name."""
         found: dict[str, Saved | Damaged] = {}
-        for row in self._ready().execute(f"SELECT {STUDY_COLUMNS} FROM trimtab_studies ORDER BY name"):
+        for row in rows:
             try:
                 found[row[2]] = schema.read_study(row, self.where)
             except Damaged as error:
-                found[row[2]] = error
+                found[str(row[2])] = error
         return found
 
     def find(self, name: str) -> Saved | None:
@@ -122,15 +135,16 @@ class Store:
 
         state: what makes the state in one piece, of the study's uid.
         """
-        about = (os.urandom(8).hex(), name, time.time() if created is None else created, canonical(setup))
-        seq, text = events[-1].seq, canonical(status)
+        uid, urgent = os.urandom(8).hex(), schema.urgency(status)
+        made = time.time() if created is None else created
+        about = (uid, name, made, canonical(setup), events[-1].seq, canonical(status), *urgent)
         db = self._ready()
         with db.transaction():
             db.execute(
-                "INSERT INTO trimtab_studies (uid, name, created, setup, seq, status, checksum, failures, advised,"
-                " told, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                *(*about, seq, text, schema.seal(*about, seq, text), *schema.urgency(status)),
-                None if state is None else state(about[0]),
+                "INSERT INTO trimtab_studies (uid, name, created, setup, seq, status, failures, advised, told,"
+                " checksum, marked, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                *(*about, schema.seal(*about), seal_marks(uid, Marks())),
+                None if state is None else state(uid),
             )
             ((id,),) = db.execute("SELECT id FROM trimtab_studies WHERE name = ?", name)
             for event in events:
@@ -154,13 +168,14 @@ class Store:
         request: what the event is the answer to; it is gone with it.
         """
         db, text = self._ready(), canonical(status)
-        sealed = schema.seal(study.uid, study.name, study.created, self._described, event.seq, text)
+        urgent = schema.urgency(status)
+        sealed = schema.seal(study.uid, study.name, study.created, study.described, event.seq, text, *urgent)
         self._tried.append(event.time)
         with db.transaction():
             changed = db.change(
                 "UPDATE trimtab_studies SET seq = ?, status = ?, checksum = ?, failures = ?, advised = ?, told = ?"
                 " WHERE id = ? AND seq = ?",
-                *(event.seq, text, sealed, *schema.urgency(status), study.id, event.seq - 1),
+                *(event.seq, text, sealed, *urgent, study.id, event.seq - 1),
             )
             if changed == 1:
                 self._insert_event(study.id, event)
@@ -198,7 +213,7 @@ class Store:
     def snapshots(self, study: Saved, until: int = 2**62) -> list[Snapshot]:
         """All that are kept, from the oldest on."""
         rows = self._ready().execute(
-            "SELECT seq, state, diagnostics, checksum FROM trimtab_snapshots WHERE study = ? AND seq <= ? ORDER BY seq",
+            f"SELECT {SNAPSHOT_COLUMNS} FROM trimtab_snapshots WHERE study = ? AND seq <= ? ORDER BY seq",
             *(study.id, until),
         )
         return [schema.read_snapshot(row, self.where) for row in rows]
@@ -206,8 +221,7 @@ class Store:
     def last_snapshot(self, study: Saved, until: int) -> Snapshot | None:
         """The newest one that is not after an event."""
         rows = self._ready().execute(
-            "SELECT seq, state, diagnostics, checksum FROM trimtab_snapshots WHERE study = ? AND seq <= ?"
-            " ORDER BY seq DESC LIMIT 1",
+            f"SELECT {SNAPSHOT_COLUMNS} FROM trimtab_snapshots WHERE study = ? AND seq <= ? ORDER BY seq DESC LIMIT 1",
             *(study.id, until),
         )
         return schema.read_snapshot(rows[0], self.where) if rows else None
@@ -237,16 +251,35 @@ class Store:
 
     def propose(self, study: Saved, proposal: str) -> None:
         """Write down what waits for a decision; an older decision is none on this."""
-        self._ready().execute(
-            "UPDATE trimtab_studies SET proposal = ?, decision = NULL WHERE id = ?", proposal, study.id
-        )
+        self._mark(study, lambda marks: marks._replace(proposal=proposal, decision=None))
 
     def decide(self, study: Saved, decision: str) -> bool:
         """Write down a decision on the proposal that `study` shows; False if it is gone, or decided on already."""
-        return 1 == self._ready().change(
-            "UPDATE trimtab_studies SET decision = ? WHERE id = ? AND seq = ? AND proposal = ? AND decision IS NULL",
-            *(decision, study.id, study.seq, study.proposal),
-        )
+
+        def decided(marks: Marks) -> Marks | None:
+            fresh = marks.proposal == study.proposal and marks.decision is None
+            return marks._replace(decision=decision) if fresh else None
+
+        return self._mark(study, decided, at=study.seq)
+
+    def _mark(self, study: Saved, change: Callable[[Marks], Marks | None], at: int | None = None) -> bool:
+        """Change the marks of a study's row, whoever else does meanwhile; whether that was possible.
+
+        at: the only sequence number at which they may be. change: None where these must not be changed.
+        """
+        db, where = self._ready(), "WHERE id = ? AND uid = ? AND seq = COALESCE(?, seq)"
+        columns, values = ", ".join(Marks._fields), ", ".join("?" * len(Marks._fields))
+        this = (study.id, study.uid, at)
+        while rows := db.execute(f"SELECT {columns}, marked FROM trimtab_studies {where}", *this):
+            *found, marked = rows[0]
+            if marked != seal_marks(study.uid, found):
+                raise schema.unfit(study.name, self.where)
+            if (after := change(Marks(*found))) is None:
+                return False
+            changed = f"UPDATE trimtab_studies SET ({columns}, marked) = ({values}, ?) {where} AND marked = ?"
+            if db.change(changed, *after, seal_marks(study.uid, after), *this, marked):
+                return True
+        return False
 
     def request(self, study: Saved, request: str) -> None:
         """Write down what is asked of the holder of a study."""
@@ -268,8 +301,8 @@ class Store:
             raise Taken(f"study {study.name!r} is in use by {holder}: stop that first, or use another name")
         me = f"{person()}, process {os.getpid()}, since {time.strftime('%F %T')}"
         with self._db.transaction():
-            self._db.execute("UPDATE trimtab_studies SET holder = ? WHERE id = ?", me, study.id)
-        self._held, self._described = study, canonical(study.setup)
+            self._mark(study, lambda marks: marks._replace(holder=me))
+        self._held = study
 
     def _ready(self) -> Database:
         """The database; connected again if the connection was lost, with the same lock, or an error says who has it."""
@@ -290,7 +323,7 @@ class Store:
 
     def _insert_snapshot(self, study: int, snapshot: Snapshot) -> None:
         self._db.execute(
-            "INSERT INTO trimtab_snapshots (study, seq, state, diagnostics, checksum) VALUES (?, ?, ?, ?, ?)",
+            f"INSERT INTO trimtab_snapshots (study, {SNAPSHOT_COLUMNS}) VALUES (?, ?, ?, ?, ?)",
             *schema.snapshot_row(study, snapshot),
         )
 

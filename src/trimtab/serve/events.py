@@ -156,7 +156,7 @@ def _since(studies: Fleet, names: Chosens, place: Place, limit: int) -> list[tup
 
 def _statuses(studies: Fleet, names: list[str]) -> list[Document]:
     with studies.pool.store() as store:
-        return [at_a_glance(saved) for saved in store.some(names)]
+        return [at_a_glance(saved) for saved in store.some(names).values() if not isinstance(saved, Damaged)]
 
 
 def _written(place: Place) -> str:

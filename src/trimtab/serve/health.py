@@ -8,6 +8,7 @@ from fastapi import APIRouter, Depends, Request, Response
 from prometheus_client import exposition
 from starlette.concurrency import run_in_threadpool
 
+from trimtab.live.errors import Damaged
 from trimtab.serve.access import Caller, scope
 from trimtab.serve.fleet import Fleet
 from trimtab.serve.models import PROBLEMS
@@ -55,7 +56,9 @@ def _measure(figures: Figures, studies: Fleet, most: int) -> None:
     figures.value.clear()
     figures.rounds.clear()
     with studies.pool.store() as store:
-        for saved in store.page("", most):
+        for saved in store.page("", most).values():
+            if isinstance(saved, Damaged):
+                continue
             figures.rounds.labels(saved.name).set(saved.status["round"])
             if saved.status["mean"] is not None:
                 figures.value.labels(saved.name).set(saved.status["mean"])

@@ -207,10 +207,18 @@ class StudyWhole(StudyOut):
     diagnostics: dict[str, FindingOut]
 
 
+class DamagedOut(BaseModel):
+    """A study whose row is not what was written."""
+
+    name: str
+    detail: str
+
+
 class StudyList(BaseModel):
     """A page of studies; `next` is where the next one begins, if there is one."""
 
     studies: list[StudyOut]
+    damaged: list[DamagedOut]
     next: str | None
 
 

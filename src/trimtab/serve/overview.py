@@ -7,6 +7,7 @@ import time
 from typing import NamedTuple
 
 from trimtab.live.attention import Wanted
+from trimtab.live.errors import Damaged
 from trimtab.live.figures import sparkline
 from trimtab.live.pool import Pool
 from trimtab.live.schema import Saved
@@ -48,11 +49,11 @@ class Overview:
         return Found(self.rows(names), total, counts)
 
     def rows(self, names: list[str]) -> list[Document]:
-        """What the list says of some studies, in this order; those that are gone or damaged are left out."""
+        """What the list says of some studies, in this order; those that are gone are left out."""
         if not names:
             return []
         with self._pool.store() as store:
-            found = {saved.name: _row(store, saved) for saved in store.some(names)}
+            found = {name: _row(store, name, saved) for name, saved in store.some(names).items()}
         return [found[name] for name in names if name in found]
 
     def _needs(self, store: SharedStore, only: str | None) -> dict[str, int]:
@@ -66,5 +67,7 @@ class Overview:
             return counts
 
 
-def _row(store: SharedStore, saved: Saved) -> Document:
+def _row(store: SharedStore, name: str, saved: Saved | Damaged) -> Document:
+    if isinstance(saved, Damaged):
+        return {"name": name, "attention": ["damaged"], "damaged": str(saved)}
     return {**at_a_glance(saved), "spark": sparkline(last_values(store, saved.id, SPARK))}

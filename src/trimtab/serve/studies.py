@@ -12,11 +12,12 @@ from trimtab.live import beginning
 from trimtab.live.attention import ATTENTION, Wanted
 from trimtab.live.checksums import canonical
 from trimtab.live.config import Config
-from trimtab.live.errors import Taken
+from trimtab.live.errors import Damaged, Taken
 from trimtab.live.guard import Guard
 from trimtab.live.knobs import Knobs
 from trimtab.live.limits import Limits
 from trimtab.live.row import RowStudy
+from trimtab.live.schema import Saved
 from trimtab.live.shared import SharedStore
 from trimtab.serve.fleet import TRIES, Fleet, busy, stale
 from trimtab.serve.models import CorrectionIn, CorrectionOut, StudyIn, StudyList, StudyOut, StudyWhole
@@ -102,9 +103,12 @@ async def listed(
         raise Problem(422, "invalid", f"attention={attention} is unknown: choose from {', '.join(ATTENTION)}")
     these = Wanted(search or "", wanted, caller.study, archived)
     found = await run_in_threadpool(_page, fleet(request), these, limit + 1, after or "")
-    more = len(found) > limit
-    page = found[:limit]
-    return {"studies": page, "next": page[-1]["name"] if more else None}
+    page = dict(list(found.items())[:limit])
+    return {
+        "studies": [at_a_glance(saved) for saved in page.values() if not isinstance(saved, Damaged)],
+        "damaged": [{"name": n, "detail": str(saved)} for n, saved in page.items() if isinstance(saved, Damaged)],
+        "next": list(page)[-1] if len(found) > limit else None,
+    }
 
 
 @router.delete("/studies/{name}", response_model=StudyOut | None)
@@ -169,9 +173,9 @@ def _difference(there: Json, asked: Json, where: str = "") -> str:
     return next(_difference(a, b, f"{where}/{key}".strip("/")) for key, a, b in pairs if canonical(a) != canonical(b))
 
 
-def _page(studies: Fleet, wanted: Wanted, limit: int, after: str) -> list[Document]:
+def _page(studies: Fleet, wanted: Wanted, limit: int, after: str) -> dict[str, Saved | Damaged]:
     with studies.pool.store() as store:
-        return [at_a_glance(saved) for saved in store.page(after, limit, wanted)]
+        return store.page(after, limit, wanted)
 
 
 def _archive(studies: Fleet, name: str, why: str, seq: int | None) -> Document:
@@ -190,10 +194,10 @@ def _erase(studies: Fleet, name: str, seq: int | None) -> None:
     """By its row alone: a study that is damaged can be erased, too."""
     with studies.pool.store() as store:
         for _ in range(TRIES):
-            found = store.glance(name)
-            if found is None:
+            found = store.numbers([name], 1)
+            if not found:
                 raise Problem(404, "no-study", f"there is no study {name!r}")
-            id, uid, now = found[:3]
+            id, uid, _, now = found[0]
             if seq not in (None, now):
                 raise stale(name, now, seq)
             if (holder := store.holder(name)) is not None:

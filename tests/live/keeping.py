@@ -1,0 +1,117 @@
+"""Makes `kept/version-N.db`, a small store of the version of now, with everything in it that a store may hold.
+
+Later versions go on with it, so it is made once, when the version counts up: `python -m tests.live.keeping`.
+"""
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import trimtab as tt
+from trimtab.live import Study, beginning, schema, tokens
+from trimtab.live.limits import Limits
+from trimtab.live.pausing import paused
+from trimtab.live.row import RowStudy, load
+from trimtab.live.shared import SharedStore
+
+FOLDER = Path(__file__).with_name("kept")
+NUMBERS = [
+    {"name": "heat", "low": 150, "high": 220, "start": 180},
+    {"name": "gain", "low": 0.5, "high": 100.0, "start": 2.0, "scale": "log"},
+]
+MIXED = [
+    {"name": "size", "type": "integer", "low": 1, "high": 256, "start": 8},
+    {"name": "codec", "choices": ["gzip", "zstd", "lz4"], "start": "gzip"},
+    {"name": "cache", "type": "bool", "start": True},
+    {"name": "rate", "low": 0.0, "high": 1.0, "start": 0.5, "step": 0.1},
+]
+LIMITS = {"load": {"max": 80.0}}
+
+
+def fill(where):
+    """Studies of all kinds, with events of all kinds, in a store that is new."""
+    with Study.open(where, "numbers", NUMBERS, seed=1, baseline=4) as study:
+        go_on(study, 12)
+        study.skip(study.ask(), "no value")
+        study.set({"radius": 0.02, "knobs.heat.high": 210.0}, who="anna", why="the pump rattles")
+        go_on(study, 3)
+        study.undo()
+        study.undo(5)
+        go_on(study, 2)
+    method = tt.primal_dual(radius=0.05, step=0.01, limits=1)
+    with Study.open(where, "limits", NUMBERS, method, seed=2, limits=LIMITS, baseline=0) as study:
+        go_on(study, 8)
+    with Study.open(where, "mixed", MIXED, tt.residual(radius=0.05, step=1e-3), seed=3, maximise=True) as study:
+        go_on(study, 8)
+        study.reset()
+    with SharedStore(where) as store:
+        given = (tt.Knobs.of(MIXED), None, False, 4, {}, 0, Limits())
+        beginning.create(store, "late", *given, None, 3)
+        beginning.create(store, "service", tt.Knobs.of(NUMBERS), None, False, 5, {}, 3, Limits())
+        for _ in range(3):
+            changed(store, "late", lambda study: study.hand_out())
+        changed(store, "late", lambda study: study.tell(study.pending[1], 2.0))
+        for n in range(10):
+            changed(store, "service", lambda study, n=n: study.tell(study.ask(), float(n % 4), "a note"))
+        changed(
+            store, "service", lambda study: study.tell_at(study.ask()._replace(knobs={"heat": 170.0, "gain": 3.0}), 1.0)
+        )
+        changed(store, "service", lambda study: study.proposed(study.ask()))
+        store.pause(store.load("service"), paused("anna", "tea"))
+        store.mark(store.load("mixed"), {"archived": 1.7e9})
+        store.request(store.load("numbers"), json.dumps({"changes": {}, "who": "anna", "why": None}))
+        tokens.create(store, "read", "numbers")
+
+
+def go_on(study, rounds):
+    """Some rounds of a study that is held here."""
+    for _ in range(rounds):
+        trial = study.ask()
+        told = dict.fromkeys(study.limits.names, 81.0)
+        study.tell(trial, float(study.seq % 5), limits=told or None)
+
+
+def changed(store, name, act):
+    """What a service does."""
+    (known,) = load(store, [name])
+    study = RowStudy(store, known)
+    act(study)
+    assert study.stored()
+
+
+def shape(where):
+    """What a version is of: the tables, and the keys of every document in them."""
+    with closing(sqlite3.connect(where)) as db:
+        tables = dict(db.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table' AND name LIKE 'trimtab%'"))
+        found = {"tables": tables}
+        for name in tables:
+            select = db.execute(f"SELECT * FROM {name}")
+            for column, *values in zip((about[0] for about in select.description), *select.fetchall(), strict=False):
+                found[f"{name}.{column}"] = sorted({str(_keys(value)) for value in values})
+        return found
+
+
+def _keys(value):
+    if isinstance(value, bytes):
+        return len(value)
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return "text"
+    if isinstance(value, dict):
+        return {key: _keys(value[key]) for key in sorted(value)}
+    return sorted({str(_keys(one)) for one in value}) if isinstance(value, list) else "one"
+
+
+if __name__ == "__main__":
+    path = FOLDER / f"version-{schema.VERSION}.db"
+    assert not path.exists(), f"{path} is there: a store that was kept stays as it is"
+    fill(path)
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA journal_mode = DELETE")
+        db.execute("PRAGMA page_size = 1024")
+        db.execute("VACUUM")
+    for lock in FOLDER.glob("*.lock"):
+        lock.unlink()

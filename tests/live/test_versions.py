@@ -1,0 +1,112 @@
+"""Stores of other versions: one that was kept of each is gone on with, and what cannot be read is left as it is."""
+
+import shutil
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from trimtab.live import Damaged, Store, StoreError, Study, schema
+from trimtab.live.checking import check_study
+from trimtab.live.row import of_row
+from trimtab.live.shared import SharedStore
+
+from .keeping import FOLDER, changed, fill, go_on, shape
+
+KEPT = sorted(FOLDER.glob("*.db"))
+KNOBS = [{"name": "x", "low": 0.0, "high": 1.0, "start": 0.5}]
+
+
+@pytest.fixture
+def file(tmp_path):
+    with Study.open(tmp_path / "t.db", "a", KNOBS, seed=1) as study:
+        for value in range(5):
+            study.tell(study.ask(), float(value))
+    return tmp_path / "t.db"
+
+
+def wrong(where):
+    """What `trimtab check` says of all its studies."""
+    with Store(where) as store:
+        return store.check() + [why for saved in store.all().values() for why in check_study(store, saved)]
+
+
+@pytest.mark.parametrize("kept", KEPT, ids=lambda path: path.stem)
+def test_a_store_that_was_kept_is_gone_on_with(kept, tmp_path):
+    where = tmp_path / "t.db"
+    shutil.copy(kept, where)
+    assert wrong(where) == []
+    with SharedStore(where) as store:
+        (row,) = store.rows(["service"])
+        assert of_row(row, where) is not None  # also by its row alone, once it is of a shape that is known
+        for _ in range(3):
+            changed(store, "late", lambda study: study.tell(study.pending[0], 1.0))
+            changed(store, "service", lambda study: study.tell(study.ask(), 1.0))
+            changed(store, "late", lambda study: study.hand_out())
+    for name in ("numbers", "limits", "mixed"):
+        with Study.open(where, name) as study:
+            before = study.seq
+            go_on(study, 3)
+            assert study.seq == before + 3
+    assert wrong(where) == []
+
+
+def test_the_version_counts_up_with_the_stored_shape(tmp_path):
+    fill(tmp_path / "t.db")
+    kept = FOLDER / f"version-{schema.VERSION}.db"
+    why = "what is stored has changed: count schema.VERSION up, say how in MIGRATIONS, and run tests.live.keeping"
+    assert kept.exists(), why
+    assert shape(tmp_path / "t.db") == shape(kept), why
+
+
+def test_a_store_of_before_the_first_kept_one_is_refused_in_one_line(file):
+    first = min(int(path.stem.rpartition("-")[2]) for path in KEPT)
+    with closing(sqlite3.connect(file)) as db, db:
+        db.execute("UPDATE trimtab_meta SET version = ?", [first - 1])
+    before = file.read_bytes()
+    for mode in ("create", "write", "read"):
+        with pytest.raises(StoreError) as error:
+            Store(file, mode)
+        said = str(error.value)
+        assert f"has version {first - 1}, but this trimtab reads versions from {first} on" in said
+        assert "with the trimtab that made it (trimtab export)" in said
+        assert "\n" not in said
+    assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize("version", ["NULL", "'8'", "-1", "8.5"])
+def test_a_version_that_is_none_is_damaged(file, version):
+    with closing(sqlite3.connect(file)) as db, db:
+        db.execute("DROP TABLE trimtab_meta")
+        db.execute("CREATE TABLE trimtab_meta (version)")
+        db.execute(f"INSERT INTO trimtab_meta VALUES ({version})")
+    with pytest.raises(Damaged, match=r"is damaged \(its version is"):
+        Store(file)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        "UPDATE trimtab_studies SET setup = setup || ' '",
+        "UPDATE trimtab_events SET value = 7 WHERE seq = 3",
+        "UPDATE trimtab_snapshots SET state = substr(state, 1, 40)",
+        "DELETE FROM trimtab_snapshots",
+        "ALTER TABLE trimtab_studies DROP COLUMN marked",
+    ],
+)
+def test_a_migration_that_leads_to_what_cannot_be_read_is_rolled_back(file, monkeypatch, spoil):
+    before = schema.VERSION
+    with monkeypatch.context() as later:
+        later.setattr(schema, "VERSION", before + 1)
+        later.setattr(schema, "MIGRATIONS", {before + 1: (spoil,)})
+        with pytest.raises(StoreError) as error:
+            Store(file)
+        assert f"stays at version {before}, because it cannot be read as one of version {before + 1}" in str(
+            error.value
+        )
+        assert "\n" not in str(error.value)
+    with closing(sqlite3.connect(file)) as db:
+        assert db.execute("SELECT version FROM trimtab_meta").fetchall() == [(before,)]
+    assert wrong(file) == []  # by the version that wrote it
+    with Study.open(file, "a") as study:
+        go_on(study, 1)
