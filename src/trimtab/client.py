@@ -46,7 +46,7 @@ class Client:
     def __init__(self, url: str, token: str | None = None, *, patience: float = 60.0, timeout: float = 35.0) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"url={url!r} is no address of a service: give for example http://127.0.0.1:8765")
+            raise ValueError(f"url={url!r} is not the address of a service: give for example http://127.0.0.1:8765")
         self.url, self.patience = url.rstrip("/"), patience
         self._prefix = parts.path.rstrip("/")
         self._headers = {"Content-Type": "application/json", "Accept": "application/json"}
@@ -90,7 +90,7 @@ class Client:
             except (OSError, http.client.HTTPException) as error:
                 if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):
                     raise Unavailable(_distrusted(self.url, error)) from error  # it does not mend itself
-                why, pause = f"{self.url} cannot be reached ({error}): is the service running?", delay
+                why, pause = f"{self.url} cannot be reached ({error}): check that the service is running", delay
                 failed += 1
                 if failed == 2:  # one that was only idle for too long is there again at once
                     LOG.warning("%s Trying again for %g s", why, self.patience)
@@ -117,7 +117,7 @@ class Client:
         try:
             return answer.status, answer.headers, json.loads(text)
         except ValueError:
-            return answer.status, answer.headers, {"detail": f"{self.url} is no service of trimtab"}
+            return answer.status, answer.headers, {"detail": f"{self.url} is not a trimtab service: check the address"}
 
 
 class RemoteStudy(Brief):
@@ -196,6 +196,6 @@ class RemoteStudy(Brief):
 def _distrusted(url: str, error: ssl.SSLError) -> str:
     """Why there is no TLS, and the remedy."""
     if isinstance(error, ssl.SSLCertVerificationError):
-        return f"the certificate of {url} is not trusted ({error.verify_message}): name its issuer in SSL_CERT_FILE"
+        return f"the certificate of {url} is not trusted ({error.verify_message}): add its issuer to SSL_CERT_FILE"
     plain = f"http{url.removeprefix('https')}"
-    return f"{url} does not speak TLS as it is spoken here ({error.reason}): where it is plain HTTP, use {plain}"
+    return f"{url} failed the TLS handshake ({error.reason}): if it serves plain HTTP, use {plain}"

@@ -28,7 +28,7 @@ def init(setup: Setup, x0: ArrayLike) -> State:
     """
     x = np.array(x0, dtype=float)
     if x.shape != setup.shape:
-        raise ValueError(f"x0 has shape {x.shape}, but the setup is for {setup.shape}")
+        raise ValueError(f"x0 has shape {x.shape}, but the setup has shape {setup.shape}")
     if not setup.admits(finite(x)):
         setup.outside(x)
     method, frame, centre = setup.method, setup.frame, setup.home.project(setup.inward(x))

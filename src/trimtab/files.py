@@ -38,7 +38,7 @@ def parse(text: str | bytes) -> Json:
 
 
 def _no_number(word: str) -> NoReturn:
-    raise ValueError(f"{word} is no number of JSON")
+    raise ValueError(f"{word} is not a valid JSON number")
 
 
 def cache_folder() -> Path:
@@ -55,7 +55,7 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
     """
     path = Path(os.path.realpath(path))
     if not path.parent.is_dir():
-        raise FileNotFoundError(f"{path.parent} is not a folder: make it first, or save elsewhere")
+        raise FileNotFoundError(f"{path.parent} is not a folder: create it first, or save elsewhere")
     mode = writable(path)
     temporary = path.with_name(f".{path.name}.{os.urandom(6).hex()}.tmp")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
@@ -85,7 +85,7 @@ def writable(path: Path) -> int | None:
     except FileNotFoundError:
         return None
     if not stat.S_ISREG(found):
-        raise ValueError(f"{path} is no file but a device, a pipe or a folder: give the name of a file")
+        raise ValueError(f"{path} is a device, a pipe or a folder: give the name of a file")
     return stat.S_IMODE(found)
 
 
@@ -123,4 +123,4 @@ def read_archive(path: str | os.PathLike[str], *, compressed: bool = False) -> t
             arrays = {name: archive[name] for name in archive.files}
         return parse(arrays.pop("document").tobytes()), arrays
     except Exception as error:  # whatever the zip reader stumbles over, the file is not what was written
-        raise ValueError(f"{path} is not a saved file, or is damaged ({error}): restore it from a copy") from None
+        raise ValueError(f"{path} is not a saved file, or is damaged ({error}): restore it from a backup") from None

@@ -163,10 +163,10 @@ def _close(state: State, id: int) -> tuple[int, tuple[tuple[int, Look], ...]]:
     """The number of rounds, and the trials still open, once this one is told."""
     still_open = tuple(pair for pair in state.open if pair[0] != id)
     if len(still_open) == len(state.open):
-        reason = f"it was never asked; the next one is {state.round}"
+        reason = f"it was never handed out; the next one is {state.round}"
         if 0 <= id < state.round:
             open_ones = ", ".join(str(number) for number, _ in state.open) or "none"
-            reason = f"it was told or skipped before; open are: {open_ones}, and the next one, {state.round}"
+            reason = f"it was told or skipped before; the open ones are {open_ones} and the next one, {state.round}"
         raise ValueError(f"trial {id} is not open: {reason}")
     return state.round, still_open
 

@@ -64,7 +64,7 @@ def pairs(bounds: ArrayLike, dim: int) -> Array:
             f"bounds[{k}]=({low[k]}, {high[k]}) are too close, or too large, for floating point: shift or rescale"
         )
     if np.all(low == high):
-        raise ValueError(f"bounds={shortly(found.tolist())} hold every coordinate fixed: leave one some room")
+        raise ValueError(f"bounds={shortly(found.tolist())} fix every coordinate: give at least one low < high")
     return locked(found)
 
 
@@ -114,7 +114,7 @@ def beside(value: object, limits: ArrayLike, count: int) -> Array:
         return np.concatenate([parts[0][..., None], parts[1]], axis=-1)
     except (TypeError, ValueError, OverflowError):
         raise ValueError(
-            f"value={value!r} and limits={limits!r} do not go together: tell one number, and a list of"
+            f"value={value!r} and limits={limits!r} do not match: tell one number, and a list of"
             f" {count} (in lanes, one of each for every lane)"
         ) from None
 

@@ -85,7 +85,7 @@ def _memory(memory: Memory, factors: Array) -> Memory:
     powers = POWERS.get(type(memory))
     if powers is None:
         raise ValueError(
-            f"what {type(memory).__name__} remembers does not say how it scales: add it to trimtab.rescaling.POWERS"
+            f"the memory of {type(memory).__name__} has no scaling rule: add it to trimtab.rescaling.POWERS"
         )
     one = float(np.mean(factors**-2.0)) ** -0.5
     found: list[object] = []

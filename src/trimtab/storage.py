@@ -43,8 +43,8 @@ class Foreign(ValueError):
 
     def __init__(self, name: str, setup: Setup) -> None:
         super().__init__(
-            f"the saved {name} does not fit {setup.method}: give the method that it was saved with, or, where it is"
-            " the same, use the trimtab that wrote it"
+            f"the saved {name} does not fit {setup.method}: give the method it was saved with, or if it is the same,"
+            " use the trimtab that wrote it"
         )
 
 
@@ -63,9 +63,7 @@ def parsed(text: str) -> Saved:
     try:
         document = parse(text)
     except (ValueError, TypeError) as error:
-        raise ValueError(
-            f"this is not a saved tuner, nor any JSON ({error}): give the text that to_json() wrote"
-        ) from None
+        raise ValueError(f"the text is not JSON, so not a saved tuner ({error}): give what to_json() wrote") from None
     return document, {}
 
 
@@ -84,7 +82,7 @@ def state_from_json(setup: Setup, text: str) -> State:
     except Foreign:
         raise
     except (ValueError, *DAMAGED) as error:
-        raise ValueError(f"the saved state is damaged ({error}): restore it from a copy") from None
+        raise ValueError(f"the saved state is damaged ({error}): restore it from a backup") from None
 
 
 def save(path: str | os.PathLike[str], setup: Setup, state: State, knobs: Document | None = None) -> None:
@@ -173,7 +171,7 @@ def _unpack(value: Json, arrays: Arrays) -> Memory:
     options = {name: _unpack(v, arrays) for name, v in value.items() if name != "type"}
     kind = value.get("type")
     if not isinstance(kind, str) or kind not in parts:
-        raise ValueError(f"{kind!r} is not known here: give the method again, or register its class (trimtab.registry)")
+        raise ValueError(f"{kind!r} is not registered: give the method again, or register its class (trimtab.registry)")
     positional = next((name for name in ("parts", "members") if name in options), None)
     return parts[kind](*options[positional]) if positional else parts[kind](**options)
 
@@ -214,7 +212,7 @@ def revive(document: Json, arrays: Arrays, method: Method | None, *, verified: b
         fresh = fresh or _fresh(setup)  # of a size that is known to be right
         return setup, _state(setup, fresh, document["state"], arrays, verified=verified)
     except DAMAGED as error:
-        raise ValueError(f"the saved tuner is damaged ({error!r}): restore it from a copy") from None
+        raise ValueError(f"the saved tuner is damaged ({error!r}): restore it from a backup") from None
 
 
 def _setup(saved: Document, arrays: Arrays, method: Method | None) -> Setup:
@@ -253,11 +251,11 @@ def _state(setup: Setup, start: State, saved: Document, arrays: Arrays, *, verif
     looks = tuple((_count(id), _alike("open", start.last, look, arrays, setup)) for id, look in open_trials)
     numbers = [id for id, _ in looks]
     if len(set(numbers)) < len(numbers) or any(id >= state.round for id in numbers):
-        raise ValueError(f"the open trials {numbers} do not fit round {state.round}: restore the file from a copy")
+        raise ValueError(f"the open trials {numbers} do not fit round {state.round}: restore the file from a backup")
     centre = state.centre
     for point in (centre, state.last.centre, *(look.centre for _, look in looks)):
         if not np.all(setup.domain.contains(point)):
-            raise ValueError("the saved centre is outside the domain: the file was changed; restore it from a copy")
+            raise ValueError("the saved centre is outside the domain: the file was changed; restore it from a backup")
     if not np.all(setup.home.contains(centre)):  # a method with a larger radius keeps farther from the edge
         centre = setup.home.project(centre)
     return frozen(state._replace(centre=centre, open=looks))
@@ -267,7 +265,7 @@ def _same(fresh: Memory, saved: Json) -> Memory:
     """What `_pack` made of something like a fresh one, without a look at the numbers."""
     if isinstance(fresh, tuple):
         if len(saved) != len(fresh):
-            raise ValueError(f"the saved {type(fresh).__name__} does not fit: use the trimtab that wrote it")
+            raise ValueError(f"the saved {type(fresh).__name__} has other fields here: use the trimtab that wrote it")
         names: tuple[str, ...] | None = getattr(fresh, "_fields", None)
         if names is None:
             return tuple(map(_same, fresh, saved))
@@ -306,7 +304,7 @@ def _alike(name: str, fresh: Memory, saved: Json, arrays: Arrays, setup: Setup) 
     elif np.all(np.asarray(fresh) > 0) and name not in ("centre", "anchor", "trail"):
         good &= array > 0
     if not good.all():
-        raise ValueError(f"the saved {name} has a number that it cannot have: restore the file from a copy")
+        raise ValueError(f"the saved {name} has an impossible number: restore the file from a backup")
     if per_lane:
         return array.item()
     return array.astype(fresh.dtype) if isinstance(fresh, np.ndarray) else type(fresh)(array)
@@ -314,5 +312,5 @@ def _alike(name: str, fresh: Memory, saved: Json, arrays: Arrays, setup: Setup) 
 
 def _count(number: object, least: int = 0) -> int:
     if isinstance(number, bool) or not isinstance(number, int) or not least <= number < 2**63:
-        raise ValueError(f"the saved round or trial {number!r} is not a whole number: restore the file from a copy")
+        raise ValueError(f"the saved round or trial {number!r} is not a whole number: restore the file from a backup")
     return number

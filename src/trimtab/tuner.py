@@ -270,7 +270,7 @@ class Tuner(Brief):
         """The value, followed by those of its limits."""
         if self.setup.told == 1:
             raise ValueError(
-                f"limits={limits!r} mean nothing to {self.setup.method}: use for example"
+                f"limits={limits!r} do not apply to {self.setup.method}: use for example"
                 f" tt.primal_dual(radius=..., step=..., limits={np.size(limits)})"
             )
         return beside(value, limits, self.setup.told - 1)

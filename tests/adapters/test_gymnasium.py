@@ -221,10 +221,10 @@ def test_what_cannot_be_is_said():
 @pytest.mark.parametrize(
     ("tuner", "message"),
     [
-        (tt.Tuner([0.0] * 10, tt.auto(radius=0.1)), r"looks for small values.*: make it with maximise=True"),
+        (tt.Tuner([0.0] * 10, tt.auto(radius=0.1)), r"minimises.*: create it with maximise=True"),
         (tt.Tuner(np.zeros((3, 10)), tt.auto(radius=0.1), maximise=True), r"x0 has shape \(3, 10\).*: give \(d,\)"),
-        (tt.Tuner([0.0] * 10, tt.two_point(radius=0.1, step=0.1), maximise=True), "more than one number a round"),
-        (tt.Tuner([0.0] * 10, tt.primal_dual(radius=0.1, step=0.1), maximise=True), "more than one number a round"),
+        (tt.Tuner([0.0] * 10, tt.two_point(radius=0.1, step=0.1), maximise=True), "more than one number per round"),
+        (tt.Tuner([0.0] * 10, tt.primal_dual(radius=0.1, step=0.1), maximise=True), "more than one number per round"),
         (tt.Tuner([0.0] * 3, tt.auto(radius=0.1), maximise=True), r"x0 has 3 parameters, but the linear policy.* 10,"),
     ],
 )
@@ -239,7 +239,7 @@ def test_a_start_that_is_no_policy_is_refused():
         Policy(env, x0=[1.0, 2.0, 3.0])
     with pytest.raises(ValueError, match=r"x0 has shape \(2, 10\)"):
         Policy(env, x0=np.zeros((2, 10)))
-    with pytest.raises(ValueError, match="more than one number a round"):
+    with pytest.raises(ValueError, match="more than one number per round"):
         Policy(env, method=tt.two_point(radius=0.1, step=0.1))
 
 

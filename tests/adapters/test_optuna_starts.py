@@ -82,7 +82,7 @@ def test_a_start_that_is_no_number_is_refused(start):
 
 @pytest.mark.parametrize("start", [[1], "x", 5, [("x", 0.5)]])
 def test_a_start_without_names_is_refused(start):
-    with pytest.raises(TypeError, match="is not a mapping: say where the system is by name"):
+    with pytest.raises(TypeError, match="is not a mapping: give the current values by name"):
         Sampler(start=start)
 
 

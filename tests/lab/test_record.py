@@ -55,7 +55,7 @@ def test_regrets_are_sums_of_differences(record):
     np.testing.assert_allclose(record.regret("gradient"), np.cumsum(record.gradient, axis=1))
     np.testing.assert_allclose(record.score(), record.regret()[:, -1])
     assert np.isnan(record.regret("static")).all()  # not asked for
-    with pytest.raises(ValueError, match="kind='best' is no regret: choose from"):
+    with pytest.raises(ValueError, match="kind='best' is not a kind of regret: choose from"):
         record.regret("best")
 
 

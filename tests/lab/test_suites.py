@@ -282,7 +282,7 @@ def test_bad_requests_are_told():
         lab.judge("drift", ["magic"])
     with pytest.raises(ValueError, match=r"methods=\[\] is not a list of names"):
         lab.judge("drift", [])
-    with pytest.raises(ValueError, match="asks twice of one moment"):
+    with pytest.raises(ValueError, match="measures twice per round"):
         lab.judge("late", ["two-point"], trials=2, every=30)
 
 

@@ -296,7 +296,7 @@ def test_exports_keep_a_mode_and_write_over_nothing_else(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for name in ("null", "pipe", "/dev/full", "."):
         for command in (["export", "a", name, "--force"], ["backup", name, "--force"], ["import", name]):
-            assert "is no file but a device, a pipe or a folder" in trimtab(tmp_path, *command, status=2)
+            assert "is a device, a pipe or a folder" in trimtab(tmp_path, *command, status=2)
     assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
 
 

@@ -143,5 +143,5 @@ def test_a_budget_is_spent_and_then_nothing_changes():
     for round in range(8):
         world.play(round, centre, query)
     np.testing.assert_allclose([world.optimum(t)[0] for t in range(8)], [0, -0.5, -1, -1.5, -2, -2, -2, -2])
-    with pytest.raises(ValueError, match="budget=-1 must be a number, 0 or more"):
+    with pytest.raises(ValueError, match="budget=-1 must be a number >= 0"):
         Adversary(budget=-1)

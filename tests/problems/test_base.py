@@ -93,7 +93,7 @@ def test_an_unknown_parameter_is_named_with_those_there_are():
         ("quadratic-v1", {"dim": 0}, "dim=0 must be a whole number, at least 1"),
         ("quadratic-v1", {"dim": 2.5}, "dim=2.5 must be a whole number"),
         ("quadratic-v1", {"dim": True}, "dim=True must be a whole number"),
-        ("quadratic-v1", {"drift": "fast"}, "drift='fast' is not known: choose one of none, walk, line, jumps"),
+        ("quadratic-v1", {"drift": "fast"}, "drift='fast' is unknown: choose one of none, walk, line, jumps"),
         ("quadratic-v1", {"speed": -1.0}, "speed=-1.0 must be a finite number >= 0"),
         ("quadratic-v1", {"noise": np.nan}, "noise=nan must be a finite number"),
         ("quadratic-v1", {"noise": "much"}, "noise='much' must be a finite number"),
@@ -108,7 +108,7 @@ def test_an_unknown_parameter_is_named_with_those_there_are():
         ("peaks-v1", {"correlation": 1.5}, "correlation=1.5 is not between 0 .* and 1"),
         ("pricing-v1", {"customers": 0}, "customers=0 must be"),
         ("pricing-v1", {"period": 0}, "period=0 must be"),
-        ("adversary-v1", {"order": "during"}, "order='during' is not known: choose 'before' or 'after'"),
+        ("adversary-v1", {"order": "during"}, "order='during' is unknown: choose 'before' or 'after'"),
         ("adversary-v1", {"power": -1}, "power=-1 must be"),
     ],
 )

@@ -246,11 +246,11 @@ def test_reference_values():
         ({"n_x": 0}, "n_x=0 must be a whole number"),
         ({"gamma": 1.5}, r"gamma=1.5 must be a finite number > 0 and <= 1"),
         ({"sigma_w": -1}, "sigma_w=-1 must be a finite number"),
-        ({"drift_range": (1, 0)}, r"drift_range=\(1, 0\) is no interval"),
+        ({"drift_range": (1, 0)}, r"drift_range=\(1, 0\) is not an interval"),
         ({"R": 0.0}, "R=0.0 has the eigenvalue 0: make it positive definite"),
         ({"Q": -1.0}, "Q=-1.0 has the eigenvalue -1: make it positive semidefinite"),
         ({"Q": [[1, 2], [3, 4]]}, "symmetric matrix of 6 rows"),
-        ({"Q": "much"}, "Q='much' is no weight"),
+        ({"Q": "much"}, "Q='much' is not a valid weight"),
     ],
 )
 def test_errors_name_the_value_and_the_remedy(parameters, message):

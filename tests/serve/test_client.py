@@ -74,7 +74,7 @@ def test_tokens_and_waiting(service):
             study.ask(wait=0)
     with tt.Client(service.url, "tt_wrong_token") as client, pytest.raises(Refused, match="no token"):
         client.study("a")
-    with pytest.raises(ValueError, match="is no address of a service"):
+    with pytest.raises(ValueError, match="is not the address of a service"):
         tt.Client("file:///etc/passwd")
 
 

@@ -207,7 +207,7 @@ def test_what_is_played_costs_the_smoothing_once_more():
     terms = smooth.bound(variation=0.1, played=True).terms
     assert terms["playing"] == pytest.approx(400 * 1.5 * smooth.radius**2 * 9)
     slopes = theory.nonconvex_smooth(dim=9, horizon=400, lipschitz=2.0, smoothness=1.5)
-    with pytest.raises(ValueError, match="nothing is paid for those"):
+    with pytest.raises(ValueError, match="which have no evaluated cost"):
         slopes.bound(gap=1.0, variation=0.1, played=True)
 
 

@@ -76,7 +76,7 @@ def test_rates_of_one_point_feedback():
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"law": "cube"}, "law='cube' has no theory here: choose 'gaussian', 'sphere' or 'ball'"),
+        ({"law": "cube"}, "law='cube' is not covered by the theory: choose 'gaussian', 'sphere' or 'ball'"),
         ({"radius": 0.0}, "radius=0.0 must be a finite number > 0"),
         ({"dim": 2.5}, "dim=2.5 must be a whole number"),
         ({"round": -1}, "round=-1 must be a whole number, at least 0"),

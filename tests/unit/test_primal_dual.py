@@ -87,12 +87,12 @@ def test_the_estimate_is_unbiased_for_the_slope_of_the_lagrangian():
 @pytest.mark.parametrize(
     ("method", "value", "limits", "words"),
     [
-        (tt.residual(radius=0.1, step=0.1), 1.0, [2.0], r"limits=\[2.0\] mean nothing to .*limits=1\)"),
+        (tt.residual(radius=0.1, step=0.1), 1.0, [2.0], r"limits=\[2.0\] do not apply to .*limits=1\)"),
         (METHOD, 1.0, None, r"shape \(\), but \(2,\) is needed: .*followed by those of 1 limits, tell\("),
         (METHOD, 1.0, [1.0, 2.0], r"shape \(3,\), but \(2,\) is needed"),
-        (METHOD, 1.0, 2.0, r"value=1.0 and limits=2.0 do not go together: tell one number, and a list of 1"),
-        (METHOD, "seven", [1.0], "do not go together"),
-        (METHOD, 10**400, [1.0], "do not go together"),
+        (METHOD, 1.0, 2.0, r"value=1.0 and limits=2.0 do not match: tell one number, and a list of 1"),
+        (METHOD, "seven", [1.0], "do not match"),
+        (METHOD, 10**400, [1.0], "do not match"),
         (METHOD, 1.0, [math.inf], "infinite: skip the trial"),
     ],
 )
@@ -111,7 +111,7 @@ def test_bad_prices_are_named():
         tt.Lagrangian(0)
     with pytest.raises(ValueError, match="dual_step=0 must be a finite number > 0"):
         tt.primal_dual(radius=0.1, step=0.1, dual_step=0)
-    with pytest.raises(ValueError, match=r"decay=200 must be .* <= 100, so that a price fades and does not swing"):
+    with pytest.raises(ValueError, match=r"decay=200 must be .* <= 100, so that a price decays without oscillating"):
         tt.primal_dual(radius=0.1, step=0.1, decay=200)
 
 

@@ -73,7 +73,7 @@ def test_fields_are_those_of_the_memories():
 
 def test_an_unknown_memory_is_refused():
     state = walk(Setup(tt.auto(radius=0.05), (3,), seed=1), START, 1.0, 3)
-    with pytest.raises(ValueError, match=r"Look remembers does not say how it scales: add it to trimtab.rescaling"):
+    with pytest.raises(ValueError, match=r"memory of Look has no scaling rule: add it to trimtab.rescaling"):
         rescaled(state._replace(slope=state.last), np.ones(3))
 
 

@@ -186,7 +186,7 @@ def test_ids_that_are_not_open():
     before = tuner.to_json()
     with pytest.raises(ValueError, match="trial 0 is not open: it was told or skipped before"):
         tuner.tell(0, 2.0)
-    with pytest.raises(ValueError, match="trial 7 is not open: it was never asked; the next one is 1"):
+    with pytest.raises(ValueError, match="trial 7 is not open: it was never handed out; the next one is 1"):
         tuner.tell(7, 2.0)
     with pytest.raises(TypeError, match="neither a Trial nor its id"):
         tuner.tell("first", 2.0)
@@ -306,7 +306,7 @@ def test_bad_setups_are_named(arguments, error, words):
         ({"radius": math.nan}, "radius=nan"),
         ({"max_move": 0.0}, "max_move=0.0 must be a finite number > 0, or None for no limit"),
         ({"margin": "wide"}, "margin='wide' is unknown"),
-        ({"margin": "project"}, r"margin='project' moves queries, but Residual\(\) takes them to be at x \+ δu"),
+        ({"margin": "project"}, r"margin='project' moves queries, but Residual\(\) assumes them at x \+ δu"),
     ],
 )
 def test_bad_methods_are_named(options, words):

@@ -161,7 +161,7 @@ def test_texts_are_no_numbers_wherever_they_stand():
     with pytest.raises(TypeError, match="is not a number"):
         tuner.tell(tuner.ask(), [None, "2.0"])
     limited = tt.Tuner([0.0], tt.primal_dual(radius=0.1, step=0.1, limits=1), seed=0)
-    with pytest.raises(ValueError, match="do not go together"):
+    with pytest.raises(ValueError, match="do not match"):
         limited.tell(limited.ask(), "3", limits=["4"])
     assert (tuner.round, limited.round) == (0, 0)
 

@@ -65,7 +65,7 @@ def tune(
         raise ValueError("the plan sets one device for each knob, one trial at a time: give a Tuner(knobs=[...])")
     names = [knob.name for knob in tuner.knobs.all]
     if sorted(movables) != sorted(names):
-        raise ValueError(f"movables={sorted(movables)} do not fit the knobs {sorted(names)}: give each knob its device")
+        raise ValueError(f"movables={sorted(movables)} do not match the knobs {sorted(names)}: give one per knob")
     devices, centre = [movables[name] for name in names], _Centre(tuner)
     about = {
         "plan_name": "tune",

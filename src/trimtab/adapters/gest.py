@@ -43,11 +43,11 @@ class Generator(BaseModel, Standard):  # type: ignore[misc]  # gest-api has no t
 
     vocs: one objective, to be minimised or maximised; continuous and discrete variables; limits (constraints) for
     methods that know them, `method="primal-dual"` with `options={"step": …}`.
-    start: where the machine is now, by name. What it leaves out is where data ingested before the first suggestion was
-    measured last, else the variable's default_value, else the middle of its range.
-    radius: how far to probe, as a share of each range. log: the variables whose ratios matter.
+    start: current value of each variable, by name. A variable left out starts where data ingested before the first
+    suggestion was measured last, else at its default_value, else at the middle of its range.
+    radius: probing radius, as a share of each range. log: variables on a log scale.
     method, options: one of `trimtab.methods`, and what it needs beside the radius.
-    max_pending: how many points may be without a value at once, for several workers.
+    max_pending: number of points that may await a value at once, for several workers.
     state: the tuner's, as text: everything is in `model_dump`, and what is made of it goes on bit by bit.
 
     >>> vocs = VOCS(variables={"x": [0.0, 1.0]}, objectives={"f": "MINIMIZE"}, constants={"gas": "He"})
@@ -64,15 +64,15 @@ class Generator(BaseModel, Standard):  # type: ignore[misc]  # gest-api has no t
     model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 
     vocs: VOCS = Field(frozen=True, description="variables, one objective, limits, constants")
-    radius: float = Field(SHARE, frozen=True, description="how far to probe, as a share of each range")
-    start: Document = Field({}, frozen=True, description="where the machine is now, by name")
-    log: list[str] = Field([], frozen=True, description="the variables whose ratios matter")
+    radius: float = Field(SHARE, frozen=True, description="probing radius, as a share of each range")
+    start: Document = Field({}, frozen=True, description="current value of each variable, by name")
+    log: list[str] = Field([], frozen=True, description="variables on a log scale")
     method: str = Field("auto", frozen=True, description="one of trimtab.methods")
-    options: Document = Field({}, frozen=True, description="what the method needs beside the radius")
-    max_pending: int = Field(1, frozen=True, description="how many points may be without a value at once")
-    seed: int | None = Field(None, description="of the probing directions; by default a fresh one")
-    state: str | None = Field(None, frozen=True, repr=False, description="the tuner, saved")
-    data: Json = Field(None, exclude=True, repr=False, description="hosts put their tables here; nothing is kept in it")
+    options: Document = Field({}, frozen=True, description="options of the method besides the radius")
+    max_pending: int = Field(1, frozen=True, description="number of points that may await a value at once")
+    seed: int | None = Field(None, description="seed of the probing directions; random by default")
+    state: str | None = Field(None, frozen=True, repr=False, description="state of the tuner, as saved")
+    data: Json = Field(None, exclude=True, repr=False, description="table of the host; not used")
 
     _tuner: Tuner = PrivateAttr()
     _begun: bool = PrivateAttr(default=False)
@@ -92,7 +92,7 @@ class Generator(BaseModel, Standard):  # type: ignore[misc]  # gest-api has no t
             if (found := _space(saved)) != (wanted := _space(self._tuner)):
                 raise ValueError(
                     f"the state is of another VOCS, with {found} instead of {wanted}: give the vocs that it was saved"
-                    " with, or leave state out to begin anew"
+                    " with, or leave state out to start afresh"
                 )
             self._tuner = saved
 
@@ -100,18 +100,16 @@ class Generator(BaseModel, Standard):  # type: ignore[misc]  # gest-api has no t
         objectives = list(vocs.objectives.values())
         if len(objectives) != 1 or not isinstance(objectives[0], MinimizeObjective | MaximizeObjective):
             kinds = {name: type(objective).__name__ for name, objective in vocs.objectives.items()}
-            raise ValueError(
-                f"objectives={kinds}: trimtab follows one number, to be minimised or maximised; weigh several into one"
-            )
+            raise ValueError(f"objectives={kinds}: trimtab optimises one number; combine several into one with weights")
         if vocs.constraints and self.method != "primal-dual":
             raise ValueError(
-                f"constraints={list(vocs.constraints)}: method={self.method!r} knows no limits that are measured; use"
+                f"constraints={list(vocs.constraints)}: method={self.method!r} does not support measured limits; use"
                 ' method="primal-dual" with options={"step": …, "dual_step": …}, or make them observables'
             )
         for field in (self.start, self.log):
             for name in field:
                 if name not in vocs.variables:
-                    raise ValueError(f"{name!r} is no variable: choose from {', '.join(vocs.variables)}")
+                    raise ValueError(f"{name!r} is not a variable: choose from {', '.join(vocs.variables)}")
 
     @property
     def tuner(self) -> Tuner:
@@ -222,7 +220,7 @@ class Generator(BaseModel, Standard):  # type: ignore[misc]  # gest-api has no t
             if isinstance(given, float | np.floating) and float(given).is_integer():
                 given = int(given)  # in a table beside points without one
             if not isinstance(given, int | np.integer):
-                raise ValueError(f"{ID}={given!r} is not a whole number, as those that were suggested are")
+                raise ValueError(f"{ID}={given!r} is not a whole number: give the one that was suggested")
             return int(given)
         if self._begun:
             trials = self._tuner.pending if self.max_pending > 1 else (self._tuner.ask(),)
@@ -249,7 +247,7 @@ class Generator(BaseModel, Standard):  # type: ignore[misc]  # gest-api has no t
 def _knob(name: str, said: str, variable: Json, at: object, log: bool) -> Knob:
     """A variable, by a name that is none of its own (those of machines have colons in them), starting where it is."""
     if isinstance(variable, ContextualVariable):
-        raise ValueError(f"variable {said!r} is only observed: trimtab has no use for it, make it an observable")
+        raise ValueError(f"variable {said!r} cannot be set: declare it as an observable instead")
     at = variable.default_value if at is None else at
     scale = "log" if log else "linear"
     if isinstance(variable, DiscreteVariable):
@@ -262,7 +260,7 @@ def _knob(name: str, said: str, variable: Json, at: object, log: bool) -> Knob:
         return Knob(name=name, choices=tuple(range(len(values))), start=0 if at is None else place)
     kind = np.dtype(float if variable.dtype is None else variable.dtype)
     if kind.shape or kind.kind not in "iuf":
-        raise ValueError(f"variable {said!r} of dtype {variable.dtype!r} is not one number: make it several variables")
+        raise ValueError(f"variable {said!r} of dtype {variable.dtype!r} is not scalar: use several variables")
     low, high = variable.domain
     if kind.kind != "f":
         low, high = math.ceil(low), math.floor(high)

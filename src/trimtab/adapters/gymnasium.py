@@ -83,7 +83,7 @@ class Drifting(gymnasium.Env[Array, Array]):
     def step(self, action: Array) -> Transition:
         """Play a round."""
         if self._world is None:
-            raise RuntimeError("the drift has not begun: call reset() first")
+            raise RuntimeError("the episode has not begun: call reset() first")
         self._set = np.clip(self._read(action), -1.0, 1.0)
         x = self.problem.domain.project(self._middle + self._half * self._set)[None, None]
         world, round = self._world, self._round
@@ -196,17 +196,15 @@ def _check(tuner: Tuner, size: int | None) -> None:
     """Whether it can tune a policy, one with so many parameters."""
     setup = tuner.setup
     if not setup.maximise:
-        raise ValueError(
-            f"tuner={tuner} looks for small values, and returns are to be large: make it with maximise=True"
-        )
+        raise ValueError(f"tuner={tuner} minimises, but returns are to be maximised: create it with maximise=True")
     if setup.lanes is not None:
         raise ValueError(f"x0 has shape {setup.shape}, but a policy is one system: give (d,)")
     if setup.queries > 1 or setup.told > 1:
-        raise ValueError(f"{setup.method} needs more than one number a round, and an episode has one: use tt.auto")
+        raise ValueError(f"{setup.method} needs more than one number per round, but an episode gives one: use tt.auto")
     if size not in (None, setup.shape[0]):
         raise ValueError(
             f"x0 has {setup.shape[0]} parameters, but the linear policy of this environment {size}, the rows of W and"
-            " then b: give as many, or leave x0 out to begin with zeros"
+            " then b: give that many, or leave x0 out to start from zeros"
         )
 
 

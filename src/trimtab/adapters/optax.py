@@ -95,7 +95,7 @@ def residual(
     ) -> tuple[optax.Updates, ResidualState]:
         if params is None:
             raise ValueError(
-                "update needs params, the query whose value is told: tx.update(updates, state, params, ...)"
+                "update needs params, the query that the value belongs to: tx.update(updates, state, params, ...)"
             )
         y = jnp.full_like(state.anchor, jnp.nan) if value is None else jnp.asarray(value, state.anchor.dtype)
         if y.shape:
@@ -138,7 +138,7 @@ def centre(state: optax.OptState) -> optax.Params:
     found = [part for part in jax.tree.leaves(state, is_leaf=_is_ours) if _is_ours(part)]
     if len(found) != 1:
         raise ValueError(
-            f"{len(found)} states of `residual` are in there, and one is needed: give the state of its own"
+            f"{len(found)} states of `residual` found, but one is needed: give the state of that transformation alone"
         )
     return found[0].centre
 

@@ -77,7 +77,7 @@ class Sampler(optuna.samplers.BaseSampler):
     ) -> None:
         self._method = auto(radius=radius) if method is None else method
         if start is not None and not isinstance(start, Mapping):
-            raise TypeError(f"start={start!r} is not a mapping: say where the system is by name, start={{'x': 0.2}}")
+            raise TypeError(f"start={start!r} is not a mapping: give the current values by name, start={{'x': 0.2}}")
         self._start = dict(start or {})
         self._seed = None if seed is None else whole("seed", seed, 0, 2**63)
         self._workers = whole("workers", workers, 1, 2**10)
@@ -136,7 +136,7 @@ class Sampler(optuna.samplers.BaseSampler):
         """Warns of constraints that the method does not know."""
         if trial.constraints and self._method.estimator.told == 1:
             warnings.warn(
-                f"trial {trial.number} has constraints, which {self._method} does not know: give"
+                f"trial {trial.number} has constraints, which {self._method} does not support: give"
                 f" method=tt.primal_dual(radius=..., step=..., limits={len(trial.constraints)})",
                 stacklevel=2,
             )

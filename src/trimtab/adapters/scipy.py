@@ -116,9 +116,9 @@ def auto(
     for name, given in unused.items():
         if given is not None:
             kind = RuntimeWarning if name in ("jac", "hess", "hessp") else OptimizeWarning
-            warnings.warn(f"trimtab has no use for {name}={given!r}: leave it out", kind, stacklevel=3)
+            warnings.warn(f"trimtab does not support {name}={given!r}: leave it out", kind, stacklevel=3)
     if constraints:
-        raise ValueError("trimtab knows no constraints here: use bounds, or a Tuner with a domain, or tt.primal_dual")
+        raise ValueError("constraints are not supported here: use bounds, a Tuner with a domain, or tt.primal_dual")
     start = starting_point(np.atleast_1d(x0))
     low, high = _limits(bounds, start.size)
     start = np.clip(start, low, high)
@@ -149,7 +149,7 @@ def auto(
             status = STOPPED
     if not status:
         value, nfev = measured(centre), nfev + 1
-    message = "the callback raised StopIteration" if status else f"{nfev} rounds were played, as many as were asked for"
+    message = "the callback raised StopIteration" if status else f"{nfev} rounds were run, as requested"
     if disp:
         print(f"trimtab: {message}; f = {value:g}")
     return OptimizeResult(
@@ -169,10 +169,10 @@ def _limits(bounds: Json, dim: int) -> tuple[Array, Array]:
             low, high = np.where(np.isnan(pairs), [-np.inf, np.inf], pairs).T  # None is an open side
     except (TypeError, ValueError):
         raise ValueError(
-            f"bounds={bounds!r} is not a (low, high) for each of {dim} coordinates: give so many"
+            f"bounds={bounds!r} is not one (low, high) for each of {dim} coordinates: give {dim} pairs"
         ) from None
     if low.size != dim:
-        raise ValueError(f"there are bounds for {low.size} coordinates, but x0 has {dim}: give as many")
+        raise ValueError(f"there are bounds for {low.size} coordinates, but x0 has {dim}: give {dim} pairs")
     for k in np.flatnonzero(~((low <= high) & (low < np.inf) & (high > -np.inf)))[:1]:
         raise ValueError(
             f"bounds[{k}]=({low[k]}, {high[k]}): every low must be below its high, or a finite number equal to it, to"
@@ -185,11 +185,11 @@ def _ranges(tuner: Tuner, low: Array, high: Array) -> Ranges:
     """Where a tuner goes on, and what its coordinates mean there."""
     ranges = tuner.setup.domain if isinstance(tuner, Tuner) else None
     if not isinstance(ranges, Ranges):
-        raise ValueError(f"tuner={tuner!r} is of no call of this method: give the tuner of its result")
+        raise ValueError(f"tuner={tuner!r} does not come from this method: give the tuner of its result")
     if not (np.array_equal(low, ranges.lower) and np.array_equal(high, ranges.upper)):
         given, made = (shortly(np.transpose(sides).tolist()) for sides in ((low, high), (ranges.lower, ranges.upper)))
         raise ValueError(
-            f"bounds={given} are not those of the tuner, {made}: give the same, or leave the tuner out to begin anew"
+            f"bounds={given} differ from those of the tuner, {made}: give the same, or no tuner to start afresh"
         )
     return ranges
 

@@ -192,8 +192,8 @@ class ResidualFeedback(torch.optim.Optimizer):
         lacking += [name for name in self.defaults if any(name not in group for group in groups)]
         if lacking:
             raise ValueError(
-                f"the state to load is of another optimiser, it has no {', '.join(lacking)}: load what state_dict()"
-                " of a ResidualFeedback gave, or begin without it"
+                f"the state to load lacks {', '.join(lacking)}: load the state_dict() of a ResidualFeedback, or"
+                " start without one"
             )
         super().load_state_dict(state_dict)
         own = [p for group in self.param_groups for p in group["params"]]
@@ -208,7 +208,7 @@ def _check(group: Document) -> None:
     real("radius", group["radius"], 0, above=True)
     for p in group["params"]:
         if not p.dtype.is_floating_point:
-            raise TypeError(f"a parameter of {p.dtype} cannot be probed: give real floating-point ones")
+            raise TypeError(f"a parameter of {p.dtype} cannot be probed: give real floating-point parameters")
 
 
 def _mixed(seed: int, round: int) -> int:

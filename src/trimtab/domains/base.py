@@ -81,7 +81,7 @@ class Domain(ABC):
 
     def middle(self, dim: int) -> Array:
         """The centre of the inner ball."""
-        raise ValueError(f"{self} has no middle, because it is not bounded: use margin='erode', or bound every side")
+        raise ValueError(f"{self} has no centre, because it is not bounded: use margin='erode', or bound every side")
 
     def inner_radius(self, dim: int) -> float:
         """The radius of a ball about `middle` inside the set (within its plane, where it has one)."""
@@ -102,7 +102,7 @@ class Domain(ABC):
     def inner_point(self, dim: int, xi: float, about: Array | None) -> Array:
         """The point to shrink about."""
         if not 0 <= xi < 1:
-            raise ValueError(f"xi={xi:.4g} leaves nothing of {self}: the radius must be less than the inner radius")
+            raise ValueError(f"xi={xi:.4g} leaves nothing of {self}: choose a radius below the inner radius")
         return self.middle(dim) if about is None else about
 
     def _set(self, **values: object) -> None:
@@ -133,7 +133,7 @@ def frozen(value: ArrayLike, name: str, *, infinite: bool = False) -> Array:
     try:
         array = np.array(value, dtype=float)
     except (TypeError, ValueError):
-        raise TypeError(f"{name}={value!r} is not made of numbers: give a number or a list of {kind}") from None
+        raise TypeError(f"{name}={value!r} must consist of numbers: give a number or a list of {kind}") from None
     bad = np.isnan(array) if infinite else ~np.isfinite(array)
     if array.ndim > 1 or array.size == 0 or np.any(bad):
         raise ValueError(f"{name}={value!r} must be a number or a list of {kind}")
@@ -145,5 +145,5 @@ def common(*arrays: Array) -> int | None:
     """The dimension that arrays agree on; None if all are single numbers."""
     sizes = {a.size for a in arrays if a.ndim == 1}
     if len(sizes) > 1:
-        raise ValueError(f"the parts of the domain disagree on the dimension: {sorted(sizes)}; give as many numbers")
+        raise ValueError(f"the parts of the domain disagree on the dimension: {sorted(sizes)}; give all the same")
     return sizes.pop() if sizes else None

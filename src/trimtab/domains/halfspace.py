@@ -28,7 +28,7 @@ class Halfspace(Domain):
     def __init__(self, normal: ArrayLike, offset: float = 0.0) -> None:
         self._set(normal=np.atleast_1d(frozen(normal, "normal")), offset=real("offset", offset))
         if not self.normal @ self.normal > 0:
-            raise ValueError(f"normal={self.normal} is zero and makes no halfspace: give the direction that is limited")
+            raise ValueError(f"normal={self.normal} is zero and defines no halfspace: give the limited direction")
 
     @property
     def dim(self) -> int | None:

@@ -39,14 +39,14 @@ class Polytope(Domain):
         try:
             matrix, limits = np.array(a, dtype=float), np.array(b, dtype=float)
         except (TypeError, ValueError):
-            raise TypeError(f"a={a!r}, b={b!r} are not made of numbers: give a matrix and a list") from None
+            raise TypeError(f"a={a!r}, b={b!r} must consist of numbers: give a matrix and a list") from None
         shapes = f"a of shape {matrix.shape} and b of shape {limits.shape}"
         if matrix.ndim != 2 or limits.shape != matrix.shape[:1]:
             raise ValueError(f"{shapes} do not fit: they must be (rows, dim) and (rows,)")
         if not (np.isfinite(matrix).all() and np.isfinite(limits).all()):
             raise ValueError(f"{shapes} must be finite: leave out rows without a limit")
         if not np.all(np.any(matrix != 0, axis=1)):
-            raise ValueError("a row of a is zero: it constrains nothing, leave it out")
+            raise ValueError("a row of a is zero: it constrains nothing; leave it out")
         matrix.flags.writeable = limits.flags.writeable = False
         self._set(a=matrix, b=limits)
         # An empty set or a missing extra is told here, not in the first round.

@@ -87,13 +87,13 @@ class Knob:
     def _check_choices(self) -> None:
         given = self.choices
         if isinstance(given, str) or not isinstance(given, Sequence) or not given:
-            self._refuse("choices", "not a list of possibilities: give for example choices=['gzip', 'zstd']")
+            self._refuse("choices", "not a list of choices: give for example choices=['gzip', 'zstd']")
         self._set(choices=tuple(given))
         for choice in given:
             if not isinstance(choice, str | int | float) or (isinstance(choice, float) and not math.isfinite(choice)):
                 self._refuse("choices", f"made of {choice!r}, too: a choice is a text, a number, or True or False")
             if sum(_same(choice, other) for other in given) > 1:
-                self._refuse("choices", f"telling {choice!r} twice: name every possibility once")
+                self._refuse("choices", f"not a list of distinct choices: name {choice!r} once")
         for field, last in (("low", given[0]), ("high", given[-1])):
             if getattr(self, field) is not None and not _same(getattr(self, field), last):
                 self._refuse(field, "of no use for choices: leave it out")
@@ -135,7 +135,7 @@ class Knob:
 
     def _check_grid(self, step: float) -> None:
         if self.type == "bool" or not step > 0 or (self.high - self.low) / step > 1e15:
-            self._refuse("step", "no distance of two values in this range: make it larger, or leave it out")
+            self._refuse("step", "not a valid spacing of values in this range: make it larger, or leave it out")
         low, pitch = Decimal(str(self.low)), Decimal(str(step))
         for field in ("high", "start"):
             levels, rest = divmod(Decimal(str(getattr(self, field))) - low, pitch)
@@ -235,7 +235,7 @@ def knob_of(given: Fields) -> Knob:
     name = given.get("name", "?")
     for field in given:
         if field not in known:
-            raise ValueError(f"knob {name!r}: {field!r} is no field of a knob: {choose(field, sorted(known))}")
+            raise ValueError(f"knob {name!r}: unknown field {field!r}: {choose(field, sorted(known))}")
     kind = given.get("type")
     free = given.get("choices") is not None or TYPES.get(getattr(kind, "__name__", str(kind))) == "bool"
     needed = ("name", "start") if free else ("name", "low", "high", "start")

@@ -40,7 +40,7 @@ class Knobs:
 
     def __post_init__(self) -> None:
         if not self.all:
-            raise ValueError("there is no knob: give at least one, with name, low, high and start")
+            raise ValueError("there are no knobs: give at least one, with name, low, high and start")
         names = [knob.name.upper() for knob in self.all]
         for name in names:
             if names.count(name) > 1:
@@ -50,11 +50,11 @@ class Knobs:
     def of(cls, given: Iterable[Knob | Fields], radius: float = SHARE) -> Knobs:
         """From knobs, or from mappings with the fields of one."""
         if isinstance(given, Knob | Mapping | str) or not isinstance(given, Iterable):
-            raise TypeError(f"knobs={given!r} is no list of them: give [dict(name=…, low=…, high=…, start=…), …]")
+            raise TypeError(f"knobs={given!r} must be a list of knobs: give [dict(name=…, low=…, high=…, start=…), …]")
         found = []
         for knob in given:
             if not isinstance(knob, Knob | Mapping):
-                raise TypeError(f"{knob!r} is no knob: give a Knob, or dict(name=…, low=…, high=…, start=…)")
+                raise TypeError(f"{knob!r} is not a knob: give a Knob, or dict(name=…, low=…, high=…, start=…)")
             found.append(knob if isinstance(knob, Knob) else knob_of(knob))
         return cls(tuple(found), radius)
 

@@ -77,7 +77,7 @@ def simulate_late(
     for members in lanes.groups(methods):
         method, count = lanes.together(members, trials), len(members)
         if method.queries > 1:
-            raise ValueError(f"{next(iter(members))} asks twice of one moment: late values are for one query")
+            raise ValueError(f"{next(iter(members))} measures twice per round: late values need one query per round")
         x = np.repeat(x0, count, axis=0)
         setup = Setup(method, x.shape, domain=problem.domain, seed=seed, copies=count, max_pending=2 * lag)
         state, open_values = core.init(setup, x), dict[int, Array]()

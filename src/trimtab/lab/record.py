@@ -142,14 +142,14 @@ class Record(Brief):
             return np.cumsum(self.gradient, axis=1)
         against = {"dynamic": self.optimum, "static": self.fixed}
         if kind not in against:
-            raise ValueError(f"kind={kind!r} is no regret: choose from 'dynamic', 'static', 'gradient'")
+            raise ValueError(f"kind={kind!r} is not a kind of regret: choose from 'dynamic', 'static', 'gradient'")
         return np.cumsum(self.costs(of) - against[kind], axis=1)
 
     def costs(self, of: str = "centre") -> Array:
         """`cost`, `played` or `incurred`, by the words that `regret` knows."""
         known = {"centre": self.cost, "played": self.played, "incurred": self.incurred}
         if of not in known:
-            raise ValueError(f"of={of!r} is nothing that costs: choose from {', '.join(known)}")
+            raise ValueError(f"of={of!r} is unknown: choose from {', '.join(known)}")
         return known[of]
 
     def violation(self) -> Array:

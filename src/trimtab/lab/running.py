@@ -121,10 +121,10 @@ def simulate(
         if not isinstance(method, Method):
             raise TypeError(
                 f"{name}: {method!r} is not a Method: use for example tt.residual(radius=0.05, step=3e-3),"
-                " or tt.methods['still']() for doing nothing"
+                " or tt.methods['still']() to keep the start"
             )
     if not methods:
-        raise ValueError("no methods: give at least one")
+        raise ValueError("methods is empty: give at least one")
     if problem.world(plan.seed, 1).listens:  # an adversary answers to one player: each method meets its own
         return {name: _simulate(problem, {name: method}, plan, progress)[name] for name, method in methods.items()}
     return _simulate(problem, methods, plan, progress)

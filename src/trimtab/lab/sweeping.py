@@ -123,14 +123,14 @@ class _Run(Generic[C, R]):
         assert self._crew is not None
         n = self._flying.pop(future)
         if future.cancelled():
-            raise ConnectionError(f"the cluster dropped {self._cells[n]}: is it still there?")
+            raise ConnectionError(f"the cluster dropped {self._cells[n]}: check that it still runs")
         error = future.exception()
         if error is None:
             self._done(n, future.result(), save=True)
         elif isinstance(error, self._crew.lost):
             self._deaths[n] += 1
             if self._deaths[n] >= self._crew.deaths:
-                raise ChildProcessError(f"workers die of {self._cells[n]}: have they enough memory?") from error
+                raise ChildProcessError(f"workers die of {self._cells[n]}: give them more memory") from error
             self._waiting.appendleft(n)
         else:
             raise getattr(error, "cause", None) or error  # Ray wraps it

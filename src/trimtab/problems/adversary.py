@@ -65,12 +65,12 @@ class Adversary(Problem):
         whole("rounds", self.rounds, 1)
         real("power", self.power, 0)
         if not self.budget >= 0:
-            raise ValueError(f"budget={self.budget!r} must be a number, 0 or more; inf for an opponent without one")
+            raise ValueError(f"budget={self.budget!r} must be a number >= 0: give inf for an opponent without a budget")
         real("distance", self.distance, 0)
         real("scale", self.scale, 0, above=True)
         real("radius", self.radius, 0, above=True)
         if self.order not in get_args(Order):
-            raise ValueError(f"order={self.order!r} is not known: choose 'before' or 'after'")
+            raise ValueError(f"order={self.order!r} is unknown: choose 'before' or 'after'")
 
     @property
     def lipschitz(self) -> float:

@@ -95,7 +95,7 @@ class Allocation(Problem):
             whole(name, getattr(self, name), 1)
         for name in ("draws", "offline_draws"):
             if whole(name, getattr(self, name), 2) % 2:
-                raise ValueError(f"{name}={getattr(self, name)} is odd, and noise comes in pairs: give an even number")
+                raise ValueError(f"{name}={getattr(self, name)} is odd, but noise comes in pairs: give an even number")
         if self.network is not None:
             whole("network", self.network, 0)
         real("stock", self.stock)
@@ -105,10 +105,10 @@ class Allocation(Problem):
         for name in ("amplitude", "frequency", "zeta_range"):
             low, high = getattr(self, name)
             if not -math.inf < low <= high < math.inf:
-                raise ValueError(f"{name}={(low, high)!r} is no interval: choose two finite numbers, low <= high")
+                raise ValueError(f"{name}={(low, high)!r} is not an interval: give finite numbers, low <= high")
         low, high = self.zeta_range
         if not 0 <= low <= 1 <= high:
-            raise ValueError(f"zeta_range={self.zeta_range!r} must contain the first value, 1, and nothing negative")
+            raise ValueError(f"zeta_range={self.zeta_range!r} must contain the first value, 1, and no negative number")
         if real("zeta_step", self.zeta_step, 0) > high - low:
             raise ValueError(
                 f"zeta_step={self.zeta_step!r} jumps across zeta_range={self.zeta_range!r}: choose a smaller"

@@ -86,7 +86,7 @@ class Corner(Quadratic):
                 f" size={self.size}"
             )
         if self.rotate:
-            raise ValueError("rotate=True turns the landscape but not the box: its optimum would not be known")
+            raise ValueError("rotate=True turns the landscape but not the box: its optimum would be unknown")
 
     @property
     def domain(self) -> Domain:

@@ -89,7 +89,7 @@ class LQR(Problem):
         real("gamma", self.gamma, 0, 1, above=True)
         low, high = self.drift_range
         if not -np.inf < low <= high < np.inf:
-            raise ValueError(f"drift_range={self.drift_range!r} is no interval: choose two finite numbers, low <= high")
+            raise ValueError(f"drift_range={self.drift_range!r} is not an interval: give finite numbers, low <= high")
         for name, size, definite in (("Q", self.n_x, False), ("R", self.n_u, True)):
             object.__setattr__(self, name, _weight(name, getattr(self, name), size, definite))
         object.__setattr__(self, "dim", self.n_x * self.n_u)
@@ -260,7 +260,7 @@ def _weight(name: str, value: object, size: int, definite: bool) -> Weight:
     except (TypeError, ValueError):
         fits = False
     if not fits:
-        raise ValueError(f"{name}={value!r} is no weight: give a number, or a symmetric matrix of {size} rows")
+        raise ValueError(f"{name}={value!r} is not a valid weight: give a number, or a symmetric matrix of {size} rows")
     lowest = np.linalg.eigvalsh(matrix)[0]
     if lowest < 0 or (definite and lowest == 0):
         kind = "positive definite" if definite else "positive semidefinite"

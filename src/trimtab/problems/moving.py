@@ -73,9 +73,9 @@ class Moving(Problem):
         for name in ("speed", "offset", "noise", "distance"):
             real(name, getattr(self, name), 0)
         if self.drift not in get_args(Drift):
-            raise ValueError(f"drift={self.drift!r} is not known: choose one of {', '.join(get_args(Drift))}")
+            raise ValueError(f"drift={self.drift!r} is unknown: choose one of {', '.join(get_args(Drift))}")
         if self.noise_law not in get_args(NoiseLaw):
-            raise ValueError(f"noise_law={self.noise_law!r} is not known: choose from {', '.join(get_args(NoiseLaw))}")
+            raise ValueError(f"noise_law={self.noise_law!r} is unknown: choose from {', '.join(get_args(NoiseLaw))}")
         real("trend", self.trend)
 
     @property

@@ -66,11 +66,11 @@ class Method:
     def __post_init__(self) -> None:
         for given in (self.estimator, self.directions, self.step):
             if isinstance(given, type):
-                raise TypeError(f"{given.__name__} is a class: write {given.__name__}(...) for one of its kind")
+                raise TypeError(f"{given.__name__} is a class: write {given.__name__}(...) to create an instance")
         if self.directions is not None and not hasattr(self.directions, "locate"):
-            raise TypeError(f"directions={self.directions!r} are no law of directions: give for example tt.Sphere()")
+            raise TypeError(f"directions={self.directions!r} is not a law of directions: give for example tt.Sphere()")
         if not hasattr(self.estimator, "offsets"):
-            raise TypeError(f"estimator={self.estimator!r} is no estimator: give for example tt.Residual()")
+            raise TypeError(f"estimator={self.estimator!r} is not an estimator: give for example tt.Residual()")
         object.__setattr__(self, "step", as_step(self.step))
         object.__setattr__(self, "radius", real("radius", self.radius, *RADII, why=": rescale the coordinates"))
         if self.max_move is not None:
@@ -79,13 +79,13 @@ class Method:
             raise ValueError(f"margin={self.margin!r} is unknown: choose 'erode', 'scale', 'project' or 'none'")
         if self.margin == "project" and not self.estimator.located:
             raise ValueError(
-                f"margin='project' moves queries, but {self.estimator} takes them to be at x + δu: use margin='erode',"
+                f"margin='project' moves queries, but {self.estimator} assumes them at x + δu: use margin='erode',"
                 " or an estimator that learns from where it measured, Plane() or Covariance()"
             )
 
         if self.step.needs_sense and not self.estimator.senses:
             raise ValueError(
-                f"{self.step} needs an estimator that knows its own scale: use Plane(), not {self.estimator}"
+                f"{self.step} needs an estimator that tracks its own scale: use Plane(), not {self.estimator}"
             )
 
     @property

@@ -48,7 +48,7 @@ class Lagrangian(OneQuery):
     def __post_init__(self) -> None:
         whole("limits", self.limits, 1, 2**20, why=": without any, use tt.residual")
         real("dual_step", self.dual_step, 0, above=True)
-        real("decay", self.decay, 0, 1 / self.dual_step, why=", so that a price fades and does not swing")
+        real("decay", self.decay, 0, 1 / self.dual_step, why=", so that a price decays without oscillating")
 
     @property
     def told(self) -> int:  # type: ignore[override]

@@ -120,7 +120,7 @@ class Plan:
         """
         if not self.holds:
             raise ValueError(
-                f"{self.theorem} says nothing for horizon={self.horizon}: it needs at least {self.least_horizon}"
+                f"{self.theorem} guarantees nothing for horizon={self.horizon}: it needs at least {self.least_horizon}"
                 f" rounds (here α={self.contraction:.3g}, ξ={self.shrinkage:.3g})"
             )
         if variation is not None:
@@ -128,7 +128,7 @@ class Plan:
         if first_moment is not None:
             real("first_moment", first_moment, 0)
         if played and not self.convex:
-            raise ValueError(f"{self.theorem} bounds slopes, and nothing is paid for those: leave played= out")
+            raise ValueError(f"{self.theorem} bounds slopes, which have no evaluated cost: leave played= out")
         terms = (
             self._convex(variation, distance, first_moment, tight, played)
             if self.convex
@@ -146,7 +146,7 @@ class Plan:
         if reach is None:
             if distance is None:
                 raise ValueError(
-                    "the bound needs distance=R, how far the best fixed point may be from the start;"
+                    "the bound needs distance=R, the largest distance from the start to the best fixed point;"
                     " the step and radius were chosen without it"
                 )
             reach = real("distance", distance, 0, above=True)

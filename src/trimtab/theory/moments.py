@@ -34,7 +34,7 @@ def coefficients(dim: int, law: Law) -> tuple[float, float, float]:
         "ball": (3.0 * d**2, 4.0 * d**2 / max(d - 1.0, 1.0), 3.0 * d**2),
     }
     if law not in known:
-        raise ValueError(f"law={law!r} has no theory here: choose 'gaussian', 'sphere' or 'ball'")
+        raise ValueError(f"law={law!r} is not covered by the theory: choose 'gaussian', 'sphere' or 'ball'")
     return known[law]
 
 
