@@ -6,7 +6,7 @@ import os
 import pytest
 from typer.testing import CliRunner
 
-from trimtab import lab
+from trimtab import lab, recipes
 from trimtab.cli import app, compare, console
 
 from ..program import run
@@ -189,3 +189,68 @@ def test_a_problem_or_a_suite(shell):
         done = shell("compare", *words, check=False)
         assert done.returncode == 2
         assert "drift" in done.stderr
+
+
+METHOD = """
+import trimtab as tt
+
+@tt.register("bold")
+def bold(radius: float, step: float) -> tt.Method:
+    return tt.residual(radius=2 * radius, step=step)
+"""
+PROBLEM = """
+from dataclasses import dataclass
+from trimtab.problems import from_function, register
+
+@dataclass(frozen=True)
+class Pace:
+    speed: float
+
+@register("ramp-v1")
+def ramp(speed: float = 0.01):
+    pace = Pace(speed)
+    return from_function(lambda t, x: (x[0] - pace.speed * t) ** 2, x0=[0.0], radius=0.1, id="ramp-v1")
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "problem", "methods"),
+    [
+        (METHOD, ["lqr-v1"], "lqr-v1", ["bold", "residual"]),
+        (METHOD, [], "quadratic-v1", ["bold", "residual"]),
+        (PROBLEM, ["-p", "speed=0.02"], "ramp-v1", ["residual", "still"]),
+        (METHOD + PROBLEM, ["--jobs", "2"], "ramp-v1", ["bold", "residual"]),
+    ],
+    ids=["method", "method alone", "problem", "both, in processes"],
+)
+def test_a_file_of_ones_own_is_compared(shell, tmp_path, text, words, problem, methods):
+    (tmp_path / "mine.py").write_text(text)
+    done = shell("compare", "mine.py", *words, "--methods", ",".join(methods), *QUICK, "--json")
+    summary = json.loads(done.stdout)
+    assert (summary["problem"], list(summary["methods"])) == (problem, methods)
+
+
+def test_a_method_of_ones_own_is_compared_with_the_usual_ones(tmp_path):
+    (tmp_path / "mine.py").write_text(METHOD)
+    problem, files, methods = compare._problem(["lqr-v1", str(tmp_path / "mine.py")])
+    assert (problem, files, methods) == ("lqr-v1", [str(tmp_path / "mine.py")], ["bold"])
+    del recipes.methods["bold"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (None, "there is no file mine.py"),
+        ("x = 1\n", "mine.py registers neither a problem nor a method: put @trimtab.problems.register("),
+        ("x = 1\n1/0\n", "mine.py cannot be loaded: line 2: ZeroDivisionError: division by zero"),
+        ("x = 1\nif:\n", "mine.py cannot be loaded: line 2: invalid syntax"),
+        (PROBLEM + PROBLEM.replace("ramp-v1", "ramp-v2"), "one problem at a time: choose from ramp-v1, ramp-v2"),
+    ],
+)
+def test_a_file_that_cannot_be_compared(shell, tmp_path, text, said):
+    if text is not None:
+        (tmp_path / "mine.py").write_text(text)
+    done = shell("compare", "mine.py", *QUICK, check=False)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1

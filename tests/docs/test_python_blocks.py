@@ -1,7 +1,12 @@
 """Every Python block of README and docs runs as it stands, one after the other on a page, in an empty folder."""
 
+from unittest.mock import patch
+
 import pytest
 from pages import NAMES, SERVED, blocks
+
+from trimtab.problems import registry
+from trimtab.recipes import methods
 
 HOSTED = {f"docs/adapters/{name}.md" for name in ("bluesky", "optax", "torch", "xopt")}
 """`make hosts` runs these, where their hosts are installed."""
@@ -17,8 +22,9 @@ APART = {f"docs/adapters/{name}.md" for name in ("gest", "gymnasium", "optuna", 
 def test_the_blocks_run(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = {"__name__": "__main__"}
-    for block in blocks(name, "python"):
-        exec(compile(block, name, "exec"), names)
+    with patch.dict(methods), patch.dict(registry):  # what a page registers is not there for other tests
+        for block in blocks(name, "python"):
+            exec(compile(block, name, "exec"), names)
 
 
 def test_no_page_is_left_out():

@@ -245,6 +245,10 @@ def test_files_and_programs_that_are_not_there(tmp_path):
     (tmp_path / "measure").write_text("#!/bin/sh\necho 1\n")
     (tmp_path / "measure").chmod(0o755)
     read(tmp_path, GOOD.replace('"echo"', '"./measure"')).check_program()
+    for program in ("m.py", "./m.py"):
+        (tmp_path / "m.py").touch(0o644)
+        with pytest.raises(ValueError, match=rf'write command = \["python3", "{program}", …\], or make it executable'):
+            read(tmp_path, GOOD.replace('"echo"', f'"{program}"')).check_program()
 
 
 def test_the_simulator_drifts_and_has_its_best_inside():

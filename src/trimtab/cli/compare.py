@@ -21,12 +21,17 @@ if TYPE_CHECKING:
     from trimtab.lab import Standings
     from trimtab.lab.about import Plain
 
+USUAL = "quadratic-v1"
+"""The problem for methods that come without one."""
 PICTURES = "regret", "played", "variance"  # of a comparison, as .png and .svg
 
 
 @app.command("compare", epilog="Example: trimtab compare lqr-v1 --methods residual,one-point,two-point --rounds 50")
 def compare_methods(
-    problem: Annotated[str | None, typer.Argument(help="Id of a problem, for example lqr-v1 or quadratic-v1.")] = None,
+    what: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[problem] [file]", help="Id of a problem (lqr-v1), or your own Python file (mine.py)."),
+    ] = None,
     suite: Annotated[
         str | None,
         typer.Option(help="Run a suite instead of a problem: drift or late."),
@@ -90,14 +95,17 @@ def compare_methods(
     also knows "oracle", which is told the drift. It takes some minutes on two cores, and with --quick less than one.
     Run --held-out once, when every choice is made, and report the result.
 
+    A Python file registers a problem, a method or both by decorators (docs/laboratory.md); the default problem for a
+    method of your own is quadratic-v1.
+
     Machines that share --cells share the work. --backend dask or ray starts a cluster of --jobs processes unless
     --cluster names one.
     """
     from trimtab.lab import compare, judge
     from trimtab.lab.drawing import draw_comparison
 
-    if (problem is None) == (suite is None):
-        raise ValueError("give either a problem, for example lqr-v1, or --suite drift")
+    if bool(what) == (suite is not None):
+        raise ValueError("give either a problem, for example lqr-v1, a file of your own, or --suite drift")
     if cells is not None and fresh:
         raise ValueError("--fresh keeps nothing, and --cells says where to keep it: give one of them")
     place = None if fresh else cells or cache_folder()
@@ -128,8 +136,8 @@ def compare_methods(
         return
     if held_out or quick:
         raise ValueError("--held-out and --quick go with --suite drift")
-    names = given or ["residual", "one-point", "two-point", "auto", "still"]
-    assert problem is not None
+    problem, own, mine = _problem(what or [])
+    names = given or [*mine, "residual", "one-point", "two-point", "auto", "still"]
     target = folder or Path("out") / f"compare-{problem}"
     _check_writable(target)
     with redirect_stdout(sys.stderr), progress_bar(names, show=not as_json or err.is_terminal) as report:
@@ -149,6 +157,7 @@ def compare_methods(
             backend=backend,
             cluster=cluster,
             folder=place,
+            files=own,
             report=report,
         )
     if not found.records:
@@ -170,6 +179,25 @@ def compare_methods(
     if not found.complete:
         left = ", ".join(name for name in names if name not in found.records)
         _interrupted(f"{', '.join(found.records)} finished and in {target}; {left} not", place=place)
+
+
+def _problem(what: list[str]) -> tuple[str, list[str], list[str]]:
+    """The problem, the files among what was typed, and the methods that these register."""
+    from trimtab.lab.own import load_own, read_own
+
+    files = [word for word in what if word.endswith(".py")]
+    ids = [word for word in what if word not in files]
+    found = [load_own(read_own(file)) for file in files]
+    problems = [name for one in found for name in one.problems]
+    methods = [name for one in found for name in one.methods]
+    if files and not problems and not methods:
+        raise ValueError(
+            f"{files[0]} registers neither a problem nor a method: put"
+            ' @trimtab.problems.register("mine-v1") above the one, @trimtab.register("mine") above the other'
+        )
+    if len(ids) > 1 or (len(problems) > 1 and not ids):
+        raise ValueError(f"one problem at a time: choose from {', '.join(ids or problems)}")
+    return (ids or problems or [USUAL])[0], files, methods
 
 
 def _names(methods: str) -> list[str]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from trimtab.lab.about import About, Plain
 from trimtab.lab.crews import Report
+from trimtab.lab.own import Own, load_own, read_own
 from trimtab.lab.record import Record
 from trimtab.lab.running import Progress, run
 from trimtab.lab.sweeping import sweep
@@ -36,6 +37,7 @@ class Task:
     variance_at: list[int]
     static: bool
     gradients: bool
+    own: tuple[Own, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -91,11 +93,13 @@ def compare(
     backend: str = "loky",
     cluster: str | None = None,
     folder: str | Path | None = None,
+    files: Sequence[str] = (),
     report: Report | None = None,
 ) -> Comparison:
     """Tune every method on trials of its own, run it on the reported ones, and put the records side by side.
 
-    methods: names of registered methods; your own go through `tune` (a function step → Method) and `simulate`.
+    methods: names of registered methods; your own go through `tune` (a function step → Method) and `simulate`, or are
+    registered in one of the `files`, which are run here and in every worker.
 
     problem: an id (with parameters=), or a problem. variances: at how many rounds the estimators are resampled.
     jobs, backend, cluster, folder, report: see `sweep`; only problems given by id can be spread or kept.
@@ -108,6 +112,9 @@ def compare(
         raise ValueError(f"methods={methods!r} is not a list of names: give for example ['residual', 'auto']")
     if parameters and not isinstance(problem, str):
         raise ValueError("parameters= go with the id of a problem: give them when making it, make(id, **parameters)")
+    own = tuple(map(read_own, files))
+    for each in own:
+        load_own(each)
     made = make(problem, **(parameters or {})) if isinstance(problem, str) else problem
     size = made.radius if radius is None else radius
     for name in methods:
@@ -130,6 +137,7 @@ def compare(
             variance_at=at,
             static=static,
             gradients=gradients,
+            own=own,
         )
         for name in methods
     ]
@@ -141,6 +149,8 @@ def compare(
 
 def compute(task: Task, progress: Progress | None = None) -> Record:
     """One method of a comparison: tune, then run."""
+    for each in task.own:
+        load_own(each)
     problem = make(task.problem, **task.parameters) if isinstance(task.problem, str) else task.problem
     tuned = tune(
         problem,

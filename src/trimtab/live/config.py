@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import re
@@ -133,9 +134,10 @@ class Config:
             for program in words[:1]:
                 path = program if os.sep not in program else str(self.folder / program)
                 if shutil.which(path) is None:
-                    raise ValueError(
-                        f"{name}[0]={program!r} cannot be run: give the path of a program, or make it executable"
-                    )
+                    remedy = "give the path of a program, or make it executable"
+                    if program.endswith(".py") and (self.folder / program).is_file():
+                        remedy = f'write {name} = ["python3", {json.dumps(program)}, …], or make it executable'
+                    raise ValueError(f"{name}[0]={program!r} cannot be run: {remedy}")
 
     def build_method(self) -> Method:
         """The method, with the largest move per round as its cap."""

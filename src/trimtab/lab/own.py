@@ -1,0 +1,66 @@
+"""Files of one's own with problems and methods: loaded here, and in every process that computes with them."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple
+
+from trimtab.files import digest, read_file
+from trimtab.problems import registry
+from trimtab.recipes import methods
+
+
+class Own(NamedTuple):
+    """A file, with its text: a worker on another machine may not have it."""
+
+    path: str
+    text: str
+
+
+class Registered(NamedTuple):
+    """The names that a file registers."""
+
+    problems: list[str]
+    methods: list[str]
+
+
+_loaded: dict[str, Registered] = {}
+
+
+def read_own(path: str) -> Own:
+    """The file at a path."""
+    try:
+        return Own(path, read_file(Path(path)).decode())
+    except UnicodeDecodeError:
+        raise ValueError(f"{path} is not text: give a file of Python") from None
+
+
+def load_own(own: Own) -> Registered:
+    """Run the file, once in each process; the problems and methods that it registers."""
+    name = f"own_{digest(own.text.encode())}"
+    if name not in _loaded:
+        problems, known = {*registry}, {*methods}
+        module = ModuleType(name)
+        module.__file__ = own.path
+        sys.modules[name] = module  # where dataclasses look for the names of their module
+        folder = str(Path(own.path).resolve().parent)
+        if folder not in sys.path:  # for what it imports from beside it
+            sys.path.append(folder)
+        try:
+            exec(compile(own.text, own.path, "exec"), module.__dict__)
+        except Exception as error:
+            del sys.modules[name]
+            raise ValueError(f"{own.path} cannot be loaded: {_where(own.path, error)}") from error
+        _loaded[name] = Registered([p for p in registry if p not in problems], [m for m in methods if m not in known])
+    return _loaded[name]
+
+
+def _where(path: str, error: Exception) -> str:
+    """What went wrong, with the line of the file."""
+    if isinstance(error, SyntaxError):
+        return f"line {error.lineno}: {error.msg}"
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
+    return f"line {lines[-1] if lines else '?'}: {type(error).__name__}: {error}"
