@@ -220,6 +220,7 @@ def test_a_unit_for_systemd(tmp_path):
     ]
     assert f"ExecStart={PROGRAM} tune {tmp_path}/study.toml --log json" in unit.read_text()
     assert "already exists" in shell(tmp_path, "trimtab init --systemd", 2)
+    assert "LimitNOFILE=65536" in (tmp_path / unit).read_text().splitlines()
     if shutil.which("systemd-analyze") is None:
         pytest.skip("no systemd-analyze here to verify the unit with")
     done = subprocess.run(["systemd-analyze", "verify", unit], capture_output=True, text=True, timeout=300)

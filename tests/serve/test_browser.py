@@ -188,6 +188,38 @@ def test_hold_resume_undo_and_back_to_start(service, visit):
     expect(page.locator("#dialog-wrong")).to_contain_text("not kept")
 
 
+def test_a_page_whose_stream_was_refused_comes_back(service, visit, until):
+    """A browser does not ask again after another answer than 200; waits between two tries grow until one succeeds."""
+    service.make()
+    page = visit(f"{service.url}/studies/a", allowed=("429",))
+    refused = []
+    page.add_init_script("""
+        window.delays = [];
+        const later = window.setTimeout;
+        window.setTimeout = (act, ms) => {
+          if (!String(act).includes("connect")) return later(act, ms);
+          window.delays.push(ms);
+          return later(act, 1);
+        };
+    """)
+
+    def answer(route):
+        if len(refused) < 8:
+            refused.append(route.request.url)
+            route.fulfill(status=429, headers={"Retry-After": "5"}, body="")
+        else:
+            route.continue_()
+
+    page.route("**/v1/events*", answer)
+    page.goto(f"{service.url}/studies/a")
+    until(lambda: page.evaluate("window.delays.length") == 8)
+    delays = page.evaluate("window.delays")
+    for n, delay in enumerate(delays):
+        assert 500 * 2 ** min(n, 5) * 0.9 <= delay <= min(1500 * 2**n, 45_000)
+    service.run(2)
+    expect(page.locator("#round")).to_have_text("2")
+
+
 def test_a_lost_connection_is_said_and_comes_back(service, visit):
     service.make()
     service.run(1)

@@ -168,3 +168,46 @@ def test_head_is_get_without_a_body(service):
         assert http.head("/v1/studies/a").headers["etag"] == '"0"'
     assert service.http.head("/v1/studies/b").status_code == 404
     assert service.ask().status_code == 200
+
+
+def test_the_connections_that_are_silent_for_longest_make_room(start):
+    """None that is answered does, nor one that came just now."""
+    service = start(most_connections=10, header_seconds=3600)
+    service.make()
+    with contextlib.ExitStack() as stack:
+        listening = stack.enter_context(connected(service))
+        listening.sendall(b"GET /v1/events?study=a HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: text/event-stream\r\n\r\n")
+        answered(listening)
+        silent = []
+        for _ in range(40):
+            silent.append(stack.enter_context(connected(service)))
+            if len(silent) > 12:  # those before are seen by now
+                assert httpx.get(f"{service.url}/livez").status_code == 200
+        assert answered(silent[0]).startswith(b"HTTP/1.1 503 ")
+        assert silent[0].recv(100) == b""
+        silent[-1].sendall(b"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        assert answered(silent[-1]).startswith(b"HTTP/1.1 200 ")
+        service.run(1)
+        assert b"event: event" in until_event(listening)
+
+
+def until_event(connection):
+    found = b""
+    while b"event: event" not in found:
+        found += (some := connection.recv(65536))
+        assert some, found
+    return found
+
+
+def test_as_many_streams_as_are_allowed_can_begin_at_once(start):
+    """However few requests may be computed at once."""
+    service = start(most_requests=2, most_streams=30)
+    service.make()
+    listen = b"GET /v1/events?study=a HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: text/event-stream\r\n\r\n"
+    with contextlib.ExitStack() as stack:
+        connections = [stack.enter_context(connected(service)) for _ in range(33)]
+        for connection in connections:
+            connection.sendall(listen)
+        statuses = sorted(answered(connection).split()[1] for connection in connections)
+        assert statuses == [b"200"] * 30 + [b"429"] * 3
+        service.run(1)

@@ -32,8 +32,10 @@ class Pool:
             self._open()
 
     def _open(self) -> None:
-        """Once."""
-        with self._lock:
+        """Once, by one at a time: to connect may take longer than the others wait."""
+        if not self._lock.acquire(timeout=PATIENCE):
+            raise Unavailable(f"{self.where}: still connecting: try again")
+        try:
             if self._server is not None or self._files is not None:
                 return
             first = SharedStore(self._url, "create")
@@ -46,6 +48,8 @@ class Pool:
             for store in (first, *(SharedStore(self._url, "write") for _ in range(self._size - 1))):
                 files.put(store)
             self._files = files
+        finally:
+            self._lock.release()
 
     @contextmanager
     def store(self) -> Iterator[SharedStore]:

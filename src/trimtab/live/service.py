@@ -34,6 +34,7 @@ RestartPreventExitStatus=2 3
 # The round that runs is finished, then the system is set to where it shall stay.
 KillMode=mixed
 TimeoutStopSec={stop}
+LimitNOFILE=65536
 
 [Install]
 WantedBy=default.target

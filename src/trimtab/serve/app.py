@@ -45,9 +45,11 @@ def create(settings: Settings | None = None) -> FastAPI:
         app.state.fleet, app.state.door, app.state.watch = Fleet(pool, settings.cache), Door(pool), Watch(pool)
         app.state.overview, app.state.single = Overview(pool), Gathering(app.state.fleet, **SINGLE)
         app.state.many = Gathering(app.state.fleet, **MANY)
+        waiting = asyncio.create_task(health.await_store(app.state.fleet))
         try:
             yield
         finally:
+            waiting.cancel()
             await asyncio.to_thread(pool.close)
 
     app = FastAPI(title="trimtab", version=__version__, description=ABOUT, lifespan=life, docs_url=None, redoc_url=None)

@@ -20,6 +20,7 @@ from trimtab.live.errors import Damaged, StoreError, Unavailable
 from trimtab.live.row import RowStudy
 from trimtab.serve.access import Caller
 from trimtab.serve.fleet import Fleet
+from trimtab.serve.limits import EVENTS
 from trimtab.serve.models import EventList
 from trimtab.serve.problems import Problem
 from trimtab.serve.showing import at_a_glance, described
@@ -70,10 +71,9 @@ async def events(
     """What happened, the oldest first; with `Accept: text/event-stream`, also what happens from now on."""
     studies = fleet(request)
     names = await run_in_threadpool(_chosen, studies, caller, study)
-    if "text/event-stream" in request.headers.get("accept", ""):
+    if EVENTS in request.headers.get("accept", ""):
         end = {id: chosen.seq for id, chosen in names.items()}
         place = _place(last_event_id or after, names) if last_event_id or after else end
-        request.app.state.limits.check_streams()
         stream = _stream(request, studies, request.app.state.watch, names, place)
         return StreamingResponse(
             stream, media_type="text/event-stream", headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
@@ -85,7 +85,7 @@ async def events(
 
 async def _stream(request: Request, studies: Fleet, watch: Watch, names: Chosens, place: Place) -> AsyncIterator[str]:
     """Events as they come, and a study's status after them, or when something else about it changed."""
-    with request.app.state.limits.stream(), watch.of(set(names)) as changes:
+    with watch.of(set(names)) as changes:
         yield f"retry: 1000\nid: {_written(place)}\n\n"
         beat = time.monotonic() + BEAT
         while not await request.is_disconnected():

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request, Response
 from prometheus_client import exposition
 from starlette.concurrency import run_in_threadpool
 
-from trimtab.live.errors import Damaged
+from trimtab.live.backoff import delays
+from trimtab.live.errors import Damaged, StoreError
 from trimtab.serve.access import Caller, scope
 from trimtab.serve.fleet import Fleet
 from trimtab.serve.models import PROBLEMS
@@ -16,6 +19,8 @@ from trimtab.serve.observing import Figures
 from trimtab.serve.problems import Problem
 from trimtab.types import Json
 
+LOG = logging.getLogger("trimtab.serve")
+FIRST, LONGEST = 0.5, 30.0  # seconds between two looks for a store that is away at the start
 router = APIRouter(tags=["health"])
 
 
@@ -45,6 +50,20 @@ async def metrics(request: Request, caller: Annotated[Caller, Depends(scope("rea
         await run_in_threadpool(_measure, figures, state.fleet, state.settings.metrics_studies)
     encode, kind = exposition.choose_encoder(request.headers.get("accept", ""))
     return Response(encode(figures.collected()), media_type=kind)
+
+
+async def await_store(studies: Fleet) -> None:
+    """Look for a store that is away at the start until it is there, and say so in the log."""
+    for tries, delay in enumerate(delays(FIRST, LONGEST)):
+        try:
+            await run_in_threadpool(_ping, studies)
+        except StoreError as error:
+            LOG.warning("waiting for the store: %s; next try in %.1f s", error, delay)
+        else:
+            if tries:
+                LOG.info("the store is there, after %d tries", tries)
+            return
+        await asyncio.sleep(delay)
 
 
 def _ping(studies: Fleet) -> None:

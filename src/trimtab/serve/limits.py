@@ -17,6 +17,7 @@ from trimtab.serve.access import COOKIE
 from trimtab.serve.problems import Problem, as_problem
 from trimtab.serve.settings import Settings
 
+STREAM, EVENTS = "/v1/events", "text/event-stream"
 MOST = 10_000  # callers whose rate is remembered
 
 
@@ -63,20 +64,18 @@ class Limits:
         finally:
             self.waits -= 1
 
-    def check_streams(self) -> None:
-        """Whether there is room for one more."""
-        if self.streams >= self._settings.most_streams:
-            raise _too_many("too many wait for events", 5.0)
-
     @contextmanager
     def stream(self) -> Iterator[None]:
-        """A request that is answered for as long as somebody listens."""
-        self.check_streams()
+        """A request that is answered for as long as somebody listens; it is never one of those that compute."""
+        if self.streams >= self._settings.most_streams:
+            raise _too_many("too many wait for events", 5.0)
+        self.requests += 1
         self.streams += 1
         try:
             yield
         finally:
             self.streams -= 1
+            self.requests -= 1
 
     def check_rate(self, caller: str) -> None:
         """A bucket with one second's worth of requests, which fills again at the rate."""
@@ -108,7 +107,7 @@ class Bounded:
             self._check(scope)
             if _has_body(scope):
                 receive = await self._whole(scope, receive)
-            with self._limits.request():
+            with self._limits.stream() if _is_stream(scope) else self._limits.request():
                 await self._app(scope, receive, send)
         except Problem as problem:
             await problem.response()(scope, receive, send)
@@ -166,6 +165,11 @@ class Bounded:
 def _has_body(scope: Scope) -> bool:
     headers = dict(scope["headers"])
     return b"transfer-encoding" in headers or headers.get(b"content-length", b"0") != b"0"
+
+
+def _is_stream(scope: Scope) -> bool:
+    """Whether events are asked for as they come."""
+    return scope["path"] == STREAM and EVENTS in Request(scope).headers.get("accept", "")
 
 
 def _who(request: Request) -> str:

@@ -15,14 +15,37 @@ LARGEST = 65_536  # bytes of a request that are not of its body: headers, traile
 FRAMING = 8  # bytes more for each byte of a body that comes in chunks: one of a single byte has five
 
 
+class Silent:
+    """Connections that wait for a request, in the order in which they began to; most: connections of all kinds."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._waiting: dict[Prompt, None] = {}
+
+    def add(self, connection: Prompt) -> None:
+        """It waits from now on."""
+        self._waiting.pop(connection, None)
+        self._waiting[connection] = None
+
+    def discard(self, connection: Prompt) -> None:
+        """It has a request, or is gone."""
+        self._waiting.pop(connection, None)
+
+    def oldest(self) -> Prompt | None:
+        """The one that has waited for longest."""
+        return next(iter(self._waiting), None)
+
+
 class Prompt(HttpToolsProtocol):
     """A connection that is closed unless the headers of a request are there so many seconds after their first byte.
 
-    Of the first request, after the connection was made.
+    Of the first request, after the connection was made. Where there are too many connections, the one that has waited
+    for longest makes room, before the system has no file left for a newcomer.
     """
 
-    def __init__(self, *given: Any, header_seconds: float, **options: Any) -> None:
+    def __init__(self, *given: Any, header_seconds: float, silent: Silent, **options: Any) -> None:
         super().__init__(*given, **options)
+        self._silent = silent
         self._seconds, self._size, self._body = (
             header_seconds,
             0,
@@ -35,10 +58,14 @@ class Prompt(HttpToolsProtocol):
         """Somebody is there."""
         super().connection_made(transport)
         self._expect_headers()
+        if len(self.connections) > self._silent.most:
+            (self._silent.oldest() or self)._refuse(b"503 Service Unavailable")
+        self._silent.add(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """They are gone."""
         self._have_headers()
+        self._silent.discard(self)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -68,6 +95,7 @@ class Prompt(HttpToolsProtocol):
         """A request begins."""
         self._in_body = True
         self._have_headers()
+        self._silent.discard(self)
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
@@ -81,6 +109,12 @@ class Prompt(HttpToolsProtocol):
         self._size = 0
         super().on_message_complete()
 
+    def on_response_complete(self) -> None:
+        """It is answered."""
+        if not self.pipeline and not self.transport.is_closing():
+            self._silent.add(self)
+        super().on_response_complete()
+
     def _expect_headers(self) -> None:
         self._end = self.loop.call_later(self._seconds, self._refuse, b"408 Request Timeout")
 
@@ -91,6 +125,7 @@ class Prompt(HttpToolsProtocol):
 
     def _refuse(self, status: bytes) -> None:
         self._have_headers()
+        self._silent.discard(self)
         if self.transport.is_closing():
             return
         waiting = self._in_body and not self.pipeline and not self.cycle.response_started

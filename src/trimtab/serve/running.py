@@ -15,14 +15,25 @@ from functools import partial
 import uvicorn
 
 from trimtab.live import tokens
+from trimtab.live.errors import Unavailable
 from trimtab.live.logs import JsonLines
 from trimtab.live.pool import Pool
-from trimtab.serve.protocol import Prompt
+from trimtab.serve.protocol import Prompt, Silent
 from trimtab.serve.settings import Settings, is_loopback
 from trimtab.types import Document
 
+try:
+    import resource
+except ImportError:  # Windows has no such limit
+    resource = None  # type: ignore[assignment]
+
 SECONDS = 5  # for which a connection may say nothing between two requests
 BACKLOG = 2048
+FILES = 65_536  # open files that are asked for, of which connections take most
+NO_TOKEN = (
+    "--host {host}: without any token the service listens on this machine alone;"
+    " make one first: trimtab token create --scope admin"
+)
 SELDOM = (
     20_000,
     20,
@@ -32,15 +43,17 @@ SWITCH = 0.001  # seconds after which a thread that computes lets the one in tha
 
 
 def check_address(settings: Settings) -> None:
-    """Without tokens nobody else is answered, so the service does not even listen to them."""
-    pool = Pool(settings.store, 1)
+    """Without tokens nobody else is answered, so the service does not even listen to them.
+
+    A store that is away is no reason to end: the service waits for it, and answers nobody before it is there.
+    """
+    pool = Pool(settings.store, 1, patient=True)
     try:
         with pool.store() as store:
             if not is_loopback(settings.host) and not tokens.any_there(store):
-                raise ValueError(
-                    f"--host {settings.host}: without any token the service listens on this machine alone;"
-                    " make one first: trimtab token create --scope admin"
-                )
+                raise ValueError(NO_TOKEN.format(host=settings.host))
+    except Unavailable:
+        return
     finally:
         pool.close()
 
@@ -61,8 +74,9 @@ def check_port(host: str, port: int) -> None:
 
 def run(settings: Settings) -> None:
     """Until it is stopped."""
-    check_address(settings)
     log_lines()
+    check_address(settings)
+    raise_files()
     with contextlib.ExitStack() as stack:
         environment = settings.to_environment()
         if settings.workers > 1:
@@ -83,13 +97,32 @@ def run(settings: Settings) -> None:
 def connecting(settings: Settings) -> Document:
     """How Uvicorn treats connections."""
     return {
-        "http": partial(Prompt, header_seconds=settings.header_seconds),
+        "http": partial(Prompt, header_seconds=settings.header_seconds, silent=Silent(most_connections(settings))),
         "ws": "none",
         "timeout_keep_alive": SECONDS,
         "access_log": False,
         "log_config": None,
         "server_header": False,
     }
+
+
+def raise_files(wanted: int = FILES) -> None:
+    """Allow this process, and its workers, as many open files as the system lets it have."""
+    if resource is None:
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
+def most_connections(settings: Settings) -> int:
+    """Connections at once that leave a quarter of the open files to the store, and to those who come meanwhile."""
+    if settings.most_connections:
+        return settings.most_connections
+    soft = FILES if resource is None else resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return (FILES if soft < 0 else min(soft, FILES)) * 3 // 4
 
 
 def worker() -> object:

@@ -33,6 +33,8 @@ class Settings:
     """At once, in a worker, and as many bodies that are still coming; beyond, 429."""
     most_streams: int = 512
     """Of events, at once in a worker, and as many who wait for a trial; beyond, 429."""
+    most_connections: int = 0
+    """At once, in a worker; beyond, the one that has been silent for longest is closed. 0: as open files allow."""
     rate: float = 0.0
     """Requests per second of one token, in a worker; 0 for any number."""
     metrics_studies: int = 0

@@ -65,14 +65,17 @@ const parse = (text, around = "div") => {
 // Hear what happens to some studies; null where something may have been missed. Gives what ends it.
 function listen(names, heard) {
   const query = new URLSearchParams(names.map((name) => ["study", name]));
-  let stream, waits;
+  let stream, waits, tries = 0;
   const connect = () => {
     stream = new EventSource(`/v1/events?${query}`);
     stream.addEventListener("status", (message) => heard(JSON.parse(message.data)));
-    stream.addEventListener("open", () => heard(null));
+    stream.addEventListener("open", () => { tries = 0; heard(null); });
     stream.addEventListener("error", () => {
       lost(true);
-      if (stream.readyState === EventSource.CLOSED) waits = setTimeout(() => { connect(); heard(null); }, 3000);
+      // After another answer than 200, such as 429, a browser gives up: come again, later each time, and not all at once.
+      if (stream.readyState !== EventSource.CLOSED) return;
+      const wait = Math.min(1000 * 2 ** tries++, 30000) * (0.5 + Math.random());
+      waits = setTimeout(() => { connect(); heard(null); }, wait);
     });
   };
   const end = () => { clearTimeout(waits); stream.close(); };
