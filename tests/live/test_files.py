@@ -269,6 +269,8 @@ def test_another_user_reads_a_store_whose_holder_is_gone(end):
         code = f"import os; from trimtab.live import Study; study = Study.open({str(file)!r}, 'a', {KNOBS}, seed=1)\n"
         code += f"for v in (3.0, 4.0): study.tell(study.ask(), v)\n{finish}"
         subprocess.run([sys.executable, "-c", code], timeout=300)
+        for there in folder.iterdir():
+            there.chmod(0o644)  # they are its owner's alone until then
         user = str(pwd.getpwnam("nobody").pw_uid)
         done = subprocess.run([sys.executable, "-c", READ, file, user], capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stderr
@@ -314,3 +316,24 @@ def test_writing_keeps_the_mode(tmp_path):
         os.umask(before)
     assert stat.S_IMODE((tmp_path / "g").stat().st_mode) == 0o640
     assert sorted(os.listdir(tmp_path)) == ["f", "g"]
+
+
+def test_stores_and_their_copies_are_for_their_owner_alone(tmp_path):
+    def modes():
+        return {file.name: oct(stat.S_IMODE(file.stat().st_mode)) for file in tmp_path.glob("*.db*")}
+
+    before = os.umask(0o022)
+    try:
+        with Study.open(tmp_path / "t.db", "a", KNOBS, seed=1) as study:
+            study.tell(study.ask(), 1.0)
+            study._store.backup(tmp_path / "copy.db")
+            assert set(modes()) == {"t.db", "t.db-wal", "t.db-shm", "t.db.a.lock", "copy.db"}
+            assert {mode for name, mode in modes().items() if not name.endswith(".lock")} == {"0o600"}
+        trimtab(tmp_path, "backup", "other.db", "--store", "t.db")
+        assert modes()["other.db"] == "0o600"
+        (tmp_path / "copy.db").chmod(0o660)  # who wants to share it says so
+        with Study.open(tmp_path / "copy.db", "a") as study:
+            study.tell(study.ask(), 1.0)
+            assert {modes()[name] for name in ("copy.db", "copy.db-wal", "copy.db-shm")} == {"0o660"}
+    finally:
+        os.umask(before)

@@ -240,3 +240,19 @@ def test_passwords_are_not_shown():
         with pytest.raises(ValueError, match="write postgresql://user@host/database") as error:
             Study.open(f"postgresql://me:{rest}", "a", KNOBS)
         assert "secret" not in str(error.value)
+
+
+def test_a_damaged_schema_is_refused_in_one_line(file):
+    """SQLite cites what it cannot read, which need not be a text."""
+    whole, refusals = file.read_bytes(), []
+    for place in range(100, 4096, 23):
+        data = bytearray(whole)
+        data[place] = 0xFF
+        file.write_bytes(data)
+        try:
+            with Store(file, "read") as store:
+                store.all()
+        except StoreError as error:
+            refusals.append(str(error))
+    assert any("is damaged (its tables cannot be read)" in text for text in refusals)
+    assert not any("\n" in text for text in refusals)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import zip_longest
 
 from trimtab.live import engine
 from trimtab.live.errors import StoreError
@@ -30,7 +31,7 @@ def check_study(store: Store, saved: Saved, report: Callable[[float], None] | No
     if not snapshots:
         wrong.append("no state is stored")
     kept = {event.seq: event for event in events}
-    for n, (snapshot, following) in enumerate(zip(snapshots, [*snapshots[1:], None], strict=True)):
+    for n, (snapshot, following) in enumerate(zip_longest(snapshots, snapshots[1:])):
         if report is not None:
             report(n / len(snapshots))
         until = saved.seq + 1 if following is None else following.seq

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from trimtab.live.beginning import check_name
 from trimtab.live.checksums import canonical, checksum
+from trimtab.live.errors import Damaged
 from trimtab.live.history import Position, read_snapshot
 from trimtab.live.knobs import Knob, Knobs, described, read_knobs
 from trimtab.live.schema import KINDS, ROUNDS, ROUTINE, UNLEARNT, Event, Saved, Snapshot
@@ -45,7 +46,11 @@ class Exported(NamedTuple):
 
 
 def write(saved: Saved, events: Sequence[Event], snapshots: Sequence[Snapshot]) -> str:
-    """The text, with its checksum."""
+    """The text, with its checksum; refused where `read` would refuse it, because events are missing."""
+    try:
+        _check_complete(events, snapshots)
+    except ValueError as error:
+        raise Damaged(f"study {saved.name!r} is damaged ({error}): restore the store from a backup") from None
     document = {
         "format": FORMAT,
         "version": VERSION,
@@ -110,17 +115,23 @@ def _read(document: Document, report: Callable[[str, float], None]) -> Exported:
     for before, after in itertools.pairwise(events):
         if after.seq <= before.seq:
             raise ValueError(f"event {after.seq} comes after event {before.seq}")
-    known = {event.seq for event in events}
+    _check_complete(events, snapshots)
     for snapshot, position in zip(snapshots, positions, strict=True):
-        if snapshot.seq not in known:
-            raise ValueError(f"event {snapshot.seq!r} is missing, but the state after it is there")
         if position.setup.shape != (knobs.dim,):
             raise ValueError(
                 f"the state after event {snapshot.seq} has shape {position.setup.shape}, not that of these knobs"
             )
+    return Exported(document["name"], _finite("created", document["created"]), knobs, events, snapshots, position)
+
+
+def _check_complete(events: Sequence[Event], snapshots: Sequence[Snapshot]) -> None:
+    """Every state has its event, and the last event its state."""
+    known = {event.seq for event in events}
+    for snapshot in snapshots:
+        if snapshot.seq not in known:
+            raise ValueError(f"event {snapshot.seq!r} is missing, but the state after it is there")
     if snapshots[-1].seq != events[-1].seq:
         raise ValueError("the state after the last event is missing")
-    return Exported(document["name"], _finite("created", document["created"]), knobs, events, snapshots, position)
 
 
 def _ranges(knobs: Sequence[Knobs]) -> list[Range]:

@@ -7,7 +7,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, ClassVar
 from urllib.parse import parse_qs, quote, unquote, urlsplit
@@ -124,6 +124,7 @@ class Lite:
     def backup(self, path: Path) -> None:
         """A copy of the whole store in one file, also while somebody writes."""
         with self._clearly():
+            _make(path)
             copy = sqlite3.connect(path)
             try:
                 self._db.backup(copy)
@@ -207,6 +208,8 @@ class Lite:
             return self._connect("mode=ro&immutable=1")  # nobody writes: there is no log
 
     def _writer(self, mode: str) -> sqlite3.Connection:
+        if mode == "create":
+            _make(self._path)
         db = self._connect("mode=rwc" if mode == "create" else "mode=rw")
         if mode == "create":
             number(db)
@@ -259,6 +262,12 @@ class InMemory(Lite):
 
     def verify(self) -> None:
         """Nobody can take it away."""
+
+
+def _make(path: Path) -> None:
+    """An empty file that is for its owner alone, if there is none: SQLite gives its log the same mode."""
+    with suppress(OSError):  # what SQLite says of it says more
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 def _text(data: bytes) -> str:

@@ -40,6 +40,16 @@ class Recorded(Viewed):
             raise LookupError(f"events {snapshot.seq} to {seq} are no longer kept")
         return snapshot.seq, follow(read_knobs(self._saved.setup), snapshot, events, f"study {self.name!r}")
 
+    def _last_position(self) -> tuple[int, Position]:
+        """`_position_after` the last event, which must be there, as must all since the last snapshot."""
+        seq = self._saved.seq
+        try:
+            if not self._store.events(self._saved, seq - 1, seq):
+                raise LookupError(f"event {seq}, the last one, is missing")
+            return self._position_after(seq)
+        except LookupError as error:
+            raise Damaged(f"study {self.name!r} is damaged ({error}): restore the store from a backup") from None
+
     def _record(
         self,
         kind: str,

@@ -76,7 +76,7 @@ class Study(Correctable):
         self.callbacks = list(callbacks)
         self.name, self.uid, self.seq = saved.name, saved.uid, saved.seq
         self._turn: int = saved.status["turn"]
-        self._snapshot_at, self._position = self._position_after(saved.seq)
+        self._snapshot_at, self._position = self._last_position()
         self._open: Trial | None = None
         self._asked, self._news = [], []
         self._known_advice = set(saved.status.get("advice", ()))
