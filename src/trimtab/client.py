@@ -17,6 +17,7 @@ from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from trimtab.brief import Brief, Facts
+from trimtab.files import reason
 from trimtab.live.backoff import delays
 from trimtab.live.errors import Unavailable
 from trimtab.live.study import Trial
@@ -90,7 +91,7 @@ class Client:
             except (OSError, http.client.HTTPException) as error:
                 if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):
                     raise Unavailable(_distrusted(self.url, error)) from error  # it does not mend itself
-                why, pause = f"{self.url} cannot be reached ({error}): check that the service is running", delay
+                why, pause = f"{self.url} cannot be reached ({reason(error)}): check that the service is running", delay
                 failed += 1
                 if failed == 2:  # one that was only idle for too long is there again at once
                     LOG.warning("%s Trying again for %g s", why, self.patience)

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import json
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
     from trimtab.types import Arrays, Document, Json
+
+ELSEWHERE = "name a place where you may write"
+REMEDIES = {
+    **dict.fromkeys((errno.ENOENT, errno.ENOTDIR), "create its folder first, or name another place"),
+    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), ELSEWHERE),
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "make room there, or name another place"),
+}
 
 
 def digest(data: bytes) -> str:
@@ -48,12 +57,47 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "trimtab"
 
 
+def reason(error: BaseException) -> str:
+    """Why it failed, without the number that the system has for it.
+
+    >>> reason(FileNotFoundError(2, "No such file or directory", "a.txt")), reason(ValueError("no"))
+    ('No such file or directory', 'no')
+    """
+    return (isinstance(error, OSError) and error.strerror) or str(error)
+
+
+@contextmanager
+def writing(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Have what fails within name the destination and the remedy; it stays an error of the same kind."""
+    try:
+        yield
+    except OSError as error:
+        if error.strerror is None:  # it says so already
+            raise
+        remedy = REMEDIES.get(error.errno or 0, "name another place")
+        named = type(error)(f"{os.fspath(path)} cannot be written ({error.strerror}): {remedy}")
+        named.errno = error.errno
+        raise named from error
+
+
+def check_destination(path: Path) -> None:
+    """Refuse a place where no file can be written, before the work that leads to one."""
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"{path} cannot be written: {path.parent} is not a folder: create it first")
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise PermissionError(f"{path} cannot be written: {path.parent} is read-only: {ELSEWHERE}")
+
+
 def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
     """Afterwards the file is either the old one or the new one, whatever happens meanwhile; its mode stays.
 
     A link stays a link. What is no file (a device, a pipe, a folder) is refused.
     """
-    path = Path(os.path.realpath(path))
+    with writing(path):
+        _write_atomically(Path(os.path.realpath(path)), data)
+
+
+def _write_atomically(path: Path, data: bytes) -> None:
     if not path.parent.is_dir():
         raise FileNotFoundError(f"{path.parent} is not a folder: create it first, or save elsewhere")
     mode = writable(path)

@@ -16,6 +16,7 @@ from rich.text import Text
 from typer.models import CommandFunctionType
 
 from trimtab import __version__
+from trimtab.files import REMEDIES, reason
 from trimtab.live.text import clean
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def main() -> None:
             sys.stdout.flush()
         except OSError:  # the disk is full, and Python would try once more at its end
             discard(sys.stdout)
-        say("error:", str(error))
+        say("error:", _explained(error))
         sys.exit(BAD_INPUT)
     except ArithmeticError:
         say("error:", "what was given leads to numbers too large or too small to compute with: give values nearer to 1")
@@ -81,6 +82,13 @@ def main() -> None:
     except KeyboardInterrupt:
         say("interrupted")
         sys.exit(INTERRUPTED)
+
+
+def _explained(error: Exception) -> str:
+    """In one line; of an error of the system, which file it is about."""
+    if not isinstance(error, OSError) or error.filename is None or error.strerror is None:
+        return reason(error)
+    return f"{error.filename} cannot be used ({error.strerror}): {REMEDIES.get(error.errno or 0, 'name another place')}"
 
 
 def say(head: str, text: str = "") -> None:

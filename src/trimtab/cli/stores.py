@@ -11,7 +11,7 @@ import typer
 
 from trimtab.cli.console import DAMAGED, app, err, say, whole_bar
 from trimtab.cli.options import Force, StoreOption, short
-from trimtab.files import writable
+from trimtab.files import check_destination, writable, writing
 from trimtab.live.errors import Damaged, StoreError
 from trimtab.live.store import Store
 from trimtab.live.summary import counted, summary
@@ -72,20 +72,24 @@ def backup(
 
     The copy is itself a store that every command can open.
     """
+    check_destination(file)
     if writable(file) is not None and not force:
         raise ValueError(f"{file} is there already: give another name, or --force")
     temporary = file.with_name(f".{file.name}.{os.urandom(6).hex()}.tmp")
     try:
         with Store(store, "read") as opened:
             _may_be_replaced(file, opened.where)
+            with writing(file):
+                temporary.touch()  # what is wrong with the place is not for SQLite to find
             opened.backup(temporary)
         with Store(temporary, "read", thorough=True):
             pass
-        with open(temporary, "rb") as written:
-            os.fsync(written.fileno())
-        for ending in LOGS:  # of what was there: SQLite would take them for those of the copy
-            Path(f"{file}{ending}").unlink(missing_ok=True)
-        os.replace(temporary, file)
+        with writing(file):
+            with open(temporary, "rb") as written:
+                os.fsync(written.fileno())
+            for ending in LOGS:  # of what was there: SQLite would take them for those of the copy
+                Path(f"{file}{ending}").unlink(missing_ok=True)
+            os.replace(temporary, file)
     finally:
         for ending in ("", *LOGS):
             Path(f"{temporary}{ending}").unlink(missing_ok=True)

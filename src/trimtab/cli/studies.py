@@ -14,7 +14,7 @@ import typer
 from trimtab.cli.console import app, cell, new_table, out, whole_bar, working
 from trimtab.cli.options import Force, Name, StoreOption, StudyOption, ends, limits_in_words, short
 from trimtab.cli.stores import only_study
-from trimtab.files import read_file, writable, write_atomically
+from trimtab.files import check_destination, read_file, writable, write_atomically
 from trimtab.types import Document
 
 if TYPE_CHECKING:
@@ -86,6 +86,7 @@ def export(
     """Write a study and its history to one file, for another store."""
     from trimtab.live.study import Study
 
+    check_destination(file)
     if writable(file) is not None and not force:
         raise ValueError(f"{file} is there already: give another name, or --force")
     with Study.look(store, name) as study, working("exporting"):
@@ -193,6 +194,8 @@ def _study_and_round(what: list[str], study: str | None) -> tuple[str | None, in
 
 
 def _draw(study: Study, plot: Path | None, html: Path | None) -> None:
+    for file in filter(None, (plot, html)):
+        check_destination(file)
     if plot is not None:
         from trimtab.live.drawing import draw_study
 

@@ -22,7 +22,7 @@ from typing import Protocol, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from trimtab.extras import pip_install
-from trimtab.files import write_atomically
+from trimtab.files import write_atomically, writing
 from trimtab.problems import registry
 from trimtab.recipes import methods
 
@@ -128,7 +128,8 @@ class Folder:
 
     def create(self, name: str, data: bytes) -> None:
         """Exclusive, on shared file systems too."""
-        self.root.mkdir(parents=True, exist_ok=True)
+        with writing(self.root):
+            self.root.mkdir(parents=True, exist_ok=True)
         with (self.root / name).open("xb") as file:
             file.write(data)
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
+from trimtab.files import reason
 from trimtab.live.baseline import read_baseline
 from trimtab.live.beginning import check_name
 from trimtab.live.corrections import capped
@@ -192,7 +193,7 @@ def read_config(path: str | os.PathLike[str]) -> Config:
     except FileNotFoundError:
         raise ValueError(f"{path} does not exist: {_instead(path)}") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} cannot be read: {error}") from None
+        raise ValueError(f"{path} cannot be read: {reason(error)}") from None
     try:
         return _config(tomllib.loads(text), path.resolve().parent)
     except tomllib.TOMLDecodeError as error:

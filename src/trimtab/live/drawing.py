@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from trimtab.files import writing
 from trimtab.live.knobs import Knob, level
 from trimtab.live.schema import ROUNDS, Event
 from trimtab.live.study import Study
@@ -38,7 +39,8 @@ def draw_study(study: Study, path: str | Path) -> None:
                     )
     axes[-1].set_xlabel(f"event ({study.counted})")
     try:
-        figure.savefig(path)
+        with writing(path):
+            figure.savefig(path)
     except ValueError as error:
         raise ValueError(f"{path} cannot be drawn: {error}") from None
 

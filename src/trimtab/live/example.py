@@ -6,6 +6,8 @@ import json
 import sys
 from pathlib import Path
 
+from trimtab.files import check_destination, writing
+
 TEXT = """\
 # A study: what to tune, how to measure it, and what must not happen. Run it with: trimtab tune {file}
 # Every field is explained in docs/live.md; those that are commented out show their defaults, or an example.
@@ -72,9 +74,10 @@ def write_example(path: Path) -> list[Path]:
     for file in (path, simulator):
         if file.exists():
             raise ValueError(f"{file} already exists: move it away, or name another file")
-    if not path.parent.is_dir():
-        raise ValueError(f"{path.parent} is not a folder: create it first")
+    check_destination(path)
     words = {"python": json.dumps(sys.executable), "simulator": json.dumps(simulator.name)}
-    simulator.write_text(Path(__file__).with_name("simulator.py").read_text(encoding="utf-8"), encoding="utf-8")
-    path.write_text(TEXT.format(file=path.name, **words), encoding="utf-8")
+    code = Path(__file__).with_name("simulator.py").read_text(encoding="utf-8")
+    for file, text in ((simulator, code), (path, TEXT.format(file=path.name, **words))):
+        with writing(file):
+            file.write_text(text, encoding="utf-8")
     return [path, simulator]

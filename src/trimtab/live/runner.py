@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from typing import NamedTuple, TypeVar
 
+from trimtab.files import reason
 from trimtab.live import command
 from trimtab.live.backoff import patiently
 from trimtab.live.config import Config
@@ -275,7 +276,7 @@ class Runner:
         try:
             ended = self._command(self.config.words(setting), knobs, hurry)
         except (OSError, ValueError) as error:  # such as a choice with a NUL in it
-            return Measured(None, f"the command cannot be run: {error}")
+            return Measured(None, f"the command cannot be run: {reason(error)}")
         if ended.status is None:
             return Measured(None, f"no answer within {self.config.timeout:g} s")
         if ended.status:
@@ -308,7 +309,7 @@ class Runner:
             ended = self._command(self.config.on_round, {}, self.hurry, text)
             why = None if ended.status == 0 else f"exit status {ended.status}: {clean(ended.complaint.strip(), 200)}"
         except (OSError, command.Interrupted) as error:
-            why = str(error) or "ended"
+            why = reason(error) or "ended"
         if why:
             log(logging.WARNING, f"on_round failed: {why}", study=study.name, round=event.round)
 

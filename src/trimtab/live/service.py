@@ -11,6 +11,8 @@ import sys
 import time
 from pathlib import Path
 
+from trimtab.files import writing
+
 UNIT = """\
 # Written by `trimtab init --systemd`. For you alone: copy it to ~/.config/systemd/user/, then
 #   systemctl --user daemon-reload && systemctl --user enable --now {name}
@@ -78,7 +80,8 @@ def write_unit(file: Path, study: str, timeout: float) -> Path:
     program = shutil.which("trimtab", path=str(Path(sys.executable).parent)) or shutil.which("trimtab") or "trimtab"
     words = {"program": _quoted(program), "file": _quoted(str(file)), "folder": _escaped(str(file.parent))}
     stop = int(2 * timeout + 30)  # the round, then the last setting
-    path.write_text(UNIT.format(name=path.stem, study=study, stop=stop, **words), encoding="utf-8")
+    with writing(path):
+        path.write_text(UNIT.format(name=path.stem, study=study, stop=stop, **words), encoding="utf-8")
     return path
 
 

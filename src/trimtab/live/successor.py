@@ -7,6 +7,7 @@ import os
 import re
 from pathlib import Path
 
+from trimtab.files import check_destination, writing
 from trimtab.live.config import Config, read_config
 from trimtab.live.corrections import FROM_FILE, WIDTHS
 from trimtab.live.knobs import Knob, Knobs
@@ -29,11 +30,11 @@ def write_successor(path: Path, where: str, name: str) -> Path:
     """A study.toml at a path that is not there yet; command and the like are from that of the study, if it is found."""
     if path.exists():
         raise ValueError(f"{path} already exists: name another file, trimtab init --from {name} new.toml")
-    if not path.parent.is_dir():
-        raise ValueError(f"{path.parent} is not a folder: create it first")
+    check_destination(path)
     with Study.look(where, name) as study:
         text = _text(study, _file_of(name, where, path.parent), where, path)
-    path.write_text(text, encoding="utf-8")
+    with writing(path):
+        path.write_text(text, encoding="utf-8")
     return path
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from trimtab.files import write_atomically
+from trimtab.files import write_atomically, writing
 from trimtab.lab.crews import Crew, hired
 from trimtab.lab.sweeping import Cell, sweep
 from trimtab.paper.cells import Runs, Table, cells, compute, load, needs, preparations
@@ -50,7 +50,8 @@ def reproduce(
         raise ValueError(f"mode={mode!r} is unknown: choose from {', '.join(MODES)}")
     jobs = jobs or os.cpu_count() or 1
     folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
     chosen = MODES[mode]
     planned = experiments(chosen)
     with hired(jobs) as crew:
