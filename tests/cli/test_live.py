@@ -58,10 +58,10 @@ def test_a_day_with_a_study(tmp_path):
     seeded(tmp_path)
     lines = shell(tmp_path, "trimtab tune study.toml --rounds 80").splitlines()
     assert len(lines) == 81
-    assert [line.split()[1] for line in lines[:80]] == [f"{n}/80" for n in range(1, 81)]
-    assert lines.pop().split()[4] == "leave"
-    assert sum(line.split()[4] == "baseline" for line in lines) == 4
-    values = [float(line.split()[5]) for line in lines if line.split()[4] == "tell"]
+    assert [line.split()[-1] for line in lines[:80]] == [f"{n}/80" for n in range(1, 81)]
+    assert lines.pop().split()[3] == "leave"
+    assert sum(line.split()[3] == "baseline" for line in lines) == 4
+    values = [float(line.split()[4]) for line in lines if line.split()[3] == "tell"]
     assert sum(values[-20:]) / 20 < 0.6 * values[0]  # visibly better
 
     table = shell(tmp_path, "trimtab show demo") + shell(tmp_path, "trimtab list")

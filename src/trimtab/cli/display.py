@@ -127,15 +127,14 @@ def rounds_bar(most: int | None) -> Progress:
 def line(study: Study, report: Report, count: str | None = None) -> str:
     """A round, for a log file; count: how many of all there were."""
     value = "-" if report.value is None else f"{report.value:.6g}"
-    parts = [time.strftime("%T"), *([count] if count else []), f"round {report.round}", f"{report.kind} {value}"]
+    parts = [time.strftime("%T"), f"round {report.round}", f"{report.kind} {value}"]
     if report.kind == "tell":
         parts.append(f"mean {study.diagnostics.fast:.5g}")
     if report.limits:
         parts.append(", ".join(f"{name} {number:.5g}" for name, number in report.limits.items()))
     if report.setting:
         parts.append(settings(study, report.setting))
-    if report.note:
-        parts.append(report.note)
+    parts += [text for text in (count, report.note) if text]
     return clean("  ".join(parts), 2000)
 
 
