@@ -25,8 +25,8 @@ import optuna
 
 from trimtab.live import Store, Study
 from trimtab.live.checksums import canonical
-from trimtab.live.schema import seal
-from trimtab.live.study import KEEP
+from trimtab.live.schema import seal, urgency
+from trimtab.live.terms import KEEP
 
 DIM = 10
 LEAST = 50.0  # times faster than Optuna
@@ -103,7 +103,8 @@ def age(folder: Path, events: int) -> None:
                 if seq % 100 == 0:
                     store._insert_snapshot(saved.id, position.snapshot(seq))
             status = canonical({**saved.status, "round": events, "turn": events})
-            sealed = seal(saved.uid, name, saved.created, canonical(saved.setup), events, status)
+            about = (saved.uid, name, saved.created, saved.described, events, status)
+            sealed = seal(*about, *urgency(saved.status))
             store._db.execute("UPDATE trimtab_studies SET seq = ?, status = ?, checksum = ?", events, status, sealed)
 
 

@@ -44,7 +44,7 @@ from trimtab.live.lot import Lot, read, takes
 from trimtab.live.packed import packed
 from trimtab.live.pool import Pool
 from trimtab.live.row import Known, load
-from trimtab.live.schema import EVENT_COLUMNS, seal, snapshot_row
+from trimtab.live.schema import EVENT_COLUMNS, Marks, seal, seal_marks, snapshot_row, urgency
 from trimtab.live.shared import SharedStore
 from trimtab.serve.batch import written
 
@@ -125,13 +125,13 @@ def fill(where: str, count: int) -> None:
         ]
         store.execute("SET statement_timeout = 0")
         cursor = store._db._db.cursor()  # type: ignore[attr-defined]
-        columns = "uid, name, created, setup, seq, status, checksum, state"
+        columns = "uid, name, created, setup, seq, status, failures, advised, told, checksum, marked, state"
         with cursor.copy(f"COPY trimtab_studies ({columns}) FROM STDIN") as rows:
             for n in range(1, count):
                 uid, name, described = f"{n:016x}", name_of(n), first.described
-                sealed = seal(uid, name, first.created, described, 0, status)
+                about = (uid, name, first.created, described, 0, status, *urgency(first.status))
                 state = packed(known.shape, uid, begun[n % SEEDS], 0, 0)
-                rows.write_row((uid, name, first.created, described, 0, status, sealed, state))
+                rows.write_row((*about, seal(*about), seal_marks(uid, Marks()), state))
         theirs = ", ".join(f"t.{column}" for column in EVENT_COLUMNS.split(", "))
         store.execute(
             f"INSERT INTO trimtab_events (study, {EVENT_COLUMNS}) SELECT s.id, {theirs}"

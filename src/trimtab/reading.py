@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 import numpy as np
@@ -34,6 +34,24 @@ def numbers(given: object) -> Array:
     if kind not in "biufO" or (kind == "O" and any(isinstance(one, str | bytes) for one in array.flat)):
         raise TypeError
     return array.astype(float)
+
+
+def measured(given: object) -> Array:
+    """Numbers that were measured; NaN where one is masked. True and False are answers to another question."""
+    if any(isinstance(one, bool | np.bool_) for one in _each(given)):
+        raise TypeError
+    return numbers(np.ma.filled(given.astype(float), math.nan) if isinstance(given, np.ma.MaskedArray) else given)
+
+
+def _each(given: object) -> Iterator[object]:
+    """What is in a list of lists, one by one; of an array of numbers, nothing."""
+    if isinstance(given, list | tuple):
+        for one in given:
+            yield from _each(one)
+    elif isinstance(given, np.ndarray):
+        yield from given.ravel()[:1] if given.dtype.kind != "O" else given.flat
+    else:
+        yield given
 
 
 def finite(x0: Array) -> Array:
@@ -82,10 +100,8 @@ def reader(lanes: int | None, queries: int, told: int, maximise: bool) -> Callab
     def read(values: object) -> tuple[Value, ...] | None:
         if values is None:
             return None
-        if isinstance(values, np.ma.MaskedArray):  # what is masked was not measured
-            values = np.ma.filled(values.astype(float), math.nan)
         try:
-            array = numbers(values)
+            array = measured(values)
         except (TypeError, ValueError, OverflowError):
             raise TypeError(f"value={values!r} is not a number: tell a real number, or skip the trial") from None
         if array.shape != shape:
@@ -110,7 +126,7 @@ def reader(lanes: int | None, queries: int, told: int, maximise: bool) -> Callab
 def beside(value: object, limits: ArrayLike, count: int) -> Array:
     """A value, followed by those of its limits, of which there are `count`."""
     try:
-        parts = [numbers(np.ma.filled(p.astype(float), np.nan) if np.ma.isMA(p) else p) for p in (value, limits)]
+        parts = [measured(value), measured(limits)]
         return np.concatenate([parts[0][..., None], parts[1]], axis=-1)
     except (TypeError, ValueError, OverflowError):
         raise ValueError(

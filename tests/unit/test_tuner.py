@@ -133,7 +133,7 @@ def test_a_seed_is_drawn_and_kept():
 
 def test_tell_takes_a_trial_or_its_id_and_any_real_number():
     a, b = (tt.Tuner(np.zeros(2), RESIDUAL, seed=0) for _ in range(2))
-    for value in (1, np.float32(2.5), np.int64(-3), np.array(4.0), True):
+    for value in (1, np.float32(2.5), np.int64(-3), np.array(4.0)):
         a.tell(a.ask(), value)
         b.tell(np.int64(b.ask().id), float(value))
     np.testing.assert_array_equal(a.centre, b.centre)
@@ -473,3 +473,36 @@ def test_an_id_that_was_not_asked_is_unknown_with_several_pending():
     tuner.ask()
     with pytest.raises(ValueError, match="trial 1 is not open"):
         tuner.tell(1, 5.0)
+
+
+TRUTHS = [True, False, np.True_, np.array(True), np.ma.array(True)]
+TRUTHS_IN_LANES = [
+    [True, False],
+    [1.0, True],
+    (1.0, np.False_),
+    np.array([True, False]),
+    np.array([1.0, True], dtype=object),
+    np.ma.array([True, False], mask=[False, True]),
+]
+
+
+@pytest.mark.parametrize("value", [*TRUTHS, *TRUTHS_IN_LANES], ids=repr)
+@pytest.mark.parametrize("max_pending", [1, 3])
+def test_true_and_false_are_no_values(value, max_pending):
+    start = [0.2] if np.ndim(value) == 0 else [[0.2], [0.3]]
+    tuner = tt.Tuner(start, bounds=[(0, 1)], seed=0, max_pending=max_pending)
+    trial = tuner.ask()
+    before = tuner.to_json()
+    with pytest.raises(TypeError, match="is not a number: tell a real number, or skip the trial"):
+        tuner.tell(trial, value)
+    assert tuner.to_json() == before
+    tuner.tell(trial, np.ones(np.shape(value)))
+
+
+def test_true_and_false_are_no_values_beside_limits():
+    tuner = tt.Tuner([0.5], tt.primal_dual(radius=0.05, step=0.01, limits=2), bounds=[(0, 1)], seed=0)
+    before = tuner.to_json()
+    for value, limits in ((True, [0.0, 1.0]), (1.0, [0.0, True]), (1.0, [True, False])):
+        with pytest.raises((TypeError, ValueError), match=r"do not match|is not a number"):
+            tuner.tell(0, value, limits=limits)
+    assert tuner.to_json() == before
