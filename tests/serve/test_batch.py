@@ -226,6 +226,40 @@ def test_requests_that_come_while_others_are_stored_are_stored_together(monkeypa
             assert answer == [{"seq": ord(one)} for one in name]
 
 
+@pytest.mark.parametrize("spare", [1, 0])
+def test_callers_take_turns(monkeypatch, spare):
+    """One whose large requests are under way, and wait, delays another neither now nor later."""
+    lots, go_on = [], threading.Event()
+
+    def stored(_, given):
+        if given[0].study == "large":
+            go_on.wait(300)
+        lots.append("".join(one.study for one in given))
+        return [{"seq": 1}] * len(given)
+
+    async def run():
+        gathering = Gathering(None, at_once=1, most=3, spare=spare)
+
+        def tell(who, *names):
+            return asyncio.create_task(gathering.tell([Given(name, 1, Result(1.0), False) for name in names], who))
+
+        waiting = [tell("busy", "large", "large", "large") for _ in range(3)]
+        await asyncio.sleep(0)  # the first is under way
+        if spare:
+            await asyncio.wait_for(tell("anna", "a"), 300)
+            await asyncio.wait_for(asyncio.gather(tell("anna", "b"), tell("bob", "c")), 300)
+        else:
+            waiting += [tell("anna", "d"), tell("bob", *"efg"), tell("busy", "h"), tell("anna", "i")]
+            await asyncio.sleep(0)
+        go_on.set()
+        await asyncio.gather(*waiting)
+
+    monkeypatch.setattr(batch, "tell_many", stored)
+    asyncio.run(run())
+    large = "large" * 3
+    assert lots == (["a", "bc", *[large] * 3] if spare else [large, large, "di", "efg", large, "h"])
+
+
 def test_states_in_rows_that_are_out_of_date_or_gone_do_not_matter(service):
     for n in range(9):
         service.make(f"s{n}", knobs=PLAIN)

@@ -30,7 +30,7 @@ ABOUT = "Tune running systems over HTTP: ask what to set, tell what came of it. 
 
 # How many lots of results are stored at once, and how large they may be. Of those that come one by one, two lots at
 # once would be smaller, and cost more; where many come at once, the next goes on while a lot waits for the disk.
-SINGLE, MANY = {"at_once": 1, "most": 100}, {"at_once": 2, "most": 1000}
+SINGLE, MANY = {"at_once": 1, "most": 100}, {"at_once": 2, "most": 1000, "spare": 1}
 
 
 def create(settings: Settings | None = None) -> FastAPI:

@@ -6,7 +6,7 @@ import asyncio
 import datetime
 import itertools
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -44,36 +44,66 @@ class Given(NamedTuple):
 class Gathering:
     """Results that come in requests, stored together: while some are being stored, those that come meanwhile gather.
 
-    A worker that has little to do stores each request at once; one that has much, several in one transaction.
-    at_once: how many lots may be under way; most: results at which a lot is full.
+    A worker that has little to do stores each request at once; one that has much, several in one transaction. Callers
+    take turns, request by request, so that one who sends much delays nobody for long.
+    at_once: how many lots may be under way; most: results at which a lot is full; spare: lots beyond that, for callers
+    who have none under way.
     """
 
-    def __init__(self, studies: Fleet, at_once: int, most: int) -> None:
-        self._studies, self._at_once, self._most, self._lots = studies, at_once, most, 0
-        self._waiting: deque[Waiting] = deque()
+    def __init__(self, studies: Fleet, at_once: int, most: int, spare: int = 0) -> None:
+        self._studies, self._at_once, self._most, self._spare = studies, at_once, most, spare
+        self._waiting: dict[str, deque[Waiting]] = {}
+        """Requests by caller, the one whose turn it is first."""
+        self._busy = Counter[str]()
+        """Requests under way, by caller."""
+        self._lots = {False: 0, True: 0}
+        """How many are under way, and how many spare ones."""
         self._tasks = set[asyncio.Task[None]]()
 
-    async def tell(self, given: Sequence[Given]) -> list[Answer]:
+    async def tell(self, given: Sequence[Given], who: str = "") -> list[Answer]:
         """What becomes of those of one request; answers of `tell_many`."""
         future: asyncio.Future[list[Answer]] = asyncio.get_running_loop().create_future()
-        self._waiting.append((given, future))
-        if self._lots < self._at_once:
-            self._lots += 1
-            task = asyncio.create_task(self._store())
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+        self._waiting.setdefault(who, deque()).append((given, future))
+        if self._lots[False] < self._at_once:
+            self._start(spare=False)
+        elif self._lots[True] < self._spare and not self._busy[who]:
+            self._start(spare=True)
         return await future
 
-    async def _store(self) -> None:
+    def _start(self, *, spare: bool) -> None:
+        self._lots[spare] += 1
+        task = asyncio.create_task(self._store(spare))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _store(self, spare: bool) -> None:
         try:
-            while self._waiting:
-                lot = [self._waiting.popleft()]
-                size = len(lot[0][0])
-                while self._waiting and (size := size + len(self._waiting[0][0])) <= self._most:
-                    lot.append(self._waiting.popleft())
-                await self._one(lot)
+            while lot := self._take(spare):
+                callers = Counter(who for who, _ in lot)
+                self._busy += callers
+                try:
+                    await self._one([waiting for _, waiting in lot])
+                finally:
+                    self._busy -= callers
         finally:
-            self._lots -= 1
+            self._lots[spare] -= 1
+
+    def _take(self, spare: bool) -> list[tuple[str, Waiting]]:
+        """A lot: a request of each caller in turn, until none fits any more; spare: of those with none under way."""
+        lot: list[tuple[str, Waiting]] = []
+        size, turns = 0, deque(who for who in self._waiting if not (spare and self._busy[who]))
+        while turns:
+            who = turns.popleft()
+            requests = self._waiting[who]
+            if lot and size + len(requests[0][0]) > self._most:
+                continue
+            lot.append((who, requests.popleft()))
+            size += len(lot[-1][1][0])
+            del self._waiting[who]
+            if requests:
+                self._waiting[who] = requests
+                turns.append(who)
+        return lot
 
     async def _one(self, lot: Sequence[Waiting]) -> None:
         everything = [one for given, _ in lot for one in given]

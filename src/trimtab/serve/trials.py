@@ -76,7 +76,7 @@ def _given(request: Request, body: bytes) -> Given | None:
 
 async def _told(request: Request, given: Given) -> Response:
     gathering: Gathering = request.app.state.single
-    (answer,) = await gathering.tell([given])
+    (answer,) = await gathering.tell([given], request.state.who)
     if isinstance(answer, Problem):
         raise answer
     return Response(written(answer), headers={"ETag": etag(answer["seq"])}, media_type="application/json")
@@ -152,7 +152,7 @@ async def _all_told(request: Request, body: TellsIn, caller: Caller) -> Response
     theirs = {n: one for n, one in enumerate(body.results) if n not in answers}
     given = [Given(one.study, one.trial, _result(one), body.next) for one in theirs.values()]
     gathering: Gathering = request.app.state.many
-    answers |= zip(theirs, await gathering.tell(given), strict=True)
+    answers |= zip(theirs, await gathering.tell(given, caller.who), strict=True)
     said = {"results": [_said(answers[n]) for n in range(len(answers))]}
     return Response(written(said), media_type="application/json")
 
