@@ -77,7 +77,7 @@ def test_parameters_of_the_problem(shell):
             ["compare", "quadratic-v1", "--cluster", "tcp://here:1"],
             "cluster='tcp://here:1' needs backend='dask' or 'ray'",
         ),
-        (["compare", "quadratic-v1", "--cells", "here", "--fresh"], "--fresh keeps nothing, and --cells says where"),
+        (["compare", "quadratic-v1", "--cells", "here", "--fresh"], "--fresh contradicts --cells"),
         (["compare", "quadratic-v1", "--methods", ","], "--methods ',' names no method: name at least one"),
         (["compare", "quadratic-v1", "--out", "file"], "file cannot be written (File exists)"),
     ],
@@ -102,7 +102,7 @@ def test_bad_input_is_one_clear_line(shell, tmp_path, words, reason):
 def test_a_suite_refuses_what_it_does_not_use(shell, words):
     done = shell("compare", "--suite", "late", *words, check=False)
     assert done.returncode == 2
-    assert f"a suite does not use {words[0]}" in done.stderr
+    assert f"{words[0]} applies to a problem, not to a suite" in done.stderr
 
 
 def test_an_empty_list_of_methods_is_told_of_a_suite_too(shell):
@@ -159,7 +159,14 @@ def test_help_has_an_example(shell):
 def test_compare_over_a_suite(shell, tmp_path):
     words = ("compare", "--suite", "late", "--methods", "auto,still,residual", "--trials", "2", "--quick", "--jobs=1")
     done = shell(*words)
-    for word in ("for choosing", "played to residual", "worst cell, centre", "diverged trials", "ratios.png", "d = 2"):
+    for word in (
+        "for development",
+        "played to residual",
+        "worst cell, centre",
+        "diverged trials",
+        "ratios.png",
+        "d = 2",
+    ):
         assert word in done.stdout
     folder = tmp_path / "out" / "suite-late"
     assert (folder / "ratios.png").stat().st_size > 5000

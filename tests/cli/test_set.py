@@ -64,13 +64,13 @@ def test_set_and_undo(folder):
     )
     out = trimtab(folder, *words)
     assert out == "a: set: radius 0.05 → 0.02, knobs.x.high 10 → 8, guard.leave_at centre → start\n"
-    assert "all of it is so already" in trimtab(folder, *words)
+    assert "nothing to change" in trimtab(folder, *words)
     assert "(anna: it rattles)" in trimtab(folder, "show", "--json").encode().decode("unicode_escape")
     assert json.loads(trimtab(folder, "set", "a", "pause=0.01", "--json")) == {"pause": [0.05, 0.01]}
     assert "undo: pause 0.01 → 0.05" in trimtab(folder, "undo")
     assert "undo: radius 0.02 → 0.05, knobs.x.high 8 → 10, guard.leave_at start → centre" in trimtab(folder, "undo")
     assert "has no change to undo: give a round" in trimtab(folder, "undo", status=2)
-    assert "all is well" in trimtab(folder, "check")
+    assert "no damage found" in trimtab(folder, "check")
 
 
 def test_what_cannot_be_set(folder):
@@ -173,7 +173,7 @@ def test_dry_run_can_be_set_and_taken_back(folder):
     assert [line.rpartition("# ")[2] for line in out.splitlines()[-3:]] == ["round 2", "round 3", "round 4"]
     assert not (folder / "ran").exists()
     trimtab(folder, "set", "a", "guard.dry_run=false")
-    assert "2 rounds run; in all 4 rounds" in trimtab(folder, "tune", "study.toml", "--rounds", "2")
+    assert "2 rounds run; 4 rounds in total" in trimtab(folder, "tune", "study.toml", "--rounds", "2")
 
 
 def test_dry_run_set_while_it_runs_ends_it(folder):
@@ -193,7 +193,7 @@ def test_rounds_that_only_held_were_run_too(folder):
     for _ in range(2):
         done = run("tune", "study.toml", "--rounds", "2", cwd=folder)
         assert done.returncode == 4
-        assert "2 rounds run; in all 2 rounds" in done.stderr
+        assert "2 rounds run; 2 rounds in total" in done.stderr
     assert done.stdout.count(" hold ") == 2
 
 

@@ -236,9 +236,9 @@ def test_the_program_ends_with_what_it_saves(tmp_path):
     first, second = done.stderr.splitlines()[:2]
     assert first.startswith("saves ")
     assert " % against the start" in first
-    assert second.startswith("120 rounds run; in all 108 rounds and 12 of the baseline; centre: ")
+    assert second.startswith("120 rounds run; 108 rounds and 12 baseline rounds in total; centre: ")
     shown = trimtab(tmp_path, "show").stdout
-    assert shown.startswith(f"a {first}\n")
+    assert shown.startswith(f"a: {first}\n")
     assert "probe" in shown.splitlines()[3]
     assert first in trimtab(tmp_path, "list").stdout
     about = json.loads(trimtab(tmp_path, "show", "--json").stdout)

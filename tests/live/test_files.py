@@ -74,7 +74,7 @@ def test_a_file_that_goes_away_is_noticed_before_a_value_is_acknowledged(tmp_pat
     gone = attack in ("deleted", "replaced", "log deleted")
     assert f"was {'deleted or replaced' if gone else 'written over in place'} while in use" in err
     if attack == "replaced":  # by a store to which the log of the old one does no harm
-        assert "all is well" in trimtab(tmp_path, "check")
+        assert "no damage found" in trimtab(tmp_path, "check")
         (log,) = tmp_path.glob("trimtab.db-wal.rescued-*")
         assert f"its log is now {log}" in err
     (rescued,) = [file for file in tmp_path.glob("trimtab.db.rescued-*") if not file.name.endswith(("-wal", "-shm"))]
@@ -121,7 +121,7 @@ def test_what_others_do_to_a_store_by_its_rules_is_no_harm(tmp_path, monkeypatch
         assert Path(f"{file}-wal").exists()  # a look at the header takes no lock away: the other could not remove it
         study.tell(study.ask(), 1.0)
     assert file.stat().st_size < size
-    assert "all is well" in trimtab(tmp_path, "check", "--store", file)
+    assert "no damage found" in trimtab(tmp_path, "check", "--store", file)
 
 
 def test_a_lock_whose_file_was_removed_is_taken_again_or_lost(tmp_path):
@@ -175,8 +175,8 @@ def test_backup_while_it_is_tuned(tmp_path):
             running.stdout.readline()
         for n in range(5):
             assert "written: " in trimtab(tmp_path, "backup", f"copy{n}.db")
-            assert "all is well" in trimtab(tmp_path, "check", "--store", f"copy{n}.db")
-        assert "all is well" in trimtab(tmp_path, "check")
+            assert "no damage found" in trimtab(tmp_path, "check", "--store", f"copy{n}.db")
+        assert "no damage found" in trimtab(tmp_path, "check")
         running.send_signal(signal.SIGTERM)
         running.communicate(timeout=30)
     rounds = []
@@ -186,7 +186,7 @@ def test_backup_while_it_is_tuned(tmp_path):
             study.tell(study.ask(), 1.0)
     assert rounds == sorted(rounds)
     assert rounds[0] >= 3
-    assert "is there already: give another name, or --force" in trimtab(tmp_path, "backup", "copy0.db", status=2)
+    assert "already exists: give another name, or --force" in trimtab(tmp_path, "backup", "copy0.db", status=2)
     trimtab(tmp_path, "backup", "copy0.db", "--force")
     assert not [file for file in tmp_path.iterdir() if ".tmp" in file.name]
 
@@ -204,7 +204,7 @@ def test_a_backup_over_a_store_whose_writer_was_killed(tmp_path):
         file.write_bytes(data)
     tell(store, *map(float, range(200)))
     trimtab(tmp_path, "backup", "copy.db", "--force")
-    assert "all is well" in trimtab(tmp_path, "check", "--store", "copy.db")
+    assert "no damage found" in trimtab(tmp_path, "check", "--store", "copy.db")
     with Study.look(copy, "a") as study, Study.look(store, "a") as original:
         assert study.round == original.round
     assert sorted(file.name for file in tmp_path.glob("copy*")) == ["copy.db", "copy.db.a.lock"]
@@ -222,7 +222,7 @@ def test_a_backup_does_not_write_over_what_is_in_use(tmp_path):
     (tmp_path / "notes").write_text("no store")
     for name in ("copy.db", "notes"):
         trimtab(tmp_path, "backup", name, "--force")
-        assert "all is well" in trimtab(tmp_path, "check", "--store", name)
+        assert "no damage found" in trimtab(tmp_path, "check", "--store", name)
 
 
 def test_check_finds_what_is_wrong(tmp_path):
@@ -287,7 +287,7 @@ def test_exports_keep_a_mode_and_write_over_nothing_else(tmp_path):
     trimtab(tmp_path, "export", "a", "a.json")
     file.chmod(0o600)
     before = file.read_bytes()
-    assert "is there already: give another name, or --force" in trimtab(tmp_path, "export", "a", "a.json", status=2)
+    assert "already exists: give another name, or --force" in trimtab(tmp_path, "export", "a", "a.json", status=2)
     assert file.read_bytes() == before
     trimtab(tmp_path, "export", "a", "a.json", "--force")
     assert stat.S_IMODE(file.stat().st_mode) == 0o600

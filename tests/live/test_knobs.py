@@ -134,7 +134,7 @@ def test_they_are_shown_drawn_and_moved(tmp_path, trimtab):
         assert one.ask().knobs == two.ask().knobs
         one.undo(7)
         assert one.round == 7
-    assert "all is well" in trimtab("check")
+    assert "no damage found" in trimtab("check")
     assert "KNOB_CODEC='gzip 9'" in trimtab("tune", "study.toml", "--dry-run", "--rounds", "40")
 
 
@@ -185,7 +185,7 @@ def test_a_limit_is_named_by_its_knob(tmp_path):
             trial = study.ask()
             study.tell(trial, -trial.knobs["x"] + (trial.knobs["y"] - 0.5) ** 2)
         assert study.findings()["edge"].advice == (
-            "x is at its high limit, and the value gets better beyond it: if the system allows it,"
+            "x is at its high limit, and the value improves towards it: if the system allows, widen it with"
             " trimtab set b knobs.x.high=15.0."
         )
 

@@ -68,7 +68,7 @@ def run(config, rounds):
         ("echo 1; echo nan", None, "the value is nan"),
         ("echo -inf", None, "the value is -inf"),
         ("echo 3; echo broken >&2; exit 4", None, "exit status 4: broken"),
-        ("echo 3; kill -9 $$", None, "exit status -9: it printed no error"),
+        ("echo 3; kill -9 $$", None, "exit status -9: no error message"),
         ("echo 3; sleep 60", None, "no answer within 0.5 s"),
         ("trap '' TERM; echo 3; sleep 60 & wait; sleep 60", None, "no answer within 0.5 s"),
     ],
@@ -250,7 +250,7 @@ def test_advice_is_reported_once(config):
     with config("sh", "-c", "echo 1").open() as study:
         seen = [report for report in Runner(config("echo", "1"), study).rounds(55) if report.kind == "advice"]
     assert len(seen) == 1
-    assert "has never changed in 50 rounds" in seen[0].note
+    assert "has been the same in all 50 rounds" in seen[0].note
 
 
 def test_dry_run_set_on_the_way_ends_the_run_before_the_next_command(config, tmp_path):
@@ -371,7 +371,7 @@ def test_a_second_signal_ends_at_once(config, tmp_path, until):
         running.send_signal(signal.SIGINT)
         _, err = running.communicate(timeout=300)
     assert running.returncode == 130
-    assert "ended within round 0: it is asked again" in err
+    assert "interrupted within round 0: the next run repeats it" in err
     assert "SIGINT: leaving the system as it is" in err
     with Study.look(tmp_path / "trimtab.db", "a") as study:
         assert study.round == 0

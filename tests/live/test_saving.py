@@ -46,7 +46,7 @@ def test_by_hand():
         last = ledger.reference_slot
         ledger = ledger.tuned(last + 1, 9.0, 0.5).reference(last + 2, 16.0)
     assert saving(ledger).saved is None
-    assert saving(ledger).sentence == "what it saves is not known yet: 4 baseline rounds, at least 8 are needed"
+    assert saving(ledger).sentence == "no saving can be stated yet: 4 of 8 baseline rounds"
 
 
 def test_drift_that_both_feel_is_no_saving():
@@ -75,10 +75,10 @@ def test_the_sentence(tuned, base, maximise, words):
     noise = rng.normal(0, 0.03 * abs(base), 600)
     found = saving(fed(np.where(where, base, tuned) + noise, where, probing=0.04 * 19), maximise)
     assert found.sentence.startswith(words)
-    assert ("a round against" in found.sentence) == (found.relative is None) == (abs(base) < 1)
+    assert ("per round against" in found.sentence) == (found.relative is None) == (abs(base) < 1)
     assert ("more than the start" in found.sentence) == words.startswith("costs")
     if found.saved > 15:
-        assert found.sentence.endswith(" against the start; probing costs 4 % of it")
+        assert found.sentence.endswith(" against the start; probing costs 4 % of that")
     assert math.copysign(1, found.saved) == (1 if words[0] in "sg" else -1)
 
 
@@ -86,12 +86,12 @@ def test_no_difference_is_not_called_a_saving():
     where = places(600)
     found = saving(fed(100 + np.random.default_rng(0).normal(0, 5, 600), where, 0.25))
     assert found.low < 0 < found.high
-    assert found.sentence.endswith("probing costs 0.25 a round")
+    assert found.sentence.endswith("probing costs 0.25 per round")
 
 
 def test_without_baseline_rounds_it_says_how_to_have_them():
     found = Ledger().saving(maximise=False, every=0, against="the start")
-    assert "not known: there are no baseline rounds ([baseline] every = 20" in found.sentence
+    assert "no saving can be stated: there are no baseline rounds (add [baseline]" in found.sentence
 
 
 def test_memory_is_constant_and_exact():

@@ -66,7 +66,7 @@ def test_a_locked_file(tmp_path):
         assert "database is locked" in said
         other.execute("ROLLBACK")
         other.close()
-        assert "the store is back, after " in running.stderr.readline()
+        assert "the store is back after " in running.stderr.readline()
         running.communicate(timeout=300)
     assert running.returncode == 0
     assert check(tmp_path, tmp_path / "t.db", "a") == 12
@@ -137,7 +137,7 @@ def test_a_server_that_restarts(server, tmp_path, way):
         (tmp_path / "go").touch()
         assert "waiting for the store: " in running.stderr.readline()
         control("start")
-        assert "the store is back, after " in running.stderr.readline()
+        assert "the store is back after " in running.stderr.readline()
         running.communicate(timeout=300)
     assert running.returncode == 0
     assert check(tmp_path, url, f"restart-{way}") == 25

@@ -107,7 +107,7 @@ def compare_methods(
     if bool(what) == (suite is not None):
         raise ValueError("give either a problem, for example lqr-v1, a file of your own, or --suite drift")
     if cells is not None and fresh:
-        raise ValueError("--fresh keeps nothing, and --cells says where to keep it: give one of them")
+        raise ValueError("--fresh contradicts --cells: give one of them")
     place = None if fresh else cells or cache_folder()
     given = None if methods is None else _names(methods)
     # Ray tells of its workers on standard output, where the result belongs: hence `redirect_stdout`.
@@ -115,7 +115,7 @@ def compare_methods(
         options = {"rounds": rounds, "tuning-trials": tuning_trials, "radius": radius, "param": param, "noise": noise}
         options |= {"static": static or None, "gradients": gradients or None}
         if unused := [name for name, value in options.items() if value is not None]:
-            raise ValueError(f"a suite does not use --{unused[0]}, which goes with a problem: leave it out")
+            raise ValueError(f"--{unused[0]} applies to a problem, not to a suite: leave it out")
         target = folder or Path("out") / f"suite-{suite}{'-held-out' if held_out else ''}"
         _check_writable(target)
         with redirect_stdout(sys.stderr), whole_bar(f"suite {suite}", show=True) as bar:
@@ -161,7 +161,7 @@ def compare_methods(
             report=report,
         )
     if not found.records:
-        _interrupted("no method is finished, and nothing was written", place=place)
+        _interrupted("no method has finished, and nothing was written", place=place)
     target.mkdir(parents=True, exist_ok=True)
     _clear(target)
     (target / "summary.json").write_text(json.dumps(found.summary(), indent=1) + "\n")
@@ -178,7 +178,7 @@ def compare_methods(
         )
     if not found.complete:
         left = ", ".join(name for name in names if name not in found.records)
-        _interrupted(f"{', '.join(found.records)} finished and in {target}; {left} not", place=place)
+        _interrupted(f"{', '.join(found.records)} finished and in {target}; {left} did not", place=place)
 
 
 def _problem(what: list[str]) -> tuple[str, list[str], list[str]]:
@@ -238,8 +238,8 @@ def _clear(target: Path) -> None:
 
 def _interrupted(what: str, *, place: str | Path | None) -> None:
     """Say what was kept, and end."""
-    rest = f"what is finished is kept in {place}" if place else "with --fresh nothing is kept"
-    text = f"interrupted: {what}; {rest}; the same command goes on with the rest"
+    rest = f"finished parts are kept in {place}" if place else "with --fresh nothing is kept"
+    text = f"interrupted: {what}; {rest}; run the same command again to continue"
     err.print(escape(text), highlight=False, soft_wrap=True)
     raise typer.Exit(INTERRUPTED)
 

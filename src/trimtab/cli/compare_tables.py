@@ -25,9 +25,9 @@ def comparison_table(found: Comparison) -> Table:
     )
     regret = any("regret" in m for m in summary["methods"].values())
     columns = (
-        [("regret", "regret, centre"), ("played", "regret, played")]
+        [("regret", "regret, centre"), ("played", "regret, evaluated")]
         if regret
-        else [("cost", "mean cost, centre"), ("played_cost", "mean cost, played")]
+        else [("cost", "mean cost, centre"), ("played_cost", "mean cost, evaluated")]
     )
     columns += [
         (name, title)
@@ -64,10 +64,10 @@ def ratio_table(found: Standings) -> Table:
     """How each method did over a suite, in ratios to the references."""
     from trimtab.lab.outcomes import SCORES
 
-    kind = "held out" if found.held_out else "for choosing"
+    kind = "held out" if found.held_out else "for development"
     table = new_table(
         title=f"suite {found.suite}: {len(found.places)} cells {kind}, {found.trials} trials",
-        caption="median regret, centre/played, divided by that of residual feedback tuned in hindsight for the same"
+        caption="median regret, centre/evaluated, divided by that of residual feedback tuned in hindsight for the same"
         " score (total costs where no optimum is known: allocation-per-agent-v1); geometric means; below them, the"
         " middle 95 % of resampled trials",
         box=box.SIMPLE_HEAD,

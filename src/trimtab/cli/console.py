@@ -77,7 +77,10 @@ def main() -> None:
         say("error:", _explained(error))
         sys.exit(BAD_INPUT)
     except ArithmeticError:
-        say("error:", "what was given leads to numbers too large or too small to compute with: give values nearer to 1")
+        say(
+            "error:",
+            "these values lead to numbers too large or too small for floating point: give values nearer to 1",
+        )
         sys.exit(BAD_INPUT)
     except KeyboardInterrupt:
         say("interrupted")

@@ -27,7 +27,7 @@ from trimtab.live.logs import log, log_to
 from trimtab.live.runner import Report, Runner
 from trimtab.live.schema import Setting
 from trimtab.live.study import Study
-from trimtab.live.text import clean
+from trimtab.live.text import clean, plural
 
 ROUNDS = TaskID(0)
 BARS = "▁▂▃▄▅▆▇█"
@@ -78,7 +78,7 @@ class Display:
     def sum_up(self) -> None:
         """At the end: where it is, and what to do better."""
         study = self._study
-        text = f"{self._run} rounds run; in all {study.counted}; centre: {settings(study, study.centre)}"
+        text = f"{plural(self._run, 'round')} run; {study.counted} in total; centre: {settings(study, study.centre)}"
         advice = [f"advice: {finding.advice}" for finding in study.findings().values() if finding.advice]
         with self._read_by_somebody(sys.stderr):
             for words in (study.saving.sentence, text, *advice):
@@ -98,7 +98,7 @@ class Display:
             if error.errno in (errno.EPIPE, errno.EIO):
                 self._runner.stop.set()
             elif stream is sys.stdout:
-                self.say("warning:", f"nothing more is printed, the rounds go on: {error.strerror}; make room there")
+                self.say("warning:", f"output stops, the rounds go on: {error.strerror}; free some space")
 
 
 @contextlib.contextmanager

@@ -52,7 +52,7 @@ def reproduce_paper(
     if found.results is None:
         kept = "with --fresh nothing is kept" if fresh else f"they are kept in {cache_folder()}"
         text = f"interrupted: {found.done} of {found.of} pieces are finished, {kept}"
-        err.print(escape(f"{text}; the same command goes on with the rest"), highlight=False, soft_wrap=True)
+        err.print(escape(f"{text}; run the same command again to continue"), highlight=False, soft_wrap=True)
         raise typer.Exit(INTERRUPTED)
     if as_json:
         print(json.dumps(found.results["claims"], indent=1, ensure_ascii=False))

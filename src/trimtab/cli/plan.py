@@ -107,7 +107,7 @@ def plan_run(
     missing = _missing(plan, drift)
     bound = plan.bound(**drift, tight=tight, played=played) if plan.holds and not missing else None
     if plan.holds and missing:
-        notes.append(f"for the guarantee, give also {_flag(missing)} ({MEANING[missing]})")
+        notes.append(f"for the guarantee, also give {_flag(missing)} ({MEANING[missing]})")
     if as_json:
         print(json.dumps(_document(plan, bound, notes), indent=1, ensure_ascii=False))
         return
@@ -187,7 +187,7 @@ def _show(plan: Plan, bound: Bound | None) -> None:
         out.print(f"  - {words}", highlight=False, soft_wrap=True)
     if bound is not None:
         out.print(
-            "An upper limit in the worst case, usually far above what happens; compare it with doing nothing.",
+            "A worst-case bound, usually far above the actual cost; compare it with fixed parameters.",
             highlight=False,
             soft_wrap=True,
         )

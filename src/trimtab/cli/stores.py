@@ -15,7 +15,7 @@ from trimtab.files import check_destination, writable, writing
 from trimtab.live.errors import Damaged, StoreError
 from trimtab.live.store import Store
 from trimtab.live.summary import counted, summary
-from trimtab.live.text import clean
+from trimtab.live.text import clean, plural
 from trimtab.types import Document
 
 LOGS = ("-wal", "-shm", "-journal")
@@ -37,7 +37,7 @@ def list_studies(
         listed = [{"name": n, "error": str(s)} if isinstance(s, Damaged) else summary(s) for n, s in found.items()]
         print(json.dumps(listed, indent=1))
         return
-    rows = [["study", "saving", "rounds", "last", "value", "mean", "trend", "skipped", "goal", "centre", "waits for"]]
+    rows = [["study", "saving", "rounds", "last", "value", "mean", "trend", "skipped", "goal", "centre", "pending"]]
     for name, study in found.items():
         if isinstance(study, Damaged):
             rows.append([clean(name), "damaged", *["-"] * 8, "trimtab check"])
@@ -74,7 +74,7 @@ def backup(
     """
     check_destination(file)
     if writable(file) is not None and not force:
-        raise ValueError(f"{file} is there already: give another name, or --force")
+        raise ValueError(f"{file} already exists: give another name, or --force")
     temporary = file.with_name(f".{file.name}.{os.urandom(6).hex()}.tmp")
     try:
         with Store(store, "read") as opened:
@@ -94,7 +94,7 @@ def backup(
         for ending in ("", *LOGS):
             Path(f"{temporary}{ending}").unlink(missing_ok=True)
     with Store(file, "read", thorough=True) as copy:
-        print(f"written: {file}, {len(copy.names())} studies")
+        print(f"written: {file}, {plural(len(copy.names()), 'study')}")
 
 
 @app.command("check", epilog="Example: trimtab check --store copies/monday.db")
@@ -122,7 +122,7 @@ def check(
     if as_json:
         print(json.dumps({"store": opened.where, "studies": len(wrong) - 1, "wrong": bad}, indent=1))
     elif not bad:
-        print(f"{opened.where}: {len(wrong) - 1} studies, all is well")
+        print(f"{opened.where}: {plural(len(wrong) - 1, 'study')}, no damage found")
     for line in [] if as_json else bad:
         say("wrong:", line)
     if bad:
@@ -142,7 +142,7 @@ def _may_be_replaced(file: Path, where: str) -> None:
         return  # no store of ours, or a damaged one: nobody uses it
     if held:
         raise ValueError(
-            f"{file} is a store in use ({', '.join(held)}): give the copy another name, or stop that first"
+            f"{file} is a store in use ({', '.join(held)}): give the copy another name, or stop those studies first"
         )
 
 
@@ -154,7 +154,7 @@ def only_study(store: str, name: str | None) -> str:
         names = opened.names()
     if len(names) != 1:
         raise StoreError(
-            f"there are {len(names)} studies in {store}: name one of them: {', '.join(names) or 'none yet'}"
+            f"{store} has {plural(len(names), 'study')}: name one of them: {', '.join(names) or 'none yet'}"
         )
     return names[0]
 

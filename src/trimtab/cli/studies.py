@@ -88,7 +88,7 @@ def export(
 
     check_destination(file)
     if writable(file) is not None and not force:
-        raise ValueError(f"{file} is there already: give another name, or --force")
+        raise ValueError(f"{file} already exists: give another name, or --force")
     with Study.look(store, name) as study, working("exporting"):
         write_atomically(file, study.export().encode())
     print(f"written: {file}")
@@ -132,9 +132,9 @@ def set_fields(
     if as_json:
         print(json.dumps(changed))
     elif not changed:
-        print(f"{name}: all of it is so already")
+        print(f"{name}: nothing to change")
     else:
-        head = "set" if taken else "asked for, and set before the next round of whoever runs it"
+        head = "set" if taken else "requested; the running study applies it before its next round"
         print(f"{name}: {head}: {sentence(changed)}")
 
 
@@ -225,7 +225,7 @@ def _write_csv(study: Study, events: list[Event]) -> None:
 
 def _print_study(study: Study, events: list[Event]) -> None:
     about, probes = study.summary(), study.probes
-    out.print(f"{study.name} {study.saving.sentence}", highlight=False)
+    out.print(f"{study.name}: {study.saving.sentence}", highlight=False)
     table = new_table("knob", "centre", "probe", "low", "high", "unit", title=f"{study.name}: {about['goal']}")
     for knob in study.knobs.all:
         low, high = map(cell, ends(knob))
@@ -235,7 +235,7 @@ def _print_study(study: Study, events: list[Event]) -> None:
     counts = ", ".join(f"{key} {short(about[key])}" for key in ("value", "mean", "trend", "skipped", "failures"))
     for line in (f"{study.counted}: {counts}", *limits_in_words(study.limits)):
         out.print(cell(line))
-    table = new_table("diagnostic", "now", "advice", title="How it goes")
+    table = new_table("diagnostic", "now", "advice", title="Diagnostics")
     for name, finding in study.findings().items():
         table.add_row(name, short(finding.value), finding.advice or "")
     out.print(table)

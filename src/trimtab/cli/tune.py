@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     from trimtab.live.runner import Runner
     from trimtab.live.study import Study
 
-FAILED = (
-    "no round brought a value: run the command by hand with the knobs that --dry-run prints, and look at its last line"
-)
+FAILED = "no round gave a value: run the command by hand with the knobs that --dry-run prints, and check its last line"
 
 
 @app.command("init", epilog="Example: trimtab init && trimtab tune study.toml --rounds 300")
@@ -64,7 +62,7 @@ def init_study(
         now = install_lines(unit)
     for path in written:
         print(f"written: {path}")
-    print("Now: " + "\n     ".join(now))
+    print("Next: " + "\n      ".join(now))
 
 
 @app.command("tune", epilog="Example: trimtab tune study.toml --rounds 300")
@@ -165,7 +163,7 @@ def _run(runner: Runner, rounds: int | None, shown: Display) -> int:
             shown.say("error:", f"{error} (round {study.round} has no value in the store)")
             status = NO_STORE
         except (Interrupted, KeyboardInterrupt):
-            shown.say(f"ended within round {study.round}: it is asked again next time")
+            shown.say(f"interrupted within round {study.round}: the next run repeats it")
             status = INTERRUPTED
         finally:
             notify(STOPPING=1)

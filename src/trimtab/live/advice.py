@@ -58,25 +58,26 @@ def _sentences(name: str, position: Position, figures: dict[str, float]) -> dict
     said: dict[str, str | None] = {}
     if figures["contrast"] == 0:
         said["contrast"] = (
-            f"The value has never changed in {running.told} rounds: does the command in study.toml use the knobs, and"
-            " print enough digits?"
+            f"The value has been the same in all {running.told} rounds: check that the command in study.toml uses the"
+            " knobs and prints enough digits."
         )
     one_way, held = running.signal > STEADY, running.capped > MOST
     if one_way and held and largest is not None:
         said["capped"] = (
-            "Most moves are as long as they may be, and they go one way:"
-            f" trimtab set {name} guard.largest_move={_round(min(2 * largest, 1.0))} lets them be longer."
+            "Most moves reach guard.largest_move and go in one direction: allow longer ones with"
+            f" trimtab set {name} guard.largest_move={_round(min(2 * largest, 1.0))}."
         )
     if adaptive and not held and running.long > MOST and better < FALLS * figures["contrast"]:
         said["drift"] = (
-            "Most moves are as long as a probe, and the value gets no better: the optimum moves as fast as the study"
-            f" can follow. Measure more often, or trimtab set {name} radius={_round(min(4 * radius, 0.5))}."
+            "Most moves are as long as a probe, and the value does not improve: the optimum drifts as fast as the"
+            " study can follow. Measure more often, or widen the probes with"
+            f" trimtab set {name} radius={_round(min(4 * radius, 0.5))}."
         )
     if not adaptive and running.long > HALF:
         share = 0.35 * engine.probe_length(position.setup) / _shortest(terms.knobs)
         said["contraction"] = (
-            "Most moves are longer than the probes they follow from, because step is too large:"
-            f" trimtab set {name} guard.largest_move={_round(min(share, 1.0))} keeps them shorter."
+            "Most moves are longer than the probes behind them, because step is too large: shorten them with"
+            f" trimtab set {name} guard.largest_move={_round(min(share, 1.0))}."
         )
     said["edge"] = _edge(name, position)
     return said
@@ -96,7 +97,7 @@ def _edge(name: str, position: Position) -> str | None:
     if wider is None:
         return None
     return (
-        f"{knob.name} is at its {side} limit, and the value gets better beyond it: if the system allows it,"
+        f"{knob.name} is at its {side} limit, and the value improves towards it: if the system allows, widen it with"
         f" trimtab set {name} knobs.{knob.name}.{side}={wider}."
     )
 

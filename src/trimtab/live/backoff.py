@@ -44,6 +44,6 @@ def patiently(
                 raise
         else:
             if retries:
-                say(f"the store is back, after {retries} tries")
+                say(f"the store is back after {'1 retry' if retries == 1 else f'{retries} retries'}")
             return found, retries
     raise AssertionError("delays never end")

@@ -97,7 +97,7 @@ class Runner:
         """Until told to stop, or `most` rounds; raises `Stopped` where a guard rail ends it."""
         left = command.end_leftovers(self.study.uid, self.study.seq + 1)
         if left:
-            note = f"ended what an earlier run left behind: process {', '.join(map(str, left))}"
+            note = f"ended the command that an earlier run left behind: process {', '.join(map(str, left))}"
             yield Report("note", self.study.round, {}, None, note)
         done = 0
         while not self.stop.is_set() and (most is None or done < most):
@@ -109,8 +109,8 @@ class Runner:
             for text in self.study.news():
                 yield Report("note", self.study.round, {}, None, text)
             if self.config.guard.dry_run:
-                remedy = f"`trimtab set {self.study.name} guard.dry_run=false` lets it run again"
-                raise Stopped(f"guard.dry_run is set: no command is run, and the system stays as it is; {remedy}")
+                remedy = f"`trimtab set {self.study.name} guard.dry_run=false` ends this"
+                raise Stopped(f"guard.dry_run is set: no command is run, and the system is left as it is; {remedy}")
             held, setting = self._plan()
             if self._terms is not self.study.settings:
                 continue  # corrected while this was planned
@@ -129,7 +129,7 @@ class Runner:
                 yield Report("advice", self.study.round, {}, None, sentence)
             if report.value is not None and (why := self.config.guard.beyond(report.value)):
                 yield from self.leave()
-                raise Stopped(f"{why}: the run has ended; look at the system, then start again")
+                raise Stopped(f"{why}: the run has ended; check the system, then restart")
         yield from self.leave()
 
     def leave(self) -> Iterator[Report]:
@@ -142,7 +142,7 @@ class Runner:
         try:
             value, note, _ = self.measure(setting, self.abandon)
         except command.Interrupted:
-            value, note = None, "ended before it had finished"
+            value, note = None, "interrupted before it finished"
         with contextlib.suppress(StoreError):  # the system comes first
             self.study.held(setting, value, note, kind="leave")
         yield Report("leave", round, setting, value, note)
@@ -280,7 +280,7 @@ class Runner:
         if ended.status is None:
             return Measured(None, f"no answer within {self.config.timeout:g} s")
         if ended.status:
-            last = rendered(ended.complaint)[0].strip().split("\n")[-1] or "it printed no error"
+            last = rendered(ended.complaint)[0].strip().split("\n")[-1] or "no error message"
             return Measured(None, f"exit status {ended.status}: {clean(last, 200)}")
         value, why, limits = read_values(ended.out, self.config.value, self.study.limits.names)
         return Measured(value, why, limits or None)
@@ -326,8 +326,8 @@ def stops_on_signals(runner: Runner, say: Callable[[str], object]) -> Iterator[N
     A third ends also the command that sets the system to where it shall stay. No handler raises: all waiting looks.
     """
     steps = [
-        (runner.stop, "finishing this round; once more ends it at once, to be asked again"),
-        (runner.hurry, "ending this round; once more leaves the system as it is"),
+        (runner.stop, "finishing this round; signal again to interrupt it (it is then repeated by the next run)"),
+        (runner.hurry, "interrupting this round; signal again to leave the system as it is"),
         (runner.abandon, "leaving the system as it is"),
     ]
 

@@ -186,8 +186,8 @@ class Ledger(NamedTuple):
 
     def _unknown(self, every: int) -> str:
         if every == 0:
-            return "what it saves is not known: there are no baseline rounds ([baseline] every = 20 measures them)"
-        return f"what it saves is not known yet: {self.baseline_rounds} baseline rounds, at least {FEWEST} are needed"
+            return "no saving can be stated: there are no baseline rounds (add [baseline] with every = 20)"
+        return f"no saving can be stated yet: {self.baseline_rounds} of {FEWEST} baseline rounds"
 
     def to_dict(self) -> Document:
         """For JSON."""
@@ -241,14 +241,14 @@ def _sentence(found: Saving, maximise: bool, against: str) -> str:
         much = f"{_sign(found.relative, lost)}{size:.{digits}f} % ± {margin:.{digits}f} %"
     else:
         margin = found.high - found.saved
-        much = f"{_sign(found.saved, lost)}{abs(found.saved):.3g} ± {margin:.2g} a round"
+        much = f"{_sign(found.saved, lost)}{abs(found.saved):.3g} ± {margin:.2g} per round"
     text = f"{word} {much} {'more than' if lost and not maximise else 'against'} {against}"
     if found.probing is None:
         return text
     if found.low is not None and found.low > 0:
         share = 100 * max(found.probing, 0.0) / found.saved
-        return f"{text}; probing costs {'less than 1' if share < 1 else f'{share:.0f}'} % of it"
-    return f"{text}; probing costs {max(found.probing, 0.0):.2g} a round"
+        return f"{text}; probing costs {'less than 1' if share < 1 else f'{share:.0f}'} % of that"
+    return f"{text}; probing costs {max(found.probing, 0.0):.2g} per round"
 
 
 def _sign(number: float, lost: bool) -> str:

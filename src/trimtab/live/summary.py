@@ -6,6 +6,7 @@ import time
 
 from trimtab.live.approval import waiting
 from trimtab.live.schema import Saved
+from trimtab.live.text import plural
 from trimtab.types import Document
 
 
@@ -13,9 +14,9 @@ def counted(rounds: int, baseline: int) -> str:
     """How many rounds there were, for people; baseline: those that measured the reference beside.
 
     >>> counted(285, 15), counted(3, 0)
-    ('285 rounds and 15 of the baseline', '3 rounds')
+    ('285 rounds and 15 baseline rounds', '3 rounds')
     """
-    return f"{rounds} rounds" + (f" and {baseline} of the baseline" if baseline else "")
+    return plural(rounds, "round") + (f" and {plural(baseline, 'baseline round')}" if baseline else "")
 
 
 def summary(saved: Saved) -> Document:

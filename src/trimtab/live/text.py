@@ -15,6 +15,17 @@ def clean(text: str, longest: int = LONGEST) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in cut)
 
 
+def plural(count: int, noun: str) -> str:
+    """A count with its noun.
+
+    >>> plural(1, "round"), plural(0, "round"), plural(2, "study")
+    ('1 round', '0 rounds', '2 studies')
+    """
+    if count != 1:
+        noun = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{count} {noun}"
+
+
 def shown(text: str, longest: int = 60) -> str:
     """The same in quotes, for a message."""
     return f"'{clean(text.strip(), longest)}'"
