@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from trimtab.cli import app
 from trimtab.extras import pip_install
-from trimtab.live import Study
+from trimtab.live import Store, Study
 from trimtab.live.example import write_example
 
 from ..program import run, start
@@ -412,3 +412,18 @@ def test_ctrl_c_says_what_was_kept(tmp_path, words, until):
     assert last.startswith("interrupted: ")
     assert "kept in" in last
     assert str(tmp_path / "cache") in last
+
+
+def test_an_empty_store_says_how_to_begin(tmp_path):
+    with Store(tmp_path / "trimtab.db", "create"):
+        pass
+    told = shell(tmp_path, "trimtab list")
+    assert told.startswith("No study in ")
+    assert "trimtab init && trimtab tune study.toml" in told
+    assert json.loads(shell(tmp_path, "trimtab list --json")) == []
+
+
+@pytest.mark.usefixtures("example")
+def test_times_have_a_zone(tmp_path):
+    shell(tmp_path, "trimtab tune study.toml --rounds 1")
+    assert re.search(r"\d\d:\d\d:\d\d JST", shell(tmp_path, "TZ=JST-9 trimtab show demo"))

@@ -136,7 +136,11 @@ def test_tokens_from_the_shell(start, tmp_path):
     def call(*words):
         return run("token", *words, "--store", service.store)
 
-    token = call("create", "--scope", "tell", "--study", "a", "--label", "press 4").stdout.strip()
+    assert "No token yet" in call("list").stdout
+    made = call("create", "--scope", "tell", "--study", "a", "--label", "press 4")
+    assert "warning: this is the first token (for tell, of study a alone), so every other request is" in made.stderr
+    token = made.stdout.strip()
+    assert call("create", "--scope", "read").stderr == ""  # not the first
     assert re.fullmatch(r"tt_[0-9a-f]{12}_[0-9a-f]{64}", token)
     assert call("create", "--scope", "all").returncode == 2
     listed = call("list").stdout
@@ -247,3 +251,15 @@ def test_the_log_names_who_asked(locked, caplog, until):
 
     until(lambda: len(said()) == 4)
     assert said() == {"/v1/studies": "press 4", "/v1/studies/a": "-", "/login": "press 4", "/": "press 4"}
+
+
+def test_a_first_token_for_everything_locks_nobody_out(tmp_path):
+    words = ("token", "create", "--store", tmp_path / "t.db", "--scope")
+    assert run(*words, "admin").stderr == ""
+
+
+def test_a_first_token_to_read_is_warned_of(tmp_path):
+    made = run("token", "create", "--store", tmp_path / "t.db", "--scope", "read")
+    assert "(for read alone)" in made.stderr
+    assert made.stdout.startswith("tt_")
+    assert len(made.stdout.splitlines()) == 1

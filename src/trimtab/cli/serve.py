@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from trimtab.cli.console import Program, app
+from trimtab.cli.console import Program, app, say
 from trimtab.cli.options import StoreOption
 from trimtab.extras import pip_install
 from trimtab.types import Document
@@ -78,8 +78,16 @@ def create(
     from trimtab.live.shared import SharedStore
 
     with SharedStore(store) as opened:
+        first = not tokens.any_there(opened)
         expires = None if days is None else time.time() + days * 86400
         print(tokens.create(opened, scope, study, label, expires=expires))
+    if first and (study is not None or scope != "admin"):
+        may = f"{scope}{'' if study is None else f', of study {study}'}"
+        say(
+            "warning:",
+            f"this is the first token (for {may} alone), so every other request is refused from now on, also from this"
+            " machine: make one for yourself, trimtab token create --scope admin",
+        )
 
 
 @token.command("list", epilog="Example: trimtab token list --json")
@@ -99,6 +107,10 @@ def list_tokens(
     if as_json:
         print(json.dumps([token._asdict() for token in found], indent=1))
         return
+    if not found:
+        print(
+            "No token yet: anybody on this machine may do everything. To end that: trimtab token create --scope admin"
+        )
     for one in found:
         over = one.revoked is not None or (one.expires is not None and one.expires < time.time())
         made = time.strftime("%F", time.localtime(one.created))

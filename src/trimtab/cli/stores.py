@@ -37,6 +37,9 @@ def list_studies(
         listed = [{"name": n, "error": str(s)} if isinstance(s, Damaged) else summary(s) for n, s in found.items()]
         print(json.dumps(listed, indent=1))
         return
+    if not found:
+        print(f"No study in {opened.where} yet. To begin one: trimtab init && trimtab tune study.toml")
+        return
     rows = [["study", "saving", "rounds", "last", "value", "mean", "trend", "skipped", "goal", "centre", "pending"]]
     for name, study in found.items():
         if isinstance(study, Damaged):

@@ -15,6 +15,7 @@ from trimtab.cli.console import app, cell, new_table, out, whole_bar, working
 from trimtab.cli.options import Force, Name, StoreOption, StudyOption, ends, limits_in_words, short
 from trimtab.cli.stores import only_study
 from trimtab.files import check_destination, read_file, writable, write_atomically
+from trimtab.live.text import moment
 from trimtab.types import Document
 
 if TYPE_CHECKING:
@@ -241,7 +242,7 @@ def _print_study(study: Study, events: list[Event]) -> None:
     out.print(table)
     table = new_table("time", "round", "event", "value", "set", "note", title="Last events")
     for event in events:
-        when = time.strftime("%F %T", time.localtime(event.time))
+        when = moment(event.time)
         query = "" if event.query is None else ", ".join(map(short, event.query))
         table.add_row(when, str(event.round), event.kind, short(event.value), cell(query), cell(event.note))
     out.print(table)

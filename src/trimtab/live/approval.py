@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from trimtab.live.schema import Saved, Setting
 from trimtab.live.store import Store, person
+from trimtab.live.text import moment
 
 
 class Proposal(NamedTuple):
@@ -70,10 +71,7 @@ def _decided(saved: Saved) -> str:
     if saved.decision is not None:
         found = Decision(*json.loads(saved.decision))
         if found.seq == saved.seq:
-            word, when = (
-                "approved" if found.approved else "rejected",
-                time.strftime("%F %T", time.localtime(found.time)),
-            )
+            word, when = "approved" if found.approved else "rejected", moment(found.time)
             return f"study {saved.name!r}: already {word} by {found.by}, {when}: the first decision is final"
     return (
         f"study {saved.name!r} has no proposal: it makes one while trimtab tune runs it"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 import html
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -58,6 +59,8 @@ def figure(
     draw.moves(rows, study.knobs, engine.longest_move(study.setup))
     draw.marks()
     found.update_xaxes(gridcolor=ink.grid, zeroline=False, type="date")
+    zone = time.strftime("%Z", time.localtime(told[-1].time if told else None))
+    found.update_xaxes(row=rows, col=1, title_text=f"time ({zone})", title_standoff=4)
     found.update_yaxes(gridcolor=ink.grid, zeroline=False, automargin=True)
     found.update_layout(
         title={

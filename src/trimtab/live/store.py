@@ -32,6 +32,7 @@ from trimtab.live.schema import (
     Snapshot,
     seal_marks,
 )
+from trimtab.live.text import moment
 from trimtab.types import Document
 from trimtab.validation import choose
 
@@ -299,7 +300,7 @@ class Store:
         if not self._db.lock(study.id, study.name):
             holder = self.load(study.name).holder or "another process"
             raise Taken(f"study {study.name!r} is in use by {holder}: stop that first, or use another name")
-        me = f"{person()}, process {os.getpid()}, since {time.strftime('%F %T')}"
+        me = f"{person()}, process {os.getpid()}, since {moment(time.time())}"
         with self._db.transaction():
             self._mark(study, lambda marks: marks._replace(holder=me))
         self._held = study

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 LONGEST = 500
 
 
@@ -38,3 +40,12 @@ def word(value: object) -> str:
     ('gzip', 'true', '3', '0.25')
     """
     return str(value).lower() if isinstance(value, bool) else value if isinstance(value, str) else repr(value)
+
+
+def moment(seconds: float) -> str:
+    """A point in time, in seconds since 1970, by the clock of this machine and with its zone.
+
+    >>> len(moment(0.0).split())
+    3
+    """
+    return time.strftime("%F %T %Z", time.localtime(seconds))

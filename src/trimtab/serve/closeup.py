@@ -40,11 +40,7 @@ def closeup(store: SharedStore, study: RowStudy) -> Document:
     probes, share = study.probes, study.setup.method.max_move
     valued = (event for event in (*rounds, *map(study._in_units, happened)) if event.query and event.value is not None)
     last = max(valued, key=_seq, default=None)
-    now = (
-        {}
-        if last is None or last.query is None
-        else dict(zip([k.name for k in study.knobs.all], last.query, strict=True))
-    )
+    now = {} if last is None else _setting(study, last)
     about, places, opened = whole(study), study.knobs.values(study.state.centre.tolist()), _open(study)
     played = {knob.name: [trial.knobs[knob.name] for trial in opened] for knob in study.knobs.all}
     return {
@@ -53,13 +49,19 @@ def closeup(store: SharedStore, study: RowStudy) -> Document:
             _bar(knob, study, place, now.get(knob.name), played[knob.name], probes[knob.name])
             for knob, place in zip(study.knobs.all, places, strict=True)
         ],
-        "rounds_told": rounds,
+        "rounds_told": [(event, _setting(study, event)) for event in rounds],
         "happened": happened,
         "late": _late(study, rounds),
         "held": study.saved.holder is not None,
         "cap": share,
         "figures": [{"name": key, "says": SAYS.get(key, ""), **found} for key, found in about["diagnostics"].items()],
     }
+
+
+def _setting(study: RowStudy, event: Event) -> Document:
+    """What was set, by knob; nothing where nothing was."""
+    names = [knob.name for knob in study.knobs.all]
+    return {} if event.query is None else dict(zip(names, event.query, strict=True))
 
 
 def _seq(event: Event) -> int:

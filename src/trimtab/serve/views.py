@@ -10,7 +10,7 @@ from fastapi import Request
 from fastapi.responses import Response
 from fastapi.templating import Jinja2Templates
 
-from trimtab.live.text import clean
+from trimtab.live.text import clean, moment
 from trimtab.serve.access import Caller
 from trimtab.serve.problems import Problem
 
@@ -79,11 +79,6 @@ def age(then: float | None) -> str:
     seconds = max(time.time() - then, 0.0)
     size, unit = next((pair for pair in AGES if seconds >= pair[0]), (1.0, "s"))
     return f"{int(seconds // size)} {unit}"
-
-
-def moment(then: float) -> str:
-    """Date and time, where the service is."""
-    return time.strftime("%F %T", time.localtime(then))
 
 
 templates.env.filters.update(number=number, percent=percent, age=age, moment=moment, clean=clean)

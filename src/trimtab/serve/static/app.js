@@ -17,7 +17,7 @@ async function get(url) {
 
 function lost(is) {
   const banner = find("#banner");
-  if (is) banner.textContent = `Connection lost: this is how it was at ${new Date(seen).toLocaleTimeString()}. Trying again …`;
+  if (is) banner.textContent = `Connection lost: this is how it was at ${new Date(seen).toLocaleTimeString([], { timeZoneName: "short" })}. Trying again …`;
   else seen = Date.now();
   banner.hidden = !is;
 }
