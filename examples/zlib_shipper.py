@@ -23,6 +23,11 @@ import trimtab as tt
 SIZE = 2**20  # bytes a round
 LINK, OVERHEAD, PRICE = 10e6, 2e-4, 5e-4  # bytes a second, seconds a chunk, seconds a thread
 START = (0.9, 0.25, 0.8)  # level 8, chunks of 16 kB, 3 threads
+KNOBS = [
+    tt.Knob("level", 1, 9, 8, type="integer"),
+    tt.Knob("chunk", 2**12, 2**20, 2**14, type="integer", scale="log", unit="bytes"),
+    tt.Knob("threads", 1, 4, 3, type="integer"),
+]
 
 
 def decode(x):
@@ -68,12 +73,12 @@ class Shipper:
 
 def run(rounds, seed=0):
     """The values with trimtab, those with the knobs left alone, and the centre of each round."""
-    shipper, tuner = Shipper(seed), tt.Tuner(START, bounds=[(0, 1)] * 3, seed=seed)
+    shipper, tuner = Shipper(seed), tt.Tuner(knobs=KNOBS, seed=seed)
     values, still, centres = [], [], []
     for t in range(rounds):
         trial = tuner.ask()
-        centres.append(decode(tuner.centre))
-        values.append(shipper.ship(t, *decode(trial.x)))
+        centres.append(list(tuner.setting.values()))
+        values.append(shipper.ship(t, **trial.knobs))
         tuner.tell(trial, values[-1])
         still.append(shipper.ship(t, *decode(START)))
     shipper.close()

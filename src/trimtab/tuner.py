@@ -21,8 +21,8 @@ from trimtab.domains import Domain, Everywhere
 from trimtab.kernel import build
 from trimtab.knobs import SHARE as SHARE
 from trimtab.knobs import Knob, Knobs, Setting
-from trimtab.reading import beside, starting_point
-from trimtab.recipes import Method, auto
+from trimtab.reading import beside, pairs, starting_point
+from trimtab.recipes import Method, auto, between_limits
 from trimtab.recipes.method import name_of
 from trimtab.setup import ProbesTooWide, Setup, fitting
 from trimtab.state import NEVER, State, Trial, frozen
@@ -89,8 +89,10 @@ class Tuner(Brief):
                     "knobs say where to start and the limits: leave out x0, bounds and domain"
                     " (many systems at once, in lanes, have no knobs: use x0 and bounds)"
                 )
-            method = auto(radius=SHARE) if method is None else method
             space = Knobs.of(knobs, getattr(method, "radius", SHARE))
+            if method is None:
+                space = space.with_default_radii()
+                method = between_limits(space.movable)
             domain = space.domain
             x0 = space.start
         elif x0 is None:
@@ -99,7 +101,7 @@ class Tuner(Brief):
         if bounds is not None and domain is not None:
             raise ValueError("give either bounds or a domain; for both, use Intersection(Box(low, high), domain)")
         if method is None:
-            method = auto(radius=_default_radius(x, bounds, domain))
+            method = _default_method(x, bounds, domain)
         elif getattr(method, "margin", None) == "project" and (bounds is not None or space) and method.radius > HALF:
             raise ValueError(
                 f"radius={method.radius:g} is a share of each range where there are bounds or knobs, 0 to {HALF}: give"
@@ -344,11 +346,12 @@ def _id(trial: object) -> int:
     return operator.index(trial)
 
 
-def _default_radius(x: Array, bounds: ArrayLike | None, domain: Domain | None) -> float:
+def _default_method(x: Array, bounds: ArrayLike | None, domain: Domain | None) -> Method:
     if bounds is not None:
-        return SHARE
+        low, high = pairs(bounds, x.shape[-1]).T
+        return between_limits(int(np.sum(low < high)))
     if domain is not None and np.isfinite(inner := fitting(domain, x.shape[-1]).inner_radius(x.shape[-1])):
-        return SHARE * inner
+        return auto(radius=SHARE * inner)
     radius = SHARE * (float(np.abs(x).max()) or 1.0)
     warnings.warn(
         f"no method and no bounds given: probing with radius={radius:.3g}, {SHARE:.0%} of the largest coordinate of x0;"
@@ -356,4 +359,4 @@ def _default_radius(x: Array, bounds: ArrayLike | None, domain: Domain | None) -
         AdviceWarning,
         stacklevel=3,
     )
-    return radius
+    return auto(radius=radius)

@@ -387,7 +387,7 @@ def test_the_window_may_be_longer_than_the_rounds_so_far():
 
 
 def test_the_default_of_the_tuner_is_auto():
-    assert tt.Tuner([0.5], bounds=[(0, 1)]).setup.method == tt.auto(radius=0.05)
+    assert tt.Tuner([0.5], bounds=[(0, 1)]).setup.method == tt.auto(radius=0.05, widest=1)
     with pytest.warns(UserWarning, match="no method and no bounds given"):
         tt.Tuner([2.0])
 

@@ -68,7 +68,8 @@ def test_the_largest_move_is_the_cap_of_the_method(tmp_path):
 def test_how_wide_auto_probes(tmp_path):
     step = read(tmp_path, "narrowest = 0.5\nwidest = 1\n" + GOOD).build_method().step
     assert (step.narrowest, step.widest) == (0.5, 1)
-    assert read(tmp_path, GOOD).build_method() == trimtab.auto(radius=0.05)
+    assert read(tmp_path, GOOD).build_method() == trimtab.auto(radius=0.05, widest=1)
+    assert read(tmp_path, "radius = 0.05\n" + GOOD).build_method() == trimtab.auto(radius=0.05)
     with read(tmp_path, "widest = 1\nnarrowest = 1\nseed = 1\n" + GOOD).open() as study:
         assert study.ask().knobs["x"] == study.centre["x"]  # first where it is
         centres = []

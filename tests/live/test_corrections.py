@@ -211,7 +211,7 @@ def test_every_correction_is_an_event_that_says_who_what_and_why():
 
 @pytest.mark.parametrize(
     "changes",
-    [{"knobs.x.high": 4.0}, {"radius": 0.3}, {"knobs.y.radius": 0.017}, {"widest": 1.0}, {"pause": 3}, {"keep": 5000}],
+    [{"knobs.x.high": 4.0}, {"radius": 0.3}, {"knobs.y.radius": 0.017}, {"widest": 2.0}, {"pause": 3}, {"keep": 5000}],
 )
 def test_what_is_taken_back_at_once_never_was(changes):
     with learnt() as study, learnt() as other:

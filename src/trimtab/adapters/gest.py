@@ -64,7 +64,9 @@ class Generator(BaseModel, Standard):  # type: ignore[misc]  # gest-api has no t
     model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 
     vocs: VOCS = Field(frozen=True, description="variables, one objective, limits, constants")
-    radius: float = Field(SHARE, frozen=True, description="probing radius, as a share of each range")
+    radius: float | None = Field(
+        None, frozen=True, description=f"probing radius, as a share of each range (default: {SHARE})"
+    )
     start: Document = Field({}, frozen=True, description="current value of each variable, by name")
     log: list[str] = Field([], frozen=True, description="variables on a log scale")
     method: str = Field("auto", frozen=True, description="one of trimtab.methods")
@@ -191,7 +193,9 @@ class Generator(BaseModel, Standard):  # type: ignore[misc]  # gest-api has no t
         if self.vocs.constraints:
             options["limits"] = sum(1 + isinstance(c, BoundsConstraint) for c in self.vocs.constraints.values())
         try:
-            method = methods[self.method](radius=self.radius, **options)
+            default = self.radius is None and self.method == "auto" and not options
+            radius = SHARE if self.radius is None else self.radius
+            method = None if default else methods[self.method](radius=radius, **options)
         except TypeError as error:
             raise ValueError(
                 f"options={self.options!r} do not fit method={self.method!r} ({error}): give what it needs beside the"

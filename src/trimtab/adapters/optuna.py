@@ -68,14 +68,15 @@ class Sampler(optuna.samplers.BaseSampler):
 
     def __init__(
         self,
-        radius: float = SHARE,
+        radius: float | None = None,
         *,
         method: Method | None = None,
         start: Mapping[str, object] | None = None,
         seed: int | None = None,
         workers: int = 1,
     ) -> None:
-        self._method = auto(radius=radius) if method is None else method
+        self._default = method is None and radius is None
+        self._method = auto(radius=SHARE if radius is None else radius) if method is None else method
         if start is not None and not isinstance(start, Mapping):
             raise TypeError(f"start={start!r} is not a mapping: give the current values by name, start={{'x': 0.2}}")
         self._start = dict(start or {})
@@ -148,7 +149,7 @@ class Sampler(optuna.samplers.BaseSampler):
     def _key(self, study: Study, space: Space) -> str:
         """Where a trial keeps its look: other looks mean nothing in this space, to this method."""
         laws = {name: distribution_to_json(law) for name, law in sorted(space.items())}
-        said = json.dumps([study.study_name, self._seed_of(study), repr(self._method), laws])
+        said = json.dumps([study.study_name, self._seed_of(study), repr(self._method), self._default, laws])
         return f"trimtab:{hashlib.sha256(said.encode()).hexdigest()[:16]}"
 
     def _beside(self, trials: Sequence[FrozenTrial], key: str, number: int) -> list[FrozenTrial]:
@@ -197,7 +198,7 @@ class Sampler(optuna.samplers.BaseSampler):
     def _tuner(self, study: Study, space: Space, at: Setting) -> Tuner:
         return Tuner(
             knobs=[_knob(f"x{k}", name, law, at.get(name)) for k, (name, law) in enumerate(space.items())],
-            method=self._method,
+            method=None if self._default else self._method,
             seed=self._seed_of(study),
             maximise=study.direction == StudyDirection.MAXIMIZE,
             max_pending=max(2, self._workers),

@@ -85,7 +85,7 @@ def auto(
     *,
     bounds: Json = None,
     callback: Function | None = None,
-    radius: float = SHARE,
+    radius: float | None = None,
     maxiter: int | None = None,
     maxfev: int | None = None,
     seed: int = 0,
@@ -134,7 +134,13 @@ def auto(
         ranges = _ranges(tuner, low, high)
     elif np.any(low < high):
         ranges = Ranges(low, high, start)
-        tuner = Tuner(np.zeros(ranges.unit.size), recipes.auto(radius=radius), domain=ranges, seed=seed)
+        closed = radius is None and bool(np.isfinite([low, high]).all())
+        method = (
+            recipes.between_limits(ranges.unit.size)
+            if closed
+            else recipes.auto(radius=SHARE if radius is None else radius)
+        )
+        tuner = Tuner(np.zeros(ranges.unit.size), method, domain=ranges, seed=seed)
     centre = start if tuner is None else ranges.at(tuner.centre)
     told = _told(callback)
     nfev = 0

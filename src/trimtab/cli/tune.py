@@ -130,7 +130,7 @@ def _rehearse(config: Config, study: Study, rounds: int | None) -> None:
         where = " ".join(ends(knob))
         if knob.name in found:
             now, widest = (f"{short(least)} to {short(largest)}" for least, largest in found[knob.name])
-            where = f"{now} now, {widest} at the widest"
+            where = now if now == widest else f"{now} now, {widest} at the widest"
         print(f"# probes of {knob.name} about {short(study.centre[knob.name])}: {where}")
     print("# example rounds, as they could come if every value were the same:")
     for trial in study.ahead(rounds or 5):

@@ -14,6 +14,7 @@ again, also after a crash, gives the same setting.
 """
 
 from trimtab.knobs.knob import Knob, Level, knob_fields
-from trimtab.knobs.space import SHARE, Knobs, Setting
+from trimtab.knobs.space import Knobs, Setting
+from trimtab.recipes import SHARE
 
 __all__ = ["SHARE", "Knob", "Knobs", "Level", "Setting", "knob_fields"]

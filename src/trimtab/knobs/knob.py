@@ -166,6 +166,15 @@ class Knob:
             return None if self.type in ("float", "choice") else int(self.high) - int(self.low)
         return int((Decimal(str(self.high)) - Decimal(str(self.low))) / Decimal(str(self.step)))
 
+    @property
+    def coarseness(self) -> float:
+        """The mean distance of neighbouring values, as a share of the range: 0 where every number can be set."""
+        if not self.size:
+            return 0.0
+        if self.choices is not None:
+            return 1.0
+        return 1.0 / self.levels if self.levels else 0.0
+
     def share(self, value: float) -> float:
         """A number → its place in the range, 0 to 1."""
         return 0.0 if self.low == self.high else min(max(self.portion(value, self.low, self.high), 0.0), 1.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
 
@@ -13,10 +13,11 @@ import numpy as np
 from trimtab.domains import Box, Domain, Product, Simplex
 from trimtab.knobs.knob import Knob, Level, knob_fields, knob_of
 from trimtab.randomness import ROUNDING, Keyed
+from trimtab.recipes import SHARE
 from trimtab.types import Array, Document, Fields
 
 FEW = 6  # rows: fewer are quicker one by one
-SHARE = 0.05  # the default radius, as a share of the range
+COARSEST = 1 / 3  # of the range: the largest default radius of a knob with few positions
 Setting = dict[str, Level]
 """The value of every knob, by name; whole numbers are ints, switches bools."""
 
@@ -57,6 +58,26 @@ class Knobs:
                 raise TypeError(f"{knob!r} is not a knob: give a Knob, or dict(name=…, low=…, high=…, start=…)")
             found.append(knob if isinstance(knob, Knob) else knob_of(knob))
         return cls(tuple(found), radius)
+
+    def with_default_radii(self) -> Knobs:
+        """Give coarse knobs without a radius of their own one that changes them.
+
+        That is one step of a whole number, a stepped number or a switch, and from one choice to another: at most a
+        third of the range, at least the radius of the others.
+
+        >>> coarse = dict(name="threads", low=1, high=5, start=2, type="integer")
+        >>> Knobs.of([coarse]).with_default_radii().all[0].radius
+        0.25
+        """
+        steps = [min(knob.coarseness, COARSEST) for knob in self.all]
+        wider = [knob.radius is None and step > self.radius for knob, step in zip(self.all, steps, strict=True)]
+        found = [replace(k, radius=s) if wide else k for k, s, wide in zip(self.all, steps, wider, strict=True)]
+        return Knobs(tuple(found), self.radius, self.ranges)
+
+    @cached_property
+    def movable(self) -> int:
+        """How many knobs are not fixed."""
+        return sum(knob.size > 0 for knob in self.all)
 
     @cached_property
     def dim(self) -> int:

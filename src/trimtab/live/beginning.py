@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import time
 
-from trimtab.knobs import SHARE
 from trimtab.live import engine
 from trimtab.live.baseline import EVERY, Wanted, read_baseline, said_of
 from trimtab.live.corrections import capped, fields_of, remedy, unlike
@@ -17,7 +16,7 @@ from trimtab.live.packed import SHAPES, packed
 from trimtab.live.schema import Event, Saved
 from trimtab.live.store import Store
 from trimtab.live.terms import Terms
-from trimtab.recipes import Method, auto
+from trimtab.recipes import Method, between_limits
 from trimtab.setup import Setup
 from trimtab.types import Document, Fields
 
@@ -45,16 +44,20 @@ def create(
     max_pending: int = 1,
 ) -> Saved:
     """A new study, where the system is now; `more` is kept beside its knobs."""
-    limits = limits or Limits()
+    limits, given_knobs = limits or Limits(), knobs
+    if method is None:
+        knobs = knobs.with_default_radii()
     if largest := settings.get("guard.largest_move"):
-        method = auto(radius=SHARE) if method is None else method
+        method = between_limits(knobs.movable) if method is None else method
         method = capped(method, Knobs(knobs.all, method.radius), largest)
     told, goal = len(limits.all), bool(maximise)
     setup, state = engine.begin(knobs, method, maximise=goal, seed=seed, limits=told, max_pending=max_pending)
     knobs = Knobs(knobs.all, setup.method.radius)
     plan = read_baseline(EVERY if baseline is None else baseline, knobs)
     given = {**settings, **({} if baseline is None else said_of(plan))}
-    terms = Terms(knobs, said=fields_of(knobs, setup.method, given)).with_settings(settings)
+    terms = Terms(knobs, said=fields_of(Knobs(given_knobs.all, knobs.radius), setup.method, given)).with_settings(
+        settings
+    )
     begin = Position(setup, state, Diagnostics(), terms, limits=limits).planned(*plan)
     centre = encode(knobs, knobs.values(engine.centre(state)))
     start = Event(0, 0, "start", None, None, centre, time.time(), None)

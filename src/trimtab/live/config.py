@@ -27,7 +27,7 @@ from trimtab.live.schema import Setting
 from trimtab.live.study import Callback, Study
 from trimtab.live.terms import KEEP, RUN, TABLES, Terms, check, flattened
 from trimtab.live.text import word
-from trimtab.recipes import Method, methods
+from trimtab.recipes import Method, between_limits, methods
 from trimtab.tuner import SHARE
 from trimtab.types import Document, Fields
 from trimtab.validation import choose, near, whole
@@ -49,7 +49,7 @@ class Config:
     pause: float = 0.0
     timeout: float = 60.0
     method: str = "auto"
-    radius: float = SHARE
+    radius: float | None = None
     narrowest: float | None = None
     widest: float | None = None
     step: float | None = None
@@ -82,7 +82,10 @@ class Config:
         _choice("method", self.method, *fit)
         if self.value is not None and not (isinstance(self.value, str) and self.value):
             raise ValueError(f'value={self.value!r} must be a name: write it in quotes, for example "latency.p99"')
-        _number("radius", self.radius, 0, 0.5, "a share of each range, for example 0.05")
+        if self.radius is None and self.method == "auto":
+            object.__setattr__(self, "knobs", self.knobs.with_default_radii())
+        elif self.radius is not None:
+            _number("radius", self.radius, 0, 0.5, "a share of each range, for example 0.05")
         for name, low, high in (("narrowest", 0, 1), ("widest", 1, math.inf)):
             if getattr(self, name) is not None:
                 if self.method != "auto":
@@ -142,12 +145,15 @@ class Config:
 
     def build_method(self) -> Method:
         """The method, with the largest move per round as its cap."""
-        options = {name: getattr(self, name) for name in ("radius", "narrowest", "widest", "step")}
+        radius = SHARE if self.radius is None else self.radius
+        options = {"radius": radius, **{name: getattr(self, name) for name in ("narrowest", "widest", "step")}}
+        if self.radius is None and self.widest is None and self.method == "auto":
+            options["widest"] = between_limits(self.knobs.movable).step.widest
         if self.limits:
             dual_step = self.step if self.dual_step is None else self.dual_step
             options |= {"limits": len(Limits.of(self.limits).all), "dual_step": dual_step}
         method = methods[self.method](**{name: value for name, value in options.items() if value is not None})
-        return capped(method, Knobs(self.knobs.all, self.radius), self.guard.largest_move or ...)
+        return capped(method, Knobs(self.knobs.all, radius), self.guard.largest_move or ...)
 
     @property
     def settings(self) -> Document:

@@ -21,7 +21,7 @@ from trimtab.live.durations import in_seconds
 from trimtab.live.history import Position
 from trimtab.live.saving import Ledger
 from trimtab.live.terms import DEFAULTS, Terms
-from trimtab.recipes import Method
+from trimtab.recipes import Method, between_limits
 from trimtab.recipes.method import name_of
 from trimtab.setup import Setup
 from trimtab.types import Document, Fields
@@ -68,7 +68,7 @@ def corrected(name: str, position: Position, changes: Fields) -> tuple[Position,
     for field in changes:
         if field not in now:
             raise ValueError(_refusal(name, field, position, now))
-    usual = _usual(position.setup.method)
+    usual = _usual(position.setup.method, position.terms.knobs)
     given = {field: usual.get(field) if value is None else value for field, value in in_seconds(changes).items()}
     plain = {field: v.item() if isinstance(v, np.generic) else v for field, v in given.items()}
     changed = {field: (now[field], new) for field, new in plain.items() if not _same(now[field], new)}
@@ -160,9 +160,10 @@ def _same(a: object, b: object) -> bool:
     return bool(a == b) and isinstance(a, bool) == isinstance(b, bool)
 
 
-def _usual(method: Method) -> Document:
-    """What fields are that nobody speaks of, where that is not none."""
-    widths = {name: getattr(type(method.step), name) for name in WIDTHS} if method.step.finds_width else {}
+def _usual(method: Method, knobs: Knobs) -> Document:
+    """Return the defaults of the fields whose default is not none."""
+    step = between_limits(knobs.movable).step
+    widths = {name: getattr(step, name) for name in WIDTHS} if method.step.finds_width else {}
     return {**DEFAULTS, **widths, "radius": SHARE, "baseline.every": EVERY}
 
 

@@ -8,7 +8,7 @@ registry, to saving, to the exports and to the contract tests.
 import os
 from importlib import import_module
 
-from trimtab.recipes.auto import auto
+from trimtab.recipes.auto import SHARE, auto, between_limits
 from trimtab.recipes.method import Method, exported, methods, register
 from trimtab.recipes.paper import high_pass, modified_two_point, one_point, residual, still, two_point
 
@@ -17,8 +17,10 @@ for _file in sorted(os.listdir(__path__[0])):
         import_module(f"{__name__}.{_file.removesuffix('.py')}")
 
 __all__ = [
+    "SHARE",
     "Method",
     "auto",
+    "between_limits",
     "exported",
     "high_pass",
     "methods",

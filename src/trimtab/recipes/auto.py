@@ -7,6 +7,9 @@ from trimtab.estimators import Plane
 from trimtab.recipes.method import Method, register
 from trimtab.steps import Adaptive
 
+SHARE = 0.05  # the default radius, as a share of the range
+FEW = 10  # knobs: with so few, probes wider than the default radius cost more than they tell (benchmarks/few_knobs.py)
+
 
 @register("auto")
 def auto(*, radius: float, narrowest: float = 0.03, widest: float = 4.0) -> Method:
@@ -27,3 +30,12 @@ def auto(*, radius: float, narrowest: float = 0.03, widest: float = 4.0) -> Meth
         directions=Orthogonal(),
         margin="project",
     )
+
+
+def between_limits(count: int) -> Method:
+    """Build the default method for `count` knobs between limits, where nobody gave a radius.
+
+    >>> between_limits(3).step.widest, between_limits(30).step.widest
+    (1.0, 4.0)
+    """
+    return auto(radius=SHARE, widest=1.0) if count <= FEW else auto(radius=SHARE)

@@ -144,7 +144,7 @@ def _create(store: SharedStore, name: str, asked: Document) -> bool:
     method, limits = config.build_method(), Limits.of(config.limits)
     try:
         beginning.create(
-            *(store, name, knobs, method, config.goal == "maximise", config.seed),
+            *(store, name, config.knobs, method, config.goal == "maximise", config.seed),
             *(config.settings, config.baseline, limits, {"asked": asked}, asked.get("max_pending", 1)),
         )
     except Taken:
