@@ -287,10 +287,6 @@ class RowStudy(Study):
         words = [f"{event.note}, by {who}" if event.note else f"by {who}", why]
         self.move = self.move._replace(event=event._replace(note=clean(": ".join(filter(None, words)))))
 
-    def _appeared(self) -> list[str]:
-        """Warn of nothing: over HTTP, advice is shown with the study."""
-        return []
-
     def _is_kept(self, kind: str, seq: int) -> bool:
         return (self._shape is None and self._followed >= LONG) or super()._is_kept(kind, seq)
 
