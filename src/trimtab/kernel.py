@@ -20,7 +20,7 @@ import numpy as np
 
 from trimtab.domains import Everywhere
 from trimtab.parts import Frame
-from trimtab.setup import LARGEST, Setup
+from trimtab.setup import Setup
 from trimtab.state import NEVER, Look, State, Trial, frozen, make
 from trimtab.types import Array, Value
 
@@ -44,6 +44,7 @@ def build(setup: Setup) -> Kernel:
     next_look, learn, longest_vector = estimator.bind(frame)
     width_of, rate_of, settle, carry_of, own_longest, aim = method.step.bind(frame)
     query_of, longest = _queries(setup, frame, free), setup.longest
+    largest = setup.largest
     single, maximise = setup.lanes is None and setup.queries * setup.told == 1, setup.maximise
     one_at_a_time, in_lanes = setup.max_pending == 1, setup.lanes is not None
     # A factor below this makes no move that is too long: no need to measure it.
@@ -70,7 +71,7 @@ def build(setup: Setup) -> Kernel:
 
     def tell(state: State, id: int, told: object) -> State:
         round, still_open = (id + 1, ()) if id == state[0] and one_at_a_time else _close(state, id)
-        if single and type(told) is float and -LARGEST <= told <= LARGEST:  # the fast way, most of the time
+        if single and type(told) is float and -largest <= told <= largest:  # the fast way, most of the time
             values: tuple[Value, ...] | None = (-told if maximise else told,)
         else:
             values = setup.read(told)

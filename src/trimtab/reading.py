@@ -86,11 +86,13 @@ def pairs(bounds: ArrayLike, dim: int) -> Array:
     return locked(found)
 
 
-def reader(lanes: int | None, queries: int, told: int, maximise: bool) -> Callable[[object], tuple[Value, ...] | None]:
+def reader(
+    lanes: int | None, queries: int, told: int, maximise: bool, largest: float
+) -> Callable[[object], tuple[Value, ...] | None]:
     """What is told → the values of a round's queries, to be minimised; NaN in lanes that have none, None if none has.
 
     told: how many numbers a query brings. Where there are limits, each value is followed by theirs, on the last axis:
-    `([lanes,] [queries,] 1 + m)`.
+    `([lanes,] [queries,] 1 + m)`. Numbers beyond ±largest are taken as that.
     """
     in_lanes = () if lanes is None else (lanes,)
     several = tuple(n for n in (queries, told) if n > 1)
@@ -114,7 +116,7 @@ def reader(lanes: int | None, queries: int, told: int, maximise: bool) -> Callab
             )
         if np.isnan(array).all() or (lanes is None and np.isnan(array).any()):
             return None
-        array = np.clip(array, -LARGEST, LARGEST)
+        array = np.clip(array, -largest, largest)
         parts = tuple(array.reshape(*in_lanes, -1).T) if several else (array,)
         if maximise:  # a limit stays a limit
             parts = tuple(part if k % told else -part for k, part in enumerate(parts))

@@ -23,6 +23,7 @@ from trimtab.validation import whole
 
 FARTHEST = 1e6  # no move is longer than this many times the domain: beyond, a projection has no digits left
 FARTHEST_FREE = 1e12  # the same, in probe lengths, where the domain is unbounded
+SHORT = 1e-6  # probes shorter than this lower the largest value that counts
 
 
 class ProbesTooWide(ValueError):
@@ -227,10 +228,15 @@ class Setup:
         """A whole number in the shape of a value."""
         return number if self.lanes is None else locked(np.full(self.lanes, number, dtype=np.int64))
 
+    @property
+    def largest(self) -> float:
+        """Values beyond are taken as this: their squares stay finite, and so do those of slopes along short probes."""
+        return LARGEST * min(1.0, self.probe_length / SHORT)
+
     @cached_property
     def read(self) -> Callable[[object], tuple[Value, ...] | None]:
         """What is told → the values of a round's queries, to be minimised."""
-        return reader(self.lanes, self.queries, self.told, self.maximise)
+        return reader(self.lanes, self.queries, self.told, self.maximise, self.largest)
 
     def outside(self, x: Array) -> NoReturn:
         """The error for a start that is not in the domain."""

@@ -165,3 +165,30 @@ def test_one_system_alone(method):
             trial = tuner.ask()
             assert domain.contains(trial.x, tolerance=0)
             tuner.tell(trial, value)
+
+
+HUGE = {
+    "alternating": lambda k, rng: 1e200 * (-1) ** k,
+    "random": lambda _, rng: 1e200 * rng.standard_normal(),
+    "of all sizes": lambda _, rng: 10.0 ** rng.uniform(-200, 200) * rng.choice([-1, 1]),
+    "now and then": lambda k, rng: 1e200 if k % 7 == 0 else 1e-200,
+}
+
+
+@pytest.mark.parametrize("radius", [1e-8, 1e-14, 1e-28, 1e60])
+@pytest.mark.parametrize("values", HUGE)
+@pytest.mark.parametrize("dim", [1, 4])
+def test_huge_values_in_a_tiny_domain(radius, values, dim):
+    """Slopes along probes so short, and their squares, are numbers: alone, in lanes, and where values come late."""
+    domain, told = tt.Ball(radius), HUGE[values]
+    rng = np.random.default_rng(1)
+    alone = tt.Tuner(np.zeros(dim), domain=domain, seed=1)
+    lanes = tt.Tuner(np.zeros((3, dim)), domain=domain, seed=1)
+    late = tt.Tuner(np.zeros(dim), domain=domain, seed=1, max_pending=3)
+    for round in range(200):
+        for tuner, trials in ((alone, [alone.ask()]), (lanes, [lanes.ask()]), (late, late.ask(3)[::-1])):
+            for trial in trials:
+                assert np.all(domain.contains(trial.x, tolerance=0))
+                tuner.tell(trial, told(round, rng) if tuner is not lanes else [told(round, rng) for _ in range(3)])
+            assert np.all(domain.contains(tuner.centre, tolerance=0))
+    assert tt.Tuner.from_json(alone.to_json()).to_json() == alone.to_json()
