@@ -48,7 +48,6 @@ class Program(typer.Typer):
 app = Program(
     help="Keep a live, drifting system at its best operating point, from one measurement per time step.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )

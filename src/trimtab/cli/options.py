@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from trimtab.cli.completing import studies
 from trimtab.live.text import clean, word
 
 if TYPE_CHECKING:
@@ -13,9 +14,14 @@ if TYPE_CHECKING:
     from trimtab.live.limits import Limits
 
 StoreOption = Annotated[str, typer.Option("--store", envvar="TRIMTAB_STORE", help="SQLite file or PostgreSQL URL.")]
-Name = Annotated[str | None, typer.Argument(help="Name of the study (default: the only one in the store).")]
+Name = Annotated[
+    str | None,
+    typer.Argument(help="Name of the study (default: the only one in the store).", autocompletion=studies),
+]
+Named = Annotated[str, typer.Argument(help="Name of the study.", autocompletion=studies)]
 StudyOption = Annotated[
-    str | None, typer.Option("--study", help="Name of the study (default: the only one in the store).")
+    str | None,
+    typer.Option("--study", help="Name of the study (default: the only one in the store).", autocompletion=studies),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")]
 

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from trimtab.cli.completing import studies
 from trimtab.cli.console import Program, app, say
 from trimtab.cli.options import StoreOption
 from trimtab.extras import pip_install
@@ -63,7 +64,7 @@ def serve(
 @token.command("create", epilog="Example: trimtab token create --scope tell --study ingest")
 def create(
     scope: Annotated[str, typer.Option(help="read, tell, operate or admin; each includes those before it.")],
-    study: Annotated[str | None, typer.Option(help="Restrict the token to this study.")] = None,
+    study: Annotated[str | None, typer.Option(help="Restrict the token to this study.", autocompletion=studies)] = None,
     label: Annotated[str | None, typer.Option(help="Name of the holder, recorded in the history.")] = None,
     days: Annotated[
         float | None, typer.Option(min=0, metavar="X", help="Expire after this many days (default: never).")

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from trimtab.cli.completing import studies
 from trimtab.cli.console import app, cell, new_table, out, whole_bar, working
-from trimtab.cli.options import Force, Name, StoreOption, StudyOption, ends, limits_in_words, short
+from trimtab.cli.options import Force, Name, Named, StoreOption, StudyOption, ends, limits_in_words, short
 from trimtab.cli.stores import only_study
 from trimtab.files import check_destination, read_file, writable, write_atomically
 from trimtab.live.text import moment
@@ -79,7 +80,7 @@ def approve(
 
 @app.command("export", epilog="Example: trimtab export demo demo.json")
 def export(
-    name: Annotated[str, typer.Argument(help="Name of the study.")],
+    name: Named,
     file: Annotated[Path, typer.Argument(help="File to write.")],
     store: StoreOption = "trimtab.db",
     force: Force = False,
@@ -111,7 +112,7 @@ def import_study(
 
 @app.command("set", epilog="Example: trimtab set demo knobs.valve.high=80 radius=0.02 --why 'the pump rattles'")
 def set_fields(
-    name: Annotated[str, typer.Argument(help="Name of the study.")],
+    name: Named,
     changes: Annotated[list[str], typer.Argument(help="FIELD=VALUE as in study.toml; the value none clears a field.")],
     why: Annotated[str | None, typer.Option(help="Reason, recorded in the history.")] = None,
     who: Annotated[str | None, typer.Option(help="Author, recorded in the history (default: you).")] = None,
@@ -143,7 +144,9 @@ def set_fields(
 def undo(
     what: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[name] [round]", help="Name of the study, and the round to repeat."),
+        typer.Argument(
+            metavar="[name] [round]", help="Name of the study, and the round to repeat.", autocompletion=studies
+        ),
     ] = None,
     study: StudyOption = None,
     store: StoreOption = "trimtab.db",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from trimtab.cli.completing import studies
 from trimtab.cli.console import ALL_FAILED, INTERRUPTED, NO_STORE, STOPPED, app, out, say
 from trimtab.cli.options import StoreOption, ends, short
 from trimtab.live.errors import StoreError, Unavailable
@@ -34,7 +35,10 @@ def init_study(
         bool, typer.Option("--systemd", help="Also write a systemd unit; an existing study file is kept.")
     ] = False,
     study: Annotated[
-        str | None, typer.Option("--from", help="Write a successor of this study, starting at its current centre.")
+        str | None,
+        typer.Option(
+            "--from", help="Write a successor of this study, starting at its current centre.", autocompletion=studies
+        ),
     ] = None,
     store: StoreOption = "trimtab.db",
 ) -> None:
