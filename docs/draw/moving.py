@@ -27,7 +27,7 @@ def run() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     angle = 2 * np.pi * t / 300
     best = np.stack([0.5 + 0.3 * np.cos(angle + 2.4), 0.55 + 0.25 * np.sin(angle + 2.4)], axis=1)
     best[JUMP:] += [0.25, -0.3]
-    tuner = tt.Tuner(START, bounds=[(0, 1), (0, 1)], seed=2)
+    tuner = tt.Tuner(START, bounds=[(0, 1), (0, 1)], seed=8)
     noise = np.random.default_rng(1)
     centres, probes = [], []
     for now in best:

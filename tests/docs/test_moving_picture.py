@@ -15,7 +15,7 @@ import moving
 
 def test_what_is_paid_is_as_told():
     best, _, probes = moving.run()
-    told = re.search(r"round by round: ([\d.]+) is paid above the best, ([\d.]+) by standing still", text("README.md"))
+    told = re.search(r"mean excess cost ([\d.]+), against ([\d.]+) with fixed knobs", text("README.md"))
     assert moving.excess(probes, best).mean() == pytest.approx(float(told[1]), rel=0.25)
     assert moving.excess(moving.START, best).mean() == pytest.approx(float(told[2]), rel=0.01)
     assert ((probes >= 0) & (probes <= 1)).all()
