@@ -144,7 +144,7 @@ def test_a_file_that_is_nearly_named_is_suggested(tmp_path):
         (("[knobs.x]", 'method = "two-point"\n[knobs.x]'), "method='two-point' is unknown: choose "),
         (("[knobs.x]", 'method = "two-point-forward"\nstep = 1\n[knobs.x]'), "method='two-point-forward' is unknown"),
         (("[knobs.x]", 'method = "residual"\n[knobs.x]'), "needs a step, for example step = 0.003"),
-        (("start = 5", "start = 5\n[limits]\nheat = {max = 1}"), "[limits] needs a step, for example step = 0.02"),
+        (("start = 5", "start = 5\n[limits]\nheat = {max = 1}"), "[limits] needs a step, and none suits every system"),
         (
             ("[knobs.x]", 'method = "auto"\nstep = 1\nlimits = {heat = {max = 1}}\n[knobs.x]'),
             "method='auto' does not support limits, which need primal-dual: leave `method` out",

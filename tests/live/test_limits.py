@@ -41,6 +41,51 @@ def test_the_long_run_is_within_the_limit(tmp_path):
     assert violations[-1] < 0.3
 
 
+def corners(study, rounds):
+    """Four knobs that all heat: a step that suits one knob ends far beyond the limit."""
+    for _ in range(rounds):
+        trial = study.ask()
+        heats = trial.knobs.values()
+        study.tell(trial, sum((heat / 10 - 0.9) ** 2 for heat in heats), limits={"temperature": 20 + 6 * sum(heats)})
+
+
+@pytest.mark.filterwarnings("always::trimtab.AdviceWarning")
+def test_a_limit_that_is_exceeded_in_most_rounds_is_said_aloud(tmp_path, caplog):
+    knobs = [{**KNOBS[0], "name": name} for name in "abcd"]
+    limits = {"temperature": {"max": 70, "scale": 10}}
+    said = "temperature was above its limit of 70 in "
+    with Study.open(tmp_path / "trimtab.db", "oven", knobs, METHOD, seed=0, limits=limits, baseline=0) as study:
+        with pytest.warns(tt.AdviceWarning) as warned:
+            corners(study, 300)
+        finding = study.findings()["limits"]
+    assert finding.value > 0.7
+    assert finding.advice.startswith(said)
+    assert sum(said in str(one.message) for one in warned) == 1
+    (line,) = [one for one in caplog.records if one.levelname == "WARNING" and "its limit" in one.getMessage()]
+    assert "study oven" in line.getMessage()
+    shown, listed = run("show", "oven", cwd=tmp_path).stdout, run("list", cwd=tmp_path).stdout
+    assert "its limit of 70" in " ".join(shown.split())
+    assert "advice on limits" in listed.replace("contraction, ", "")
+    (about,) = json.loads(run("list", "--json", cwd=tmp_path).stdout)
+    assert "limits" in about["advice"]
+
+
+@pytest.mark.parametrize(("beyond", "said"), [(5, False), (6, False), (8, True), (10, True)])
+def test_advice_on_a_limit_is_of_most_of_the_last_rounds(beyond, said):
+    """On a limit, half of the probes are beyond it; so many of ten are here, with min and max alike."""
+    for side, sign in (("max", 1), ("min", -1)):
+        limits = {"temperature": {side: 40.0}}
+        with Study.open(":memory:", "a", KNOBS, METHOD, seed=0, limits=limits, baseline=0) as study:
+            heard = []
+            for n in range(100):
+                number = 40 + sign if n % 10 < beyond else 40
+                study.tell(study.ask(), 0.5 * (n % 3), limits={"temperature": number})
+                heard.append(study.findings()["limits"].advice is not None)
+            assert not any(heard[:19])
+            assert all(heard[60:]) if said else not any(heard[60:])
+            assert study.limits.from_dict(json.loads(json.dumps(study.limits.to_dict()))) == study.limits
+
+
 def test_it_is_the_tuner_with_names_and_goes_on(tmp_path):
     tuner = tt.Tuner(knobs=KNOBS, method=METHOD, seed=4)
     with Study.open(tmp_path / "t.db", "a", KNOBS, METHOD, seed=4, limits=LIMITS, baseline=7) as study:
@@ -201,7 +246,7 @@ def test_the_program(tmp_path):
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (("step = 0.02", ""), "[limits] needs a step, for example step = 0.02"),
+        (("step = 0.02", ""), "[limits] needs a step, and none suits every system"),
         (("step = 0.02", 'step = 0.1\nmethod = "residual"'), "method='residual' does not support limits"),
         (("max = 40", "most = 40"), "has neither max nor min"),
         (("step = 0.02", "step = 0.02\ndual_step = 0"), "dual_step=0 is out of range"),

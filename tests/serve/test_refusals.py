@@ -146,3 +146,15 @@ def test_where_the_store_is_and_what_its_driver_said_is_for_the_log_alone(start,
     page = service.http.get("/", headers={"Accept": "text/html"})
     assert (page.status_code, str(tmp_path) in page.text, said in page.text) == (503, False, True)
     assert str(tmp_path) in caplog.text
+
+
+def test_a_limit_that_is_exceeded_in_most_rounds_is_said_aloud(service, caplog):
+    service.make(method="primal-dual", radius=0.05, step=0.02, limits={"heat": {"max": 60}})
+    for n in range(30):
+        assert service.tell(service.ask().json()["id"], 1.0 + n, values={"heat": 253}).status_code == 200
+    assert service.http.get("/v1/studies?attention=advice").json()["studies"][0]["name"] == "a"
+    assert (
+        "heat was above its limit of 60 in 100% of the last rounds, and is 253" in service.http.get("/studies/a").text
+    )
+    (line,) = [one for one in caplog.records if "its limit" in one.getMessage()]
+    assert (line.levelname, line.trimtab) == ("WARNING", {"study": "a"})

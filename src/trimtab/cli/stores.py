@@ -48,7 +48,9 @@ def list_studies(
         about = summary(study)
         numbers = (short(about[key]) for key in ("value", "mean", "trend"))
         waits, saving = about["waits"], about["saving"] or {}
-        what = "" if waits is None else f"approve round {waits['round']}: {_settings(waits['setting'])}"
+        approval = None if waits is None else f"approve round {waits['round']}: {_settings(waits['setting'])}"
+        advice = f"advice on {', '.join(about['advice'])}: trimtab show {name}" if about["advice"] else None
+        what = "; ".join(filter(None, (approval, advice)))
         words = (str(about["skipped"]), about["goal"], _settings(about["centre"]), what)
         rows.append(
             [

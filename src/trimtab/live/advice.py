@@ -14,8 +14,12 @@ import numpy as np
 from trimtab.live import engine
 from trimtab.live.history import Position
 from trimtab.live.knobs import Knob, Knobs
+from trimtab.live.limits import Limits
 
-ENOUGH = 50  # rounds before there is any advice
+ENOUGH = 50  # rounds before there is any advice, but for
+SOON = 20  # rounds before there is any on a limit
+OFTEN = 0.7  # share of rounds: on a limit, half of the probes are beyond it
+LIMITS = "limits"  # the figure of measured limits
 MOST, HALF = 0.8, 0.5  # shares of the last hundred rounds or so
 STEADY = 1.0  # signal over noise of moves that go one way
 CERTAIN = 0.8  # rms of a slope: over four standard errors of its mean over a hundred rounds that tell of one another
@@ -42,6 +46,9 @@ def findings(name: str, position: Position) -> dict[str, Finding]:
     """Every figure of a study, with advice where it is wanted."""
     figures = position.diagnostics.figures(engine.probe_length(position.setup))
     said = _sentences(name, position, figures) if position.diagnostics.told >= ENOUGH else {}
+    if position.limits.all:
+        figures[LIMITS] = max(position.limits.exceeded, default=0.0)
+        said[LIMITS] = _exceeded(position.limits)
     return {figure: Finding(value, said.get(figure)) for figure, value in figures.items()}
 
 
@@ -99,6 +106,19 @@ def _edge(name: str, position: Position) -> str | None:
     return (
         f"{knob.name} is at its {side} limit, and the value improves towards it: if the system allows, widen it with"
         f" trimtab set {name} knobs.{knob.name}.{side}={wider}."
+    )
+
+
+def _exceeded(limits: Limits) -> str | None:
+    """The limit that is exceeded most often, where that is in most of the last rounds."""
+    if limits.told < SOON or (share := max(limits.exceeded, default=0.0)) <= OFTEN:
+        return None
+    limit = limits.all[limits.exceeded.index(share)]
+    value = dict(zip(limits.names, limits.last, strict=True))[limit.name]
+    way = "above" if limit.side == "max" else "below"
+    return (
+        f"{limit.name} was {way} its limit of {limit.bound:.4g} in {share:.0%} of the last rounds, and is {value:.4g}:"
+        " the study does not keep it. Stop it, and choose low and high of the knobs so that it cannot be exceeded."
     )
 
 

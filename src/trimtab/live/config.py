@@ -100,7 +100,7 @@ class Config:
                 raise ValueError("dual_step applies only to a study with [limits]: remove it")
             _number("dual_step", self.dual_step, 0, math.inf, "a step size")
         if self.limits and self.step is None:
-            raise ValueError("[limits] needs a step, for example step = 0.02")
+            raise ValueError("[limits] needs a step, and none suits every system: see docs/live.md, A second number")
         if self.method != "auto" and self.step is None:
             raise ValueError(f'method = "{self.method}" needs a step, for example step = 0.003; "auto" needs none')
         if self.step is not None:

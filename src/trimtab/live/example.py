@@ -54,7 +54,7 @@ start = 250
 unit = "rpm"
 
 # [limits]                     # other numbers to be kept within limits, in the long run; the command then prints JSON,
-# temperature={{max=80}}         # {{"value": 3.2, "temperature": 71}}, and a step is needed: see docs/live.md
+# temperature={{max=80}}         # {{"value": 3.2, "temperature": 71}}; do not rely on them yet: see docs/live.md
 
 [guard]
 # largest_move = 0.02          # of the operating point per round, as a share of the ranges

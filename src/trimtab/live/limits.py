@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from trimtab.types import Document, Fields
 from trimtab.validation import choose, real
 
+WINDOW = 100  # rounds, or so, of the share that was beyond a limit
 TABLE = ("max", "min", "scale")
 Wanted = Mapping[str, Fields]
 """By name: max, min or both, and a scale."""
@@ -49,6 +50,8 @@ class Limits(NamedTuple):
     """The mean excess of each over all values told, in its own units."""
     last: tuple[float, ...] = ()
     """The numbers of the last round, by name."""
+    exceeded: tuple[float, ...] = ()
+    """The share of the last hundred rounds or so in which each was exceeded."""
 
     @property
     def names(self) -> list[str]:
@@ -82,7 +85,9 @@ class Limits(NamedTuple):
         old = self.means or (0.0,) * len(self.all)
         now = [limit.excess(by_name[limit.name]) for limit in self.all]
         means = tuple(mean + (excess - mean) / told for mean, excess in zip(old, now, strict=True))
-        return self._replace(told=told, means=means, last=tuple(values))
+        before, weight = self.exceeded or (0.0,) * len(self.all), max(1 / told, 1 / WINDOW)
+        exceeded = tuple(share + ((excess > 0) - share) * weight for share, excess in zip(before, now, strict=True))
+        return self._replace(told=told, means=means, last=tuple(values), exceeded=exceeded)
 
     def describe(self) -> list[Document]:
         """For JSON and people: name, side, bound, the last number, its mean excess and the long-run violation."""
@@ -138,7 +143,8 @@ class Limits(NamedTuple):
         if saved is None:
             return cls()
         limits = tuple(Limit(*limit) for limit in saved["all"])
-        return cls(limits, saved["told"], tuple(saved["means"]), tuple(saved["last"]))
+        exceeded = tuple(saved.get("exceeded", ()))
+        return cls(limits, saved["told"], tuple(saved["means"]), tuple(saved["last"]), exceeded)
 
 
 def _number(name: str, given: Any) -> float:

@@ -122,7 +122,8 @@ class RowStudy(Study):
         self.callbacks = []
         self.name, self.uid, self.seq = saved.name, saved.uid, saved.seq
         self._position, self._snapshot_at, self._open, self._followed, self._shape = known[1:]
-        self._asked, self._news = [], []
+        self._asked, self._news, self._fresh_advice = [], [], []
+        self._known_advice = set(saved.status.get("advice", ()))
         self._turn = saved.status["turn"]
         self._marks: Document = {}
         self.move: Move | None = None
@@ -154,7 +155,8 @@ class RowStudy(Study):
         return [self._handed_out(id, round) for round, id in self._position.pending]
 
     def _appeared(self) -> list[str]:
-        """None: what this sets may not be stored, and a service shows advice to who looks at a study."""
+        """Log advice, and warn of none: what this sets may not be stored, and a service shows advice with a study."""
+        super()._appeared()
         return []
 
     def _handed_out(self, id: int, round: int) -> Trial:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from trimtab.advising import AdviceWarning
 from trimtab.live import approval, beginning, engine, exchange
 from trimtab.live import limits as limiting
+from trimtab.live.advice import LIMITS
 from trimtab.live.baseline import Wanted, read_baseline, said_of
 from trimtab.live.correctable import Correctable
 from trimtab.live.corrections import moved
@@ -223,7 +224,6 @@ class Study(Correctable):
             self._record(kind, after, asked.round, number, list(asked.knobs.values()), note, told)
             fresh = self._appeared()
         for sentence in fresh:
-            LOG.info("advice for study %s: %s", self.name, sentence, extra={FIELDS: {"study": self.name}})
             warnings.warn(f"study {self.name!r}: {sentence}", AdviceWarning, stacklevel=2)
 
     def _appeared(self) -> list[str]:
@@ -231,7 +231,12 @@ class Study(Correctable):
         kinds = [kind for kind in self._saved.status.get("advice", ()) if kind not in self._known_advice]
         self._known_advice.update(kinds)
         found = self.findings() if kinds else {}
-        fresh = [sentence for kind in kinds if (sentence := found[kind].advice)]
+        fresh = []
+        for kind in kinds:
+            if sentence := found[kind].advice:
+                level = logging.WARNING if kind == LIMITS else logging.INFO
+                LOG.log(level, "advice for study %s: %s", self.name, sentence, extra={FIELDS: {"study": self.name}})
+                fresh.append(sentence)
         self._fresh_advice += fresh
         return fresh
 

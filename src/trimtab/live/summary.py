@@ -30,6 +30,7 @@ def summary(saved: Saved) -> Document:
         "centre": {name: status["centre"][name] for name in names},
         **{key: status[key] for key in ("value", "mean", "trend", "skipped", "failures", "goal")},
         **({"limits": status["limits"]} if "limits" in status else {}),
+        "advice": status.get("advice", []),
         "age": None if status["time"] is None else max(time.time() - status["time"], 0.0),
         "waits": None if proposal is None else {"round": proposal.round, "setting": proposal.setting},
         "holder": saved.holder,

@@ -91,8 +91,9 @@ def primal_dual(
     """Minimise f where g_1, …, g_m ≤ 0, all measured at one query a round: `tuner.tell(trial, value, limits=[…])`.
 
     limits: m. dual_step: α, how fast the price of a limit rises while it is exceeded, per round and unit of g; near the
-    step (Chen & Giannakis take them equal) where f and g are about as steep. decay: fades the prices, at the cost of an
-    excess of decay·λ in the long run; for a system that swings, as it does for ever where f and g are both linear: the
+    step (Chen & Giannakis take them equal) where f and g are about as steep. No step suits every system: one that is
+    too large ends in the corners of the domain, beyond the limits. decay: fades the prices, at the cost of an excess of
+    decay·λ in the long run; for a system that swings, as it does for ever where f and g are both linear: the
     centre settles only where f + Σλ_i·g_i is curved.
 
     What it promises is the long run: λ grows by at least α·g in every round, so the mean of g_i over what was played in

@@ -30,6 +30,7 @@ SAYS = {
     "capped": "share of moves as long as the cap allows",
     "long": "share of moves as long as a probe",
     "edge": "share of rounds with a knob at its limit",
+    "limits": "share of the last rounds beyond a measured limit",
 }
 
 
