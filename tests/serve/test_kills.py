@@ -3,9 +3,7 @@
 import os
 import random
 import signal
-import socket
 import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -20,15 +18,9 @@ from trimtab.live.shared import SharedStore
 
 from ..live.conftest import server  # noqa: F401
 from .conftest import KNOBS
+from .processes import PROGRAM, end, service, workers
 
-PROGRAM = Path(sys.executable).with_name("trimtab")
 STUDIES = 3
-
-
-def workers(supervisor):
-    """The processes that answer: the children that multiprocessing has spawned."""
-    children = Path(f"/proc/{supervisor}/task/{supervisor}/children").read_text().split()
-    return [int(pid) for pid in children if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
 
 
 def price(knobs, round):
@@ -112,23 +104,6 @@ def check_late(where, told):
         assert len({round for round, _ in values}) == len(values)
         assert {(rounds[id], value) for id, value in told.items()} <= set(values)
         assert len(values) - len(told) <= 1
-
-
-def service(where, count):
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port = one.getsockname()[1]
-    words = [PROGRAM, "serve", "--store", where, "--port", str(port), "--workers", str(count), "--quiet"]
-    return subprocess.Popen(words, stderr=subprocess.DEVNULL), f"http://127.0.0.1:{port}"
-
-
-def end(running):
-    running.terminate()
-    try:
-        running.wait(30)
-    except subprocess.TimeoutExpired:
-        running.kill()
-        running.wait(300)
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc to find the workers")
