@@ -40,13 +40,14 @@ from trimtab import storage
 from trimtab.live import beginning
 from trimtab.live.checksums import canonical
 from trimtab.live.knobs import Knobs
-from trimtab.live.lot import Lot, read, takes
 from trimtab.live.packed import packed
 from trimtab.live.pool import Pool
-from trimtab.live.row import Known, load
+from trimtab.live.row import Known, RowStudy, load, of_row
 from trimtab.live.schema import EVENT_COLUMNS, Marks, seal, seal_marks, snapshot_row, urgency
 from trimtab.live.shared import SharedStore
-from trimtab.serve.batch import written
+from trimtab.serve import rounds
+from trimtab.serve.batch import answered, written
+from trimtab.serve.rounds import Result
 
 DIM = 10
 BATCH = 500
@@ -54,7 +55,7 @@ TIMES = 15
 PARTS = (
     "read the rows: one query",
     "checksums, and states from them",
-    "tell: core, figures, event, row",
+    "tell: core, figures, event",
     "the next trial, and the answer",
     "store: one statement, with the wait for the disk",
 )
@@ -63,7 +64,7 @@ DUPLICATES = 0.1
 KEPT = 0.95  # of the offered rate: a step that serves less is a miss
 TOO_LATE, TOO_LATE_BATCH = 1.0, 2.0  # seconds of p99: so is one that is slower
 MISSES = 2  # in a row are the end; one may be somebody else's, on a machine that is shared
-LEAST, LEAST_BATCH = 30.0, 300.0  # times Optuna's rate
+LEAST = 50.0  # times Optuna's rate, one study a request or many
 
 
 @contextlib.contextmanager
@@ -369,19 +370,18 @@ def parts(where: str, many: int) -> dict[str, float]:
             ticks = [time.perf_counter()]
             raw = store.rows(names)
             ticks.append(time.perf_counter())
-            rows = [row for one in raw if (row := read(one, store.where)) is not None]
-            rows = [row for row in rows if takes(row, 0.5)]  # nearly all
+            known = [found for one in raw if (found := of_row(one, store.where)) is not None]
+            studies = [RowStudy(store, one) for one in known]
             ticks.append(time.perf_counter())
-            lot = Lot(rows, written)
-            told = lot.tell([0.5] * len(rows), time.time())
+            told = [rounds.tell(study, study.open_id, Result(0.5)) for study in studies]
             ticks.append(time.perf_counter())
-            written({"results": [trial._asdict() for trial in lot.ask()]})
+            written({"results": [answered(*pair, next=True) for pair in zip(told, studies, strict=True)]})
             ticks.append(time.perf_counter())
-            stored = store.commit_if([], [one.stored for one in told])
+            stored = store.commit_if([study.move for study in studies if study.move])
             ticks.append(time.perf_counter())
-            assert len(stored) == len(rows) > 0.9 * many - 1
+            assert len(stored) == len(studies) == many
             for part, (begin, end) in zip(PARTS, itertools.pairwise(ticks), strict=True):
-                found.setdefault(part, []).append((end - begin) / len(rows))
+                found.setdefault(part, []).append((end - begin) / many)
     pool.close()
     return {part: statistics.median(costs) * 1e6 for part, costs in found.items()}
 
@@ -431,8 +431,8 @@ def main() -> int:
     figures["least"] = {"optuna": cost, "tells": one, "batches": all}
     if options.json:
         options.json.write_text(json.dumps(figures, indent=1))
-    if single < LEAST * peer or many < LEAST_BATCH * peer:
-        print(f"BELOW THE GOAL of {LEAST:.0f}x and {LEAST_BATCH:.0f}x")
+    if min(single, many) < LEAST * peer:
+        print(f"BELOW THE GOAL of {LEAST:.0f}x")
         return 1
     return 0
 

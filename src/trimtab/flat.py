@@ -1,4 +1,4 @@
-"""A state as a row of numbers, and many of one setup as a matrix: eight bytes a number, nothing lost.
+"""A state as a row of numbers: eight bytes a number, nothing lost.
 
 Whole numbers of a state (rounds, trials) are below 2⁵³, so that a float holds them exactly.
 """
@@ -43,15 +43,9 @@ class Flat:
         return slice(self._ends[n - 1] if n else 0, self._ends[n])
 
     def write(self, state: State) -> Array:
-        """The numbers of one state; of one in lanes, `(lanes, size)`."""
-        parts = [np.asarray(x, dtype=float) for _, x in _leaves("state", state._replace(open=()))]
-        if state.centre.ndim == 1:
-            return np.concatenate([np.atleast_1d(x) for x in parts])
-        out, begin = np.empty((len(state.centre), self.size)), 0
-        for x, end in zip(parts, self._ends, strict=True):
-            out[:, begin:end] = x if x.ndim == 2 else x[..., None]
-            begin = end
-        return out
+        """The numbers of a state."""
+        leaves = _leaves("state", state._replace(open=()))
+        return np.concatenate([np.atleast_1d(np.asarray(x, dtype=float)) for _, x in leaves])
 
     def read(self, numbers: Array) -> State:
         """The state that a row is."""
@@ -63,20 +57,6 @@ class Flat:
             return numbers[place : begins[n + 1]].copy() if kind is np.ndarray else kind(plain[place])
 
         return frozen(_built(self._like, iter(range(len(self._kinds))), leaf))
-
-    def lanes(self, rows: Array) -> State:
-        """The states that rows are, side by side; the round is that of the first."""
-        begins = [0, *self._ends]
-
-        def leaf(n: int) -> Any:
-            kind, place = self._kinds[n], begins[n]
-            if kind is np.ndarray:
-                return rows[:, place : begins[n + 1]].copy()
-            column = rows[:, place]
-            return column.astype(np.int64) if kind is int else column.copy()
-
-        state: State = _built(self._like, iter(range(len(self._kinds))), leaf)
-        return frozen(state._replace(round=int(rows[0, 0])))
 
 
 def _leaves(name: str, part: Memory) -> Iterator[tuple[str, Any]]:

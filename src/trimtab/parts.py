@@ -7,7 +7,7 @@ functions in which nothing is left to decide. What it remembers is a NamedTuple 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -220,10 +220,6 @@ class Directions(Protocol):
 
     def source(self, shape: tuple[int, ...], seed: int, lane: int) -> Source:
         """The function draw → u, for these lanes."""
-        ...
-
-    def apart(self, dim: int, seeds: Sequence[int], draws: Sequence[int]) -> Array:
-        """u of one draw for each of many seeds, `(seeds, d)`."""
         ...
 
 

@@ -53,15 +53,6 @@ class Keyed:
         self._rng = np.random.Generator(self._sfc)
         self._drawing: NDArray[np.uint64] | None = None  # whose numbers the generator is in the middle of
 
-    def reseeded(self, seed: int, index: int) -> np.random.Generator:
-        """The generator at the start of the numbers of (0, index) of a seed, which is the one from now on."""
-        self._key[0], self._drawing = seed, None
-        self._counter[:] = (0, index, 0, 0)
-        self._philox.state = self._philox_state
-        self._words["state"] = self._philox.random_raw(4)
-        self._sfc.state = self._sfc_state
-        return self._rng
-
     def states(self, index: int, lane: int = 0, lanes: int = 1) -> NDArray[np.uint64]:
         """Where the numbers of (lane, index) start, for each lane: `(lanes, 4)`."""
         self._counter[:] = (lane, index, 0, 0)

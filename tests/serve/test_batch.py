@@ -11,7 +11,7 @@ from trimtab.live.checking import check_study
 from trimtab.live.errors import Unavailable
 from trimtab.live.pool import Pool
 from trimtab.live.shared import SharedStore
-from trimtab.serve import batch
+from trimtab.serve import batch, rounds
 from trimtab.serve.batch import Gathering, Given, tell_many
 from trimtab.serve.fleet import Fleet
 from trimtab.serve.rounds import Result
@@ -122,16 +122,16 @@ def test_those_that_somebody_else_was_faster_with_are_told_again(kind, tmp_path,
         Study.open(where, name, PLAIN, seed=n, baseline=0).close()
     pool = Pool(where, 3)
     mine, theirs = Fleet(pool, 100), Fleet(pool, 100)
-    lots, raced = batch.Lot.tell, []
+    tell, raced = rounds.tell, []
 
-    def slower(self, values, now):
+    def slower(*told):
         if not raced:
             raced.append(True)
             answers = tell_many(theirs, [Given(name, 1, Result(5.0), False) for name in names[:4]])
             assert [answer["again"] for answer in answers] == [False] * 4
-        return lots(self, values, now)
+        return tell(*told)
 
-    monkeypatch.setattr(batch.Lot, "tell", slower)
+    monkeypatch.setattr(rounds, "tell", slower)
     given = [Given(name, 1, Result(5.0 if n < 2 else 6.0), True) for n, name in enumerate(names)]
     answers = tell_many(mine, given)
     assert [getattr(answer, "status", 200) for answer in answers] == [200, 200, 409, 409, *[200] * 6]
@@ -278,19 +278,22 @@ def test_states_in_rows_that_are_out_of_date_or_gone_do_not_matter(service):
 
 
 def test_one_whose_numbers_are_beyond_all_bounds_fails_alone(service, monkeypatch):
-    """Whatever is wrong with one study, those that are told with it are told."""
+    """Whatever is wrong with one study, those in the same request are stored."""
     for name in "abcdefgh":
         service.make(name, knobs=PLAIN)
+    tell = rounds.tell
 
-    def fails(*_):
-        raise OverflowError("34, Numerical result out of range")
+    def fails(study, *rest):
+        if study.name == "c":
+            raise OverflowError("34, Numerical result out of range")
+        return tell(study, *rest)
 
-    monkeypatch.setattr(batch.Lot, "tell", fails)
+    monkeypatch.setattr(rounds, "tell", fails)
     answers = sent(service, [{"study": name, "trial": 1, "value": 1.0} for name in "abcdefgh"])
-    assert [answer["status"] for answer in answers] == [200] * 8
-    monkeypatch.setattr(batch.Lot, "ask", fails)
+    assert [answer["status"] for answer in answers] == [200, 200, 500, *[200] * 5]
+    monkeypatch.undo()
     again = sent(service, [{"study": name, "trial": 1, "value": 1.0} for name in "abcdefgh"], next=True)
-    assert all(answer["result"]["again"] for answer in again)
+    assert [answer["result"]["again"] for answer in again] == [True, True, False, *[True] * 5]
     replayed(service.store)
 
 

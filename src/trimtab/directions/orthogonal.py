@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -59,37 +57,6 @@ class Orthogonal(Fresh):
     def source(self, shape: tuple[int, ...], seed: int, lane: int) -> Source:
         """Rows by the chunk, from what makes their block."""
         return Frames(self, shape, seed, lane)
-
-    def apart(self, dim: int, seeds: Sequence[int], draws: Sequence[int]) -> Array:
-        """A single row of each seed: of what `fill` draws for many blocks, only that of its own is looked at."""
-        keyed, blocks, table = _keyed(), together(dim), cosines(dim)
-        size, unshuffled = -(-dim // 64), np.broadcast_to(np.arange(dim), (blocks, dim))
-        chunks, rest = np.divmod(np.asarray(draws, dtype=np.int64), blocks * dim)
-        inner, places = np.divmod(rest, dim)
-        whose = np.stack([np.asarray(seeds, dtype=np.uint64), chunks.view(np.uint64), inner.view(np.uint64)])
-        new = np.append(True, (whose[:, 1:] != whose[:, :-1]).any(axis=0))  # neighbours often have a block in common
-        words, order = np.empty((new.sum(), 2, size), "<u8"), np.empty((new.sum(), dim), table.whole)
-        skipped = np.empty(3 * blocks * size)
-        for n, (seed, index, block) in enumerate(whose[:, new].T.tolist()):
-            rng, before = keyed.reseeded(seed, index), 3 * (block + 1) * size
-            words[n] = rng.bit_generator.random_raw(before)[-3 * size :].reshape(3, size)[::2]
-            rng.random(out=skipped[before:])  # one word a number, as what would be drawn for the blocks that follow
-            order[n] = rng.permuted(unshuffled[: block + 1], axis=1)[block]
-        bits = np.unpackbits(words.view(np.uint8), axis=2, count=dim).astype(table.whole)
-        bits *= table.whole(2 * dim)  # what a sign adds to an angle
-        at = np.cumsum(new) - 1
-        return table(order[at, places], bits[at, 0], bits[at, 1, places])
-
-
-OURS = threading.local()
-
-
-def _keyed() -> Keyed:
-    """Generators for this thread, of any seed: making them costs more than a row."""
-    if not hasattr(OURS, "keyed"):
-        OURS.keyed = Keyed(0, DIRECTIONS)
-    found: Keyed = OURS.keyed
-    return found
 
 
 def together(dim: int) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -52,7 +51,3 @@ class Paired:
     def source(self, shape: tuple[int, ...], seed: int, lane: int) -> Source:
         """That of the other law."""
         return self.base.source(shape, seed, lane)
-
-    def apart(self, dim: int, seeds: Sequence[int], draws: Sequence[int]) -> Array:
-        """That of the other law."""
-        return self.base.apart(dim, seeds, draws)

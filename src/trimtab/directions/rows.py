@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,10 +39,6 @@ class Fresh(ABC):
     def source(self, shape: tuple[int, ...], seed: int, lane: int) -> Source:
         """Rows in blocks."""
         return Rows(self.fill, shape, seed, lane)
-
-    def apart(self, dim: int, seeds: Sequence[int], draws: Sequence[int]) -> Array:
-        """A single row of each seed, `(seeds, d)`: what `source` gives one by one."""
-        return np.stack([self.source((dim,), seed, 0)(draw) for seed, draw in zip(seeds, draws, strict=True)])
 
 
 class Rows:

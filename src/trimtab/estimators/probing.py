@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
-from trimtab.arithmetic import Lanes
 from trimtab.estimators.plane import Fit
 from trimtab.types import Array, Memory, Value
 
@@ -30,11 +27,3 @@ def probing_cost(memory: Memory, cut: Array, square: float) -> float | None:
     if not memory.certainty > 0:
         return None
     return float(0.5 * (memory.bent / memory.certainty) * square + memory.fade * np.dot(memory.slope, cut))
-
-
-def probing_costs(memory: Memory, cut: Array, square: Array) -> Array | None:
-    """The same of lanes; NaN where it is None of one."""
-    if not isinstance(memory, Fit):
-        return None
-    curvature = memory.bent / np.where(memory.certainty > 0, memory.certainty, math.nan)
-    return np.asarray(0.5 * curvature * square + memory.fade * Lanes.dot(memory.slope, cut))

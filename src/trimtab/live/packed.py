@@ -15,23 +15,19 @@ import struct
 import threading
 from collections import OrderedDict
 from dataclasses import fields
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from trimtab import crowd, storage
-from trimtab.crowd import Alone
+from trimtab import storage
 from trimtab.flat import Flat
 from trimtab.live.baseline import Baseline
 from trimtab.live.checksums import canonical
 from trimtab.live.diagnostics import LAG, Diagnostics
-from trimtab.live.guard import Guard
-from trimtab.live.history import Position, saved
-from trimtab.live.saving import PROBED, Ledger
-from trimtab.live.schema import Setting
+from trimtab.live.history import Position
+from trimtab.live.saving import Ledger
 from trimtab.setup import Setup
-from trimtab.types import Array, Document
+from trimtab.types import Array
 
 FORMAT = 1
 KEY = 16  # bytes
@@ -70,26 +66,10 @@ class Shape:
         self.values = self.figures + len(FIGURES)
         self.vectors = self.values + LAG
         self.books = self.vectors + len(VECTORS) * self.setup.dim
-        self.batches = self.books + len(BOOKS) + 3
-        self.centre = flat.place("state.centre")
-        self.lock = threading.Lock()
-        self.alone = Alone(self.setup)
-        self._unknown: dict[float, Document] = {}
 
     def reseeded(self, seed: int) -> Setup:
         """The setup of one study."""
         return storage.reseeded(self.setup, seed)
-
-    @cached_property
-    def guard(self) -> Guard:
-        """The rails."""
-        found: Guard = self.terms.table("guard")
-        return found
-
-    @cached_property
-    def start(self) -> Setting:
-        """Where the system is when it begins, or what it is compared with."""
-        return self.reference or self.terms.knobs.setting(self.terms.knobs.start)
 
     def numbers(self, position: Position) -> Array | None:
         """Those of a position of this shape; None for one of a study that cannot be had so."""
@@ -133,18 +113,6 @@ class Shape:
         values = tuple(plain[self.values : self.values + min(told, LAG)])
         return Diagnostics(**found, values=values, **vectors)  # type: ignore[arg-type]
 
-    def saving(self, plain: list[float]) -> Document:
-        """What the books come to; the same for all of whom nothing is known yet."""
-        books = plain[self.books : self.batches]
-        rounds, probed, batches = books[7], books[8], books[len(BOOKS) - 1]
-        nothing = batches == 0 and probed < PROBED
-        if nothing and rounds in self._unknown:
-            return self._unknown[rounds]
-        found = saved(self.ledger(plain), self.setup, self.every, self.reference)._asdict()
-        if nothing:
-            self._unknown[rounds] = found
-        return found
-
     def ledger(self, plain: list[float]) -> Ledger:
         """The books among the numbers."""
         value, slot, told, paid, places, length, stretches, rounds, probed, probing, *rest = plain[self.books :]
@@ -175,7 +143,7 @@ class Shapes:
         with a matrix.
         """
         setup = position.setup
-        if position.limits.all or position.asked or position.state.open or not crowd.fits(setup):
+        if position.limits.all or position.asked or position.state.open or not _fits(setup):
             return None
         flat = Flat(position.state)
         if not flat.is_row:
@@ -189,6 +157,11 @@ class Shapes:
                 if len(self._known) > MOST:
                     self._known.popitem(last=False)
             return self._known[key]
+
+
+def _fits(setup: Setup) -> bool:
+    """Whether a piece can hold its states: one number a round, and none of them late."""
+    return setup.queries * setup.told == 1 and setup.max_pending == 1 and setup.bounds is None and setup.lanes is None
 
 
 SHAPES = Shapes()

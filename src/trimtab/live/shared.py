@@ -45,11 +45,11 @@ class SharedStore(Store):
         """Raise if what was written is not in what is there now."""
         self._ready().verify()
 
-    def commit_if(self, moves: Sequence[Move], rows: Sequence[tuple[Any, ...]] = ()) -> set[int]:
+    def commit_if(self, moves: Sequence[Move]) -> set[int]:
         """Store the moves of studies that nobody holds, archived or changed meanwhile; gives the ids of those.
 
-        One transaction for all; no lock: the next writer is the one whose sequence fits (compare and set). rows: moves
-        that are written as `schema.move_row` does already, and need neither a snapshot nor thinning.
+        One transaction for all and no lock: a move counts if the study is still at the event before it (compare and
+        set).
         """
         db = self._ready()
         more = [move for move in moves if move.row or move.snapshot is not None or move.event.seq % EVERY == 0]
@@ -57,7 +57,7 @@ class SharedStore(Store):
             for move in more:
                 if move.row and move.row.get("archived", ...) is None:  # no other is moved
                     self._restore(move)
-            stored = db.move([*rows, *map(schema.move_row, moves)])
+            stored = db.move([*map(schema.move_row, moves)])
             for move in more:
                 if move.study.id in stored and move.snapshot is not None:
                     self._insert_snapshot(move.study.id, move.snapshot)

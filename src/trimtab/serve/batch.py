@@ -5,18 +5,16 @@ from __future__ import annotations
 import asyncio
 import datetime
 import itertools
-import time
 from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pydantic_core import to_json
 from starlette.concurrency import run_in_threadpool
 
-from trimtab.live.errors import Collided, Damaged, StoreError
-from trimtab.live.lot import TELL, Lot, Row, by_shape, read, strangers, takes
-from trimtab.live.row import RowStudy, load
+from trimtab.live.errors import Collided
+from trimtab.live.row import RowStudy
 from trimtab.live.schema import Move
 from trimtab.live.shared import SharedStore
 from trimtab.serve import rounds
@@ -150,14 +148,9 @@ def _wave(
 ) -> None:
     """One result of each study, all in one transaction."""
     found = {row[2]: row for row in store.rows([given[n].study for n in numbers])}
-    for name in strangers(found.values()):
-        load(store, [name])  # whoever was read so is none from then on, nor are those made alike
-    plain = Plain(store, given, numbers, found)
-    ready = dict(plain.ready)
+    ready: dict[int, tuple[int, Answer]] = {}  # study → whose answer this is, once it is stored
     moves: list[Move] = []
-    for n, answer in plain.known.items():
-        answers[n] = answer
-    for n in plain.others:
+    for n in numbers:
         one = given[n]
         try:
             if one.study not in found:
@@ -172,7 +165,7 @@ def _wave(
         else:
             moves.append(study.move)
             ready[study.saved.id] = (n, answer)
-    stored = store.commit_if(moves, plain.rows) if ready else ()
+    stored = store.commit_if(moves) if moves else ()
     for id, (n, answer) in ready.items():
         if id in stored:
             answers[n] = answer
@@ -184,101 +177,6 @@ def _wave(
             answers[n] = problem
 
 
-class Plain:
-    """Of the results of a wave, those that make a plain round, or have made one before: computed side by side."""
-
-    def __init__(
-        self, store: SharedStore, given: Sequence[Given], numbers: Sequence[int], found: Mapping[str, Sequence[Any]]
-    ) -> None:
-        self._given = given
-        self.known: dict[int, Answer] = {}
-        """What was told before."""
-        self.ready: dict[int, tuple[int, Answer]] = {}
-        """Study → whose answer this is, once it is stored."""
-        self.rows: list[tuple[Any, ...]] = []
-        """What is to be stored."""
-        self.others: list[int] = []
-        """What is nothing for here."""
-        told: dict[int, Row] = {}
-        before: dict[int, Row] = {}
-        for n in numbers:
-            row = self._row(store, n, found)
-            if row is None or not _is_plain(given[n].result):
-                self.others.append(n)
-            elif given[n].trial == row.open and takes(row, given[n].result.value or 0.0):
-                told[n] = row
-            elif 0 < row.open - given[n].trial < row.shape.terms["keep"] and not row.rests:
-                before[n] = row
-            else:
-                self.others.append(n)
-        if before:
-            self._again(store, before)
-        self._each_lot(told, self._tell)
-
-    def _each_lot(self, rows: Mapping[int, Row], act: Callable[[list[int], Lot], None]) -> None:
-        """What is to be done with lots of one shape; those of one that fails are for others, which fail one by one."""
-        places, all = list(rows), list(rows.values())
-        for some in by_shape(all):
-            numbers = [places[k] for k in some]
-            try:
-                act(numbers, Lot([all[k] for k in some], written))
-            except StoreError:
-                raise
-            except Exception:
-                self.others += numbers
-
-    def _row(self, store: SharedStore, n: int, found: Mapping[str, Sequence[Any]]) -> Row | None:
-        row = found.get(self._given[n].study)
-        try:
-            return None if row is None else read(row, store.where)
-        except Damaged:
-            return None  # that it is is said when it is looked at alone
-
-    def _tell(self, numbers: list[int], lot: Lot) -> None:
-        told = lot.tell([self._given[n].result.value or 0.0 for n in numbers], time.time())
-        trials = self._next(numbers, lot)
-        self.rows += [one.stored for one in told]
-        for n, row, trial in zip(numbers, lot.rows, trials, strict=True):
-            self.ready[row.id] = (n, {"seq": row.seq, "again": False, "open": row.open, **trial})
-
-    def _again(self, store: SharedStore, rows: Mapping[int, Row]) -> None:
-        """Those that were told the same before; whatever is not as simple as that is for others."""
-        events = store.events_between(
-            {row.id: (self._given[n].trial - 1, self._given[n].trial) for n, row in rows.items()}
-        )
-        same: dict[int, Row] = {}
-        for n, row in rows.items():
-            event = next(iter(events[row.id]), None)
-            if event is not None and event.kind in (TELL, "baseline") and event.value == self._given[n].result.value:
-                same[n] = row
-            else:
-                self.others.append(n)
-        self._each_lot(same, self._repeat)
-
-    def _repeat(self, numbers: list[int], lot: Lot) -> None:
-        for n, row, trial in zip(numbers, lot.rows, self._next(numbers, lot), strict=True):
-            self.known[n] = {"seq": self._given[n].trial, "again": True, "open": row.open, **trial}
-
-    def _next(self, numbers: Sequence[int], lot: Lot) -> list[Document]:
-        """The trials that follow, where they are wanted and can be said."""
-        guard = lot.shape.guard
-        if (
-            not any(self._given[n].next for n in numbers)
-            or guard.approval
-            or guard.quiet(datetime.datetime.now().time())
-        ):
-            return [{}] * len(numbers)
-        said = lot.ask()
-        return [
-            {"next": trial._asdict()} if self._given[n].next and row.paused is None else {}
-            for n, row, trial in zip(numbers, lot.rows, said, strict=True)
-        ]
-
-
 def written(document: Document) -> str:
     """JSON, several times as fast as by Python's own module."""
     return to_json(document, inf_nan_mode="constants").decode()
-
-
-def _is_plain(result: Result) -> bool:
-    return result.value is not None and result.note is None and result.applied is None and result.values is None

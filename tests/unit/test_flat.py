@@ -1,0 +1,49 @@
+"""A state as a row of numbers."""
+
+import numpy as np
+
+import trimtab as tt
+from trimtab import storage
+from trimtab.flat import Flat
+from trimtab.setup import Setup
+
+CUBE = tt.Box(0.0, 1.0)
+SETUP = Setup(tt.auto(radius=0.05), (10,), domain=CUBE)
+
+
+def aged(setup, rng, systems):
+    """Systems of one setup, some new, some old, some with failures behind them, on objectives that jump at times."""
+    setups = [storage.reseeded(setup, int(seed)) for seed in rng.integers(0, 2**63, systems)]
+    best, noise = rng.random((systems, *setup.shape)), rng.choice([0.0, 0.01, 1.0], systems)
+
+    def value(k, x):
+        return float(((x - best[k]) ** 2).sum() + noise[k] * rng.normal() + 100.0 * (rng.random() < 0.02))
+
+    states = [tt.init(one, setup.home.project(np.full(setup.shape, 0.3))) for one in setups]
+    for k, one in enumerate(setups):
+        for _ in range(k // 2 if k < 12 else int(rng.integers(12, 150))):
+            failed = rng.random() < 0.05
+            told = None if failed else value(k, tt.ask(one, states[k]).x)
+            states[k] = tt.tell(one, states[k], told)
+    return setups, states, value
+
+
+def test_a_state_is_a_row_and_back():
+    setups, states, _ = aged(SETUP, np.random.default_rng(1), 20)
+    flat = Flat(states[0])
+    for setup, state in zip(setups, states, strict=True):
+        row = flat.write(state)
+        assert len(row) == flat.size
+        assert np.array_equal(row[flat.place("state.centre")], state.centre)
+        again = flat.read(row)
+        assert storage.state_to_json(again) == storage.state_to_json(state)
+        assert [type(x) for x in again] == [type(x) for x in state]
+        assert not again.centre.flags.writeable
+        assert np.array_equal(tt.ask(setup, again).x, tt.ask(setup, state).x)
+
+
+def test_what_is_said_of_a_setup_does_not_tell_its_seed():
+    one, other = (Setup(tt.auto(radius=0.1), (2,), domain=CUBE, seed=seed) for seed in (1, 2))
+    assert storage.described(one) == storage.described(other)
+    assert storage.described(one) != storage.described(Setup(tt.auto(radius=0.2), (2,), domain=CUBE))
+    assert "seed" not in storage.described(one)
