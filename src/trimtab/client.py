@@ -94,7 +94,7 @@ class Client:
                 why, pause = f"{self.url} cannot be reached ({reason(error)}): check that the service is running", delay
                 failed += 1
                 if failed == 2:  # one that was only idle for too long is there again at once
-                    LOG.warning("%s Trying again for %g s", why, self.patience)
+                    LOG.warning("%s; retrying for %g s", why, self.patience)
             else:
                 if status < 400:
                     return status, answer
@@ -102,7 +102,7 @@ class Client:
                     raise Refused(status, answer)
                 why, pause = str(answer.get("detail", status)), max(delay, float(headers.get("Retry-After") or 0))
             if time.monotonic() + pause > end:
-                raise Unavailable(f"{why} Tried again for {self.patience:g} s")
+                raise Unavailable(f"{why}; retried for {self.patience:g} s")
             time.sleep(pause)
         raise AssertionError("delays never end")
 

@@ -53,7 +53,7 @@ def test_hold_and_resume(service):
     trial = service.ask().json()
     service.act("hold", why="maintenance")
     blocked = service.ask().json()
-    assert (blocked["blocked"], blocked["detail"]) == ("pause", "held by this machine: maintenance")
+    assert (blocked["blocked"], blocked["detail"]) == ("pause", "paused by this machine: maintenance")
     assert [one["name"] for one in service.http.get("/v1/studies?attention=paused").json()["studies"]] == ["a"]
     assert service.tell(trial["id"], 2.0).status_code == 200  # it was set before
     service.act("resume")
@@ -169,7 +169,7 @@ def test_those_that_need_somebody_are_found_and_sorted_by_the_store(service):
     assert all(f"{word} (1)" in page for word in needs.values())
     only = service.http.get("/", params={"search": "A", "attention": "advice"}).text
     assert re.findall(r'data-study="(\w+)"', only) == ["advice"]
-    assert "No study fits" in service.http.get("/", params={"search": "nobody"}).text
+    assert "No study matches" in service.http.get("/", params={"search": "nobody"}).text
     service.token("admin")
     mine = service.http.get("/v1/studies?attention=advice,failing", headers=service.token("read", "failing")).json()
     assert [one["name"] for one in mine["studies"]] == ["failing"]

@@ -105,7 +105,7 @@ def test_sign_in_and_out(service, visit):
     expect(page).to_have_url(re.compile("/login$"))
     page.fill("#token", "tt_wrong")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("alert").first).to_contain_text("no token")
+    expect(page.get_by_role("alert").first).to_contain_text("revoked token")
     page.fill("#token", token)
     page.keyboard.press("Enter")
     expect(page.get_by_role("link", name="a", exact=True)).to_be_visible()
@@ -151,7 +151,7 @@ def test_approve_and_reject(service, visit):
     page = visit(f"{service.url}/studies/a")
     expect(page.locator("#waits")).to_contain_text("gain")
     page.click("#do-approve")
-    expect(page.locator("#dialog-what")).to_contain_text("Round 0 will be set")
+    expect(page.locator("#dialog-what")).to_contain_text("Round 0 runs with")
     page.keyboard.press("Escape")
     expect(page.locator("#dialog")).to_be_hidden()
     assert service.ask().status_code == 202
@@ -319,7 +319,7 @@ def test_hostile_words_are_shown_as_text(service, visit):
     assert not overflows(page)
     for query in ("search=<script>alert(1)</script>", 'search="><img src=x>'):
         page.goto(f"{service.url}/?{query}")
-        expect(page.get_by_text("No study fits.")).to_be_visible()
+        expect(page.get_by_text("No study matches.")).to_be_visible()
         assert page.locator("main img, main script").count() == 0
     assert service.http.get("/studies/<script>").status_code == 422
 
@@ -402,8 +402,8 @@ def test_search_pages_and_ranges(service, visit, monkeypatch):
 def test_before_the_first_round_there_is_no_empty_chart(service, visit):
     service.make()
     page = visit(f"{service.url}/studies/a")
-    expect(page.locator("#chart")).to_have_text("No round yet in this range.")
-    expect(page.locator("[data-part=rounds]")).to_contain_text("No round has brought a value yet.")
+    expect(page.locator("#chart")).to_have_text("No rounds in this range yet.")
+    expect(page.locator("[data-part=rounds]")).to_contain_text("No round has given a value yet.")
     assert service.http.get("/studies/a/figure").status_code == 204
     service.run(1)
     is_drawn(page)

@@ -28,7 +28,7 @@ def test_undo_goes_to_no_round_that_nobody_wrote(service, visit):
     assert page.evaluate("document.querySelector('#dialog-round').validity.valueMissing")
     page.evaluate("document.querySelector('#dialog-round').required = false")
     page.click("#dialog-yes")
-    expect(page.locator("#dialog-wrong")).to_contain_text("There is no round")
+    expect(page.locator("#dialog-wrong")).to_contain_text("Enter a round")
     assert service.get()["seq"] == 10
     page.click("text=Cancel")
     page.click("#do-reset")
@@ -44,8 +44,8 @@ def test_undo_of_what_has_moved_meanwhile_is_refused(service, visit):
     service.run(1)
     expect(page.locator("#round")).to_have_text("11")
     page.click("#dialog-yes")
-    expect(page.locator("#dialog-wrong")).to_contain_text("look again first")
-    expect(page.locator("#dialog-what")).to_contain_text("hold it first")
+    expect(page.locator("#dialog-wrong")).to_contain_text("read it again first")
+    expect(page.locator("#dialog-what")).to_contain_text("Pause a study that is running first")
     assert service.get()["rounds"] == 11
 
 
@@ -99,10 +99,10 @@ def test_a_rail_is_taken_away_by_no_slip(service, visit):
     service.make(guard={"stop_above": 100})
     page = opened(service, visit, "correct")
     for text, said in [
-        ("Infinity", "Infinity is no value"),
+        ("Infinity", "Infinity is not a valid value"),
         ("1e999", "1e999 is too large"),
-        ("", "There is no value"),
-        ("null", "null is no value"),
+        ("", "Enter a value"),
+        ("null", "null is not a valid value"),
     ]:
         correct(page, "guard.stop_above", text)
         expect(page.locator("#dialog-wrong")).to_contain_text(said)

@@ -117,7 +117,7 @@ def test_studies_come_and_go_in_an_open_list(service, visit):
     page = visit(service.url)
     page.add_init_script(QUICK)
     page.reload()
-    expect(page.locator("#list")).to_contain_text("There is no study yet")
+    expect(page.locator("#list")).to_contain_text("No studies yet")
     service.make()
     expect(page.locator("#study-a")).to_be_visible()
     service.run(2)
@@ -164,3 +164,20 @@ def test_points_at_the_ends_of_a_chart_have_room(service):
         low, high = layout[axis]["range"]
         assert low < first
         assert high > last
+
+
+def test_the_labels_of_both_pages(service, visit):
+    service.make()
+    page = visit(service.url)
+    expect(page.locator(".fleet thead")).to_have_text(
+        "studyattentionvaluehistoryagainst the baseline (95 %)roundslast roundin use by"
+    )
+    expect(page.locator("#study-a [data-label=attention]")).to_have_text("none")
+    page.get_by_role("link", name="a", exact=True).click()
+    for name in ("Value", "Cost of probing", "History", "Knobs", "Diagnostics", "Events", "Last rounds"):
+        expect(page.get_by_role("heading", name=name, exact=True)).to_be_visible()
+    for name in ("Pause", "Undo", "Reset to start", "Change settings"):
+        expect(page.get_by_role("button", name=name, exact=True)).to_be_visible()
+    page.get_by_role("button", name="Change settings").click()
+    expect(page.get_by_label("Clear")).to_be_visible()
+    expect(page.get_by_label("Reason (recorded in the history)")).to_be_visible()

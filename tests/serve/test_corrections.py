@@ -85,8 +85,8 @@ def test_all_or_nothing_in_the_users_words(service):
         ({"radius": 0.9}, "radius=0.9"),
         ({"knobs.gain.high": 0}, "gain"),
         ({"knobs.other.high": 1}, "there is no knob 'other'"),
-        ({"guard.quiet_hours": ["late"]}, "no span of the day"),
-        ({"command": ["rm"]}, "read from the study.toml"),
+        ({"guard.quiet_hours": ["late"]}, "not a span of the day"),
+        ({"command": ["rm"]}, "read from study.toml"),
         ({"knobs.gain.high": "much"}, "gain"),
         ({"keep": 10**400}, "keep"),
         ({"guard.stop_above": 10**400}, "stop_above"),
@@ -150,7 +150,7 @@ def test_limits(service):
 def test_limits_that_cannot_be_are_refused(service):
     for limits, word in [
         ({"heat": {}}, "neither max nor min"),
-        ({"heat": {"max": 1, "min": 2}}, "not below"),
+        ({"heat": {"max": 1, "min": 2}}, "must be below"),
         ({"heat": {"max": 1, "scale": 0}}, "scale"),
     ]:
         body = {"knobs": KNOBS, **LIMITED, "limits": limits}

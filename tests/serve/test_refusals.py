@@ -22,18 +22,18 @@ def why(answer, status=422):
 def test_a_body_that_is_not_said_to_be_json(service, sent):
     text = json.dumps({"knobs": KNOBS})
     answer = service.http.put("/v1/studies/b", content=text, headers={"content-type": sent} if sent else None)
-    assert "send it, with the header Content-Type: application/json" in why(answer)
-    assert (sent or "there") + " is no JSON" in why(answer)
+    assert "send JSON with the header Content-Type: application/json" in why(answer)
+    assert (sent or "the body") + " is not JSON" in why(answer)
     assert "Content-Type" in why(service.http.put("/v1/studies/b"))
-    assert "no JSON: Expecting" in why(service.http.put("/v1/studies/b", content="{", headers=JSON))
-    assert "[1] is not taken: give an object" in why(service.http.put("/v1/studies/b", json=[1]))
+    assert "not valid JSON: Expecting" in why(service.http.put("/v1/studies/b", content="{", headers=JSON))
+    assert "[1] is not valid: give an object" in why(service.http.put("/v1/studies/b", json=[1]))
 
 
 def test_what_was_sent_is_shown_and_shortened(service):
-    assert """body/goal: "best" is not taken""" in why(put(service, {"knobs": KNOBS, "goal": "best"}))
-    assert 'query/limit: "0" is not taken' in why(service.http.get("/v1/studies?limit=0"))
+    assert """body/goal: "best" is not valid""" in why(put(service, {"knobs": KNOBS, "goal": "best"}))
+    assert 'query/limit: "0" is not valid' in why(service.http.get("/v1/studies?limit=0"))
     long = why(put(service, {"knobs": KNOBS, "goal": "x" * 70_000}))
-    assert "xxx… is not taken" in long
+    assert "xxx… is not valid" in long
     assert len(long) < 250
     assert "body/knobs: is missing" in why(put(service, {}))
 
@@ -45,7 +45,7 @@ def test_what_was_sent_is_shown_and_shortened(service):
         ({"knobs": [{"name": "x", "hihg": 3}]}, 'body/knobs/0/hihg: there is no such field: did you mean "high"?'),
         ({"guard": {"falures": 3}}, 'body/guard/falures: there is no such field: did you mean "failures"?'),
         ({"limits": {"heat": {"mx": 3}}}, 'body/limits/heat/mx: there is no such field: did you mean "max"?'),
-        ({"guard": {"high": 3}}, "body/guard/high: there is no such field: leave it out"),  # which is one of a knob
+        ({"guard": {"high": 3}}, "body/guard/high: unknown field: leave it out"),  # which is one of a knob
     ],
 )
 def test_the_field_that_was_meant_is_named(service, more, said):
@@ -63,7 +63,7 @@ def test_the_field_of_a_result_that_was_meant_is_named(service):
 def test_a_wait_may_have_a_unit(service):
     service.make()
     assert service.http.post("/v1/studies/a/trials:ask?wait=10ms", json={}).status_code == 200
-    assert "query/wait: 120.0 is not taken" in why(service.http.post("/v1/studies/a/trials:ask?wait=2m", json={}))
+    assert "query/wait: 120.0 is not valid" in why(service.http.post("/v1/studies/a/trials:ask?wait=2m", json={}))
 
 
 def test_a_token_in_the_wrong_place_is_not_repeated(service):
@@ -76,12 +76,12 @@ def test_a_token_in_the_wrong_place_is_not_repeated(service):
 
 def test_one_message_for_what_may_be_of_several_types(service):
     (wrong,) = put(service, {"knobs": [{"name": "x", "low": [1], "high": 3}]}).json()["errors"]
-    said = {"where": "body/knobs/0/low", "what": "[1] is not taken: give a number, a text, true or false"}
+    said = {"where": "body/knobs/0/low", "what": "[1] is not valid: give a number, text, true or false"}
     assert wrong == said
     service.make()
     (wrong,) = service.http.patch("/v1/studies/a", json={"changes": {"radius": [[1]]}}).json()["errors"]
     assert wrong["where"] == "body/changes/radius"
-    assert "a list of texts" in wrong["what"]
+    assert "a list of strings" in wrong["what"]
 
 
 @pytest.mark.parametrize("value", [True, "12.5", [1]])
@@ -89,7 +89,7 @@ def test_a_measured_value_is_a_number(service, value):
     service.make()
     service.make("hot", method="primal-dual", radius=0.05, step=0.02, limits={"heat": {"max": 60}})
     trial = service.ask().json()["id"]
-    said = f"{json.dumps(value)} is not taken: give a number, without quotes"
+    said = f"{json.dumps(value)} is not valid: give a number, without quotes"
     assert said in why(service.tell(trial, value))
     assert said in why(service.tell(service.ask("hot").json()["id"], 1.0, "hot", values={"heat": value}))
     many = {"results": [{"study": "a", "trial": trial, "value": value}]}
@@ -108,13 +108,13 @@ def test_another_body_says_what_of_it_is_another(service):
     service.make()
     body = {"knobs": KNOBS, "seed": 1, "baseline": {"every": 0}}
     for other, said in [
-        ({"seed": 2}, "seed was 1, and is 2"),
-        ({"knobs": [KNOBS[0], {**KNOBS[1], "high": 128}]}, "knobs/1/high was 256, and is 128"),
-        ({"guard": {"stop_above": 3}}, "guard/stop_above was null, and is 3"),
+        ({"seed": 2}, "seed was 1, and now is 2"),
+        ({"knobs": [KNOBS[0], {**KNOBS[1], "high": 128}]}, "knobs/1/high was 256, and now is 128"),
+        ({"guard": {"stop_above": 3}}, "guard/stop_above was null, and now is 3"),
         ({"knobs": KNOBS[:1]}, "knobs was [{"),
     ]:
         detail = why(put(service, {**body, **other}, "a"), 409)
-        assert f"something else: {said}" in detail
+        assert f"another definition: {said}" in detail
         assert detail.endswith("send the same, or another name")
     assert put(service, body, "a").status_code == 200
 
@@ -124,7 +124,7 @@ def test_what_only_a_command_needs_is_no_field_of_a_study_without_one(service, f
     service.make()
     assert field not in service.get()["fields"]
     answer = service.http.patch("/v1/studies/a", json={"changes": {field: "start", "radius": 0.02}})
-    assert f"{field} says how `trimtab tune` runs a command" in why(answer)
+    assert f"{field} applies to `trimtab tune`, but" in why(answer)
     assert service.get()["seq"] == 0
 
 

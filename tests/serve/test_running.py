@@ -22,7 +22,7 @@ def test_a_port_in_use_is_said_before_anything_is_started(tmp_path, more):
         port = other.getsockname()[1]
         done = run("serve", "--port", port, *more, cwd=tmp_path)
     assert done.returncode == 2
-    assert done.stderr == f"error: port {port} is in use: stop the other one, or give --port\n"
+    assert done.stderr == f"error: port {port} is in use: stop the other program, or give another --port\n"
     assert done.stdout == ""
     assert list(tmp_path.iterdir()) == []
 

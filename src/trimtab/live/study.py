@@ -275,9 +275,10 @@ class Study(Correctable):
                     raise LookupError
                 _, there = self._position_after(event.seq)
             except LookupError:
+                kept = min(self.settings["keep"], self.round)
                 raise ValueError(
-                    f"the state before round {round} is no longer kept: choose one of the last {self.settings['keep']}"
-                    f" of {self.round} rounds, or an earlier 100th, 1000th, … that trimtab show {self.name} --csv lists"
+                    f"the state before round {round} is no longer kept: choose one of the last {kept} of {self.round}"
+                    f" rounds, or an earlier 100th, 1000th, … that trimtab show {self.name} --csv lists"
                 ) from None
             there = moved(there, self.knobs, self.setup.method)
             if there.baseline[:2] != self.baseline[:2]:  # what a person has changed since then stays

@@ -61,7 +61,7 @@ class Door:
         if scheme:
             token = await self.token(text.strip()) if scheme.lower() == "bearer" else None
             if token is None or token.parent is not None:
-                raise _refused("this is no token, or no longer one: trimtab token create makes another")
+                raise _refused("unknown or revoked token: make another with trimtab token create")
             return Caller(name_of(token), token.scope, token.study)
         if cookie:
             token = await self.token(cookie)
@@ -124,10 +124,10 @@ def check_origin(request: Request, caller: Caller) -> None:
     """No other site makes a browser change anything."""
     origin = request.headers.get("origin")
     if origin is not None and _place(origin) != request.headers.get("host"):
-        raise Problem(403, "cross-site", "a page of another site may not change anything here")
+        raise Problem(403, "cross-site", "a page of another site must not change anything here")
     sent = request.headers.get("x-csrf-token", "")[:200]
     if caller.csrf and not hmac.compare_digest(caller.csrf.encode(), sent.encode()):
-        raise Problem(403, "csrf", "the header X-CSRF-Token is missing or wrong: load the page again")
+        raise Problem(403, "csrf", "the header X-CSRF-Token is missing or wrong: reload the page")
 
 
 def csrf_of(cookie: str) -> str:

@@ -95,7 +95,7 @@ async def _change(
     def free(study: RowStudy) -> RowStudy:
         _there(study)
         if study.saved.holder is not None and not study.released():
-            raise Problem(409, "held", f"study {name!r} is held by {study.saved.holder}: end that first")
+            raise Problem(409, "held", f"study {name!r} is in use by {study.saved.holder}: stop that first")
         act(study)
         return study
 
@@ -137,7 +137,7 @@ def _resume(studies: Fleet, response: Response, name: str, who: str, why: str, s
     def act(study: RowStudy) -> RowStudy:
         _there(study)
         if study.saved.paused is None:
-            raise Problem(409, "not-held", f"study {name!r} is not held: nothing to resume")
+            raise Problem(409, "not-held", f"study {name!r} is not paused: there is nothing to resume")
         if study.saved.holder is None or study.released():
             study.note("resume", rounds.words(who, why))
         study.pause_row(None)

@@ -26,7 +26,7 @@ from trimtab.serve.views import HERE, problem_page
 from trimtab.serve.watching import Watch
 from trimtab.types import Document
 
-ABOUT = "Tune running systems over HTTP: ask what to set, tell what came of it. Every value is on the disk before 200."
+ABOUT = "Tune running systems over HTTP: ask for a setting, tell the value. Every value is on disk before 200."
 
 # How many lots of results are stored at once, and how large they may be. Of those that come one by one, two lots at
 # once would be smaller, and cost more; where many come at once, the next goes on while a lot waits for the disk.

@@ -121,7 +121,7 @@ class Gathering:
 def answered(told: rounds.Told, study: RowStudy, *, next: bool) -> Answer:
     """What a value led to; with the trial that follows, if that is wanted and can be said."""
     if told.refused is not None:
-        return Problem(409, "outside", f"{told.refused}; the study is held until somebody resumes it")
+        return Problem(409, "outside", f"{told.refused}; the study is paused until someone resumes it")
     answer = {"seq": told.event.seq, "again": told.again, "open": study.open_id}
     trial = rounds.following(study, datetime.datetime.now().time()) if next else None
     return answer if trial is None else {**answer, "next": trial._asdict()}
@@ -139,7 +139,7 @@ def tell_many(studies: Fleet, given: Sequence[Given]) -> list[Answer]:
             _wave(studies, store, given, list(first.values()), answers)
         before, left = left, [n for n in left if answers[n] is None]
         in_vain = in_vain + 1 if left == before else 0
-    busy = Problem(503, "busy", "too many change this study at once: try again", {"Retry-After": "1"})
+    busy = Problem(503, "busy", "too many requests change this study at once: retry", {"Retry-After": "1"})
     return [busy if answer is None else answer for answer in answers]
 
 

@@ -23,10 +23,10 @@ from trimtab.types import Document
 LOG, ROUNDS = 50, 15  # events and rounds of a page
 LATE, SOON = 20.0, 60.0  # a study is late after so many times its usual interval, and not within so many seconds
 SAYS = {
-    "contrast": "what a round's change of the value is worth",
-    "drift": "how the value wanders per round, beyond probes and noise",
-    "contraction": "length of moves against probes; healthy below 1",
-    "signal": "signal over noise of one estimate",
+    "contrast": "RMS change of the value from round to round",
+    "drift": "drift of the value per round, apart from probes and noise",
+    "contraction": "length of moves relative to probes; healthy below 1",
+    "signal": "signal-to-noise ratio of one estimate",
     "capped": "share of moves as long as the cap allows",
     "long": "share of moves as long as a probe",
     "edge": "share of rounds with a knob at its limit",

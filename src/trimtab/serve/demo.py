@@ -102,7 +102,7 @@ def tune(url: str, name: str, rounds: int | None = None, pause: float = PAUSE) -
         while rounds is None or done < rounds:
             trial = study.ask()
             if done % 97 == 60:
-                study.skip(trial, "the sensor gave no answer")
+                study.skip(trial, "the sensor did not answer")
             else:
                 study.tell(trial, system.cost(trial.round, trial.knobs))
             done += 1

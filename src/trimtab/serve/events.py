@@ -48,10 +48,10 @@ Chosens = dict[int, Chosen]
 Place = dict[int, int]
 """The number of a study's row → its last event that was seen."""
 
-Names = Annotated[list[str], Query(description="The studies (default: all, if they are few).", max_length=MOST)]
+Names = Annotated[list[str], Query(description="Names of studies (default: all, if they are few).", max_length=MOST)]
 After = Annotated[
     str | None,
-    Query(description="`next` of the answer before; of a single study also a sequence number.", max_length=10_000),
+    Query(description="`next` of the previous answer; for a single study also a sequence number.", max_length=10_000),
 ]
 
 
@@ -126,7 +126,7 @@ def _chosen(studies: Fleet, caller: Caller, names: list[str]) -> Chosens:
     if missing := set(names) - {name for _, _, name, _ in rows}:
         raise Problem(404, "no-study", f"there is no study {sorted(missing)[0]!r}")
     if len(rows) > MOST:
-        raise Problem(422, "too-many", f"there are more than {MOST} studies: name those you mean, study=a&study=b")
+        raise Problem(422, "too-many", f"there are more than {MOST} studies: name the ones you want, study=a&study=b")
     return {id: Chosen(name, uid, seq) for id, uid, name, seq in rows}
 
 
@@ -170,6 +170,6 @@ def _place(text: str | None, names: Chosens) -> Place:
     if len(names) == 1 and re.fullmatch(r"-?\d{1,18}", text, re.ASCII):
         text = f"{next(iter(names))}:{text}"
     if not re.fullmatch(r"(\d{1,9}:-?\d{1,18})(,\d{1,9}:-?\d{1,18})*", text, re.ASCII):
-        raise Problem(422, "invalid", "after is no place in the history: send `next`, or the id of the last event")
+        raise Problem(422, "invalid", "after is not a place in the history: send `next`, or the id of the last event")
     pairs = (part.split(":") for part in text.split(","))
     return {id: min(seq, names[id].seq) for id, seq in ((int(a), int(b)) for a, b in pairs) if id in names}

@@ -90,9 +90,10 @@ class Fleet:
         """
         saved = self.known(store, name).saved
         if saved.archived is not None and not archives:
-            raise Problem(410, "archived", f"study {name!r} is archived: it is only there to be looked at")
+            raise Problem(410, "archived", f"study {name!r} is archived and read-only: restore it first")
         if not store.release(saved):
-            raise Problem(409, "held", f"study {name!r} is held by {saved.holder}, which tells it", holder=saved.holder)
+            why = f"study {name!r} is in use by {saved.holder}: stop that first"
+            raise Problem(409, "held", why, holder=saved.holder)
 
     def remember(self, study: RowStudy) -> None:
         """What was just stored."""
@@ -123,12 +124,12 @@ class Fleet:
 
 def stale(name: str, seq: int, wanted: object) -> Problem:
     """For one who saw a study as it was before."""
-    return Problem(412, "stale", f"study {name!r} is at {seq}, not {wanted}: look again first", seq=seq)
+    return Problem(412, "stale", f"study {name!r} is at event {seq}, not {wanted}: read it again first", seq=seq)
 
 
 def busy(name: str) -> Problem:
     """For one whom others were faster than, all the time."""
-    return Problem(503, "busy", f"too many change study {name!r} at once: try again", {"Retry-After": "1"})
+    return Problem(503, "busy", f"too many requests change study {name!r} at once: retry", {"Retry-After": "1"})
 
 
 def _version(saved: Saved) -> tuple[int, str, int]:

@@ -46,7 +46,7 @@ class Limits:
     def body(self, known: bool) -> Iterator[None]:
         """One that is coming, of a caller who is known, or of a stranger."""
         if self.bodies[known] >= self._settings.most_requests:
-            raise _too_many("too many send something at once", 1.0)
+            raise _too_many("too many requests send a body at once", 1.0)
         self.bodies[known] += 1
         try:
             yield
@@ -57,7 +57,7 @@ class Limits:
     def wait(self) -> Iterator[None]:
         """A request for a trial that something blocks."""
         if self.waits >= self._settings.most_streams:
-            raise _too_many("too many wait for trials", 5.0)
+            raise _too_many("too many requests wait for trials", 5.0)
         self.waits += 1
         try:
             yield
@@ -68,7 +68,7 @@ class Limits:
     def stream(self) -> Iterator[None]:
         """A request that is answered for as long as somebody listens; it is never one of those that compute."""
         if self.streams >= self._settings.most_streams:
-            raise _too_many("too many wait for events", 5.0)
+            raise _too_many("too many requests wait for events", 5.0)
         self.requests += 1
         self.streams += 1
         try:
@@ -115,7 +115,7 @@ class Bounded:
     def _check(self, scope: Scope) -> None:
         request = Request(scope)
         if b"%00" in scope["query_string"] or "\0" in scope["path"]:
-            raise Problem(422, "invalid", "the address has a NUL character (%00): leave it out")
+            raise Problem(422, "invalid", "the path contains a NUL character (%00): leave it out")
         length = request.headers.get("content-length", "0")
         if not (length.isascii() and length.isdigit()) or int(length) > self._settings.largest_body:
             raise self._too_large()
@@ -155,10 +155,10 @@ class Bounded:
                     if not message.get("more_body", False):
                         return b"".join(parts)
         except TimeoutError:
-            raise Problem(408, "http", "the body took too long: send it at once", {"Connection": "close"}) from None
+            raise Problem(408, "http", "the body took too long: send it in one go", {"Connection": "close"}) from None
 
     def _too_large(self) -> Problem:
-        what = f"a body may have {self._settings.largest_body} bytes"
+        what = f"the body is larger than {self._settings.largest_body} bytes: send less at once"
         return Problem(413, "too-large", what, {"Connection": "close"})
 
 
@@ -179,4 +179,4 @@ def _who(request: Request) -> str:
 
 
 def _too_many(why: str, seconds: float) -> Problem:
-    return Problem(429, "too-many", f"{why}: try again later", {"Retry-After": str(max(1, round(seconds)))})
+    return Problem(429, "too-many", f"{why}: retry later", {"Retry-After": str(max(1, round(seconds)))})

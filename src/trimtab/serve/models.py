@@ -34,12 +34,12 @@ Number = Annotated[float, Field(allow_inf_nan=False, strict=True)]
 """Neither true nor "12.5": what was no number where it was measured is none here."""
 Text = Annotated[str, Field(max_length=65536)]
 Whole = Annotated[StrictInt, Field(ge=-(2**63), lt=2**63)]
-Level = Annotated[StrictBool | Whole | Number | StrictStr, _once("give a number, a text, true or false")]
+Level = Annotated[StrictBool | Whole | Number | StrictStr, _once("give a number, text, true or false")]
 """What a knob can be set to."""
 Setting = dict[str, Level]
 Change = Annotated[
     Level | list[Text] | dict[str, Level] | None,
-    _once("give a number, a text, true, false, a list of texts, settings of knobs by name, or null"),
+    _once("give a number, text, true, false, a list of strings, an object of knob settings, or null"),
 ]
 """What a field of a study can be corrected to."""
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
@@ -333,17 +333,17 @@ class EventList(BaseModel):
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     status: {"model": ProblemOut, "description": text, "content": {"application/problem+json": {}}}
     for status, text in {
-        400: "no JSON, or no request of HTTP",
-        401: "no token",
-        403: "not with this token",
+        400: "malformed JSON or HTTP",
+        401: "missing or invalid token",
+        403: "not allowed with this token",
         404: "no such study or trial",
         408: "the body took too long",
-        409: "another one is there already, or the study is held",
+        409: "in conflict with another study, process or request",
         410: "archived, undone, or too old",
         412: "the sequence number is stale",
         413: "the body is too large",
-        422: "not as described",
+        422: "not valid",
         429: "too many requests",
-        503: "the store is away, or the study too busy",
+        503: "the store is unavailable, or the study too busy",
     }.items()
 }

@@ -34,13 +34,13 @@ class Figures:
         self.registry = CollectorRegistry()
         here = self.registry
         self.requests = Counter("trimtab_requests", "Requests answered", ["route", "method", "status"], registry=here)
-        self.seconds = Histogram("trimtab_request_seconds", "Until the answer began", ["route"], registry=here)
+        self.seconds = Histogram("trimtab_request_seconds", "Seconds until the answer began", ["route"], registry=here)
         self.active = Gauge("trimtab_requests_active", "In progress", multiprocess_mode="livesum", registry=here)
         self.streams = Gauge(
-            "trimtab_streams", "Waiting for events or trials", multiprocess_mode="livesum", registry=here
+            "trimtab_streams", "Requests that wait for events or trials", multiprocess_mode="livesum", registry=here
         )
         self.conflicts = Gauge(
-            "trimtab_conflicts", "Moves that somebody else was faster with", multiprocess_mode="livesum", registry=here
+            "trimtab_conflicts", "Changes that another request made first", multiprocess_mode="livesum", registry=here
         )
         self.value = Gauge(
             "trimtab_study_value", "Running mean", ["study"], multiprocess_mode="mostrecent", registry=here

@@ -37,7 +37,7 @@ async def sign_in(request: Request) -> Response:
     door: Door = request.app.state.door
     token = await door.token(text)
     if token is None or token.parent is not None:
-        return page(request, "login.html", None, 401, wrong="This is no token, or no longer one.")
+        return page(request, "login.html", None, 401, wrong="Unknown or revoked token.")
     request.state.who = name_of(token)
     session = await run_in_threadpool(_begin, request, token)
     answer = RedirectResponse("/", 303)

@@ -23,9 +23,9 @@ from trimtab.validation import near
 LOG = logging.getLogger("trimtab.serve")
 SHORT = 60  # characters of a value that is shown
 TOKEN = re.compile(r"\btt_\w")
-BODY = "no JSON: send it, with the header Content-Type: application/json"
+BODY = "not JSON: send JSON with the header Content-Type: application/json"
 WHOLE = ("missing", "model_attributes_type", "model_type", "dict_type")
-SAID = {"missing": "is missing: add it", "extra_forbidden": "there is no such field: leave it out"}
+SAID = {"missing": "is missing: add it", "extra_forbidden": "unknown field: leave it out"}
 REMEDIES: dict[str, str] = {
     **dict.fromkeys(WHOLE[1:], 'give an object, {"name": …}'),
     **dict.fromkeys(("float_type", "finite_number"), "give a number, without quotes"),
@@ -64,7 +64,7 @@ def as_problem(error: Exception) -> Problem:
     if isinstance(error, ValueError | TypeError):
         return Problem(422, "invalid", str(error))
     LOG.error("unexpected", exc_info=error)
-    return Problem(500, "internal", "something unexpected happened: it is in the log of the service")
+    return Problem(500, "internal", "unexpected error: the log of the service has the reason")
 
 
 def _of_store(error: StoreError) -> Problem:
@@ -72,16 +72,16 @@ def _of_store(error: StoreError) -> Problem:
     if isinstance(error, Unstorable):
         return Problem(422, "invalid", "a value cannot be stored (a NUL character, or too large): give another one")
     if isinstance(error, Taken):
-        return Problem(409, "conflict", "another process changed the study, or holds it: read it and send it again")
+        return Problem(409, "conflict", "another process changed or uses the study: read it and send the request again")
     LOG.error("store: %s", error)
     if isinstance(error, Unavailable):
         why = f"the store cannot be reached now: send the same request again; {SAFE}"
         return Problem(503, "store-unavailable", why, {"Retry-After": "1"})
     if isinstance(error, Moved):
-        why = "the file of the store was deleted or replaced: restart the service; its log says where a copy is"
+        why = "the file of the store was deleted or replaced: restart the service; its log says where to find a copy"
         return Problem(503, "store-unavailable", why)
     if isinstance(error, Damaged):
-        return Problem(500, "store", "what is stored of the study is damaged: restore a copy; the log has the reason")
+        return Problem(500, "store", "the stored study is damaged: restore a backup; the log has the reason")
     return Problem(500, "store", "the store cannot be read or written: the log of the service has the reason")
 
 
@@ -105,7 +105,7 @@ def install(app: FastAPI, shown: Callable[[Request, Problem], Response]) -> None
         sent = request.headers.get("content-type", "")
         wrong = [_wrong(one, sent, request) for one in error.errors()[:20]]
         what = "; ".join(f"{one['where']}: {one['what']}" for one in wrong[:3])
-        return answer(request, Problem(422, "invalid", f"the request is not as described: {what}", errors=wrong))
+        return answer(request, Problem(422, "invalid", f"invalid request: {what}", errors=wrong))
 
     for kind in (Problem, StoreError, ValueError, TypeError, Exception):
         app.add_exception_handler(kind, any_error)
@@ -117,16 +117,16 @@ def _wrong(error: Document, sent: str, request: Request) -> dict[str, str]:
     """Which field, and what of it: the value, the reason and the remedy. sent: the type of the body."""
     kind, where = error["type"], "/".join(map(str, error["loc"]))
     if error["loc"] == ("body",) and kind in WHOLE and "json" not in sent:
-        what = f"{sent} is {BODY}" if sent else f"there is {BODY}"
+        what = f"{sent} is {BODY}" if sent else f"the body is {BODY}"
     elif kind == "extra_forbidden" and (meant := near(str(error["loc"][-1]), fields_at(request, error["loc"]))):
         what = f"there is no such field: {meant}"
     elif kind in SAID:
         what = SAID[kind]
     elif kind == "json_invalid":
-        what = f"no JSON: {error['ctx']['error']}"
+        what = f"not valid JSON: {error['ctx']['error']}"
     else:
         value, remedy = _given(error["input"]), REMEDIES.get(kind) or error["msg"]
-        what = remedy if value is None else f"{value} is not taken: {remedy}"
+        what = remedy if value is None else f"{value} is not valid: {remedy}"
     return {"where": clean(where, 200), "what": clean(what, 300)}
 
 

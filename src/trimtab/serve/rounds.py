@@ -69,11 +69,11 @@ def ask(study: RowStudy, now: datetime.time, *, another: bool = False) -> Trial 
     """
     saved, guard = study.saved, guard_of(study)
     if saved.archived is not None:
-        raise Problem(410, "archived", f"study {study.name!r} is archived: it is only there to be looked at")
+        raise Problem(410, "archived", f"study {study.name!r} is archived and read-only: restore it first")
     if saved.holder is not None and not study.released():
-        raise Problem(409, "held", f"study {study.name!r} is held by {saved.holder}, which asks", holder=saved.holder)
+        raise Problem(409, "held", f"study {study.name!r} is in use by {saved.holder}, which asks", holder=saved.holder)
     if saved.paused is not None:
-        return Blocked("pause", f"held by {pause_of(saved.paused)}")
+        return Blocked("pause", f"paused by {pause_of(saved.paused)}")
     if guard.quiet(now):
         return Blocked("quiet hours", f"quiet hours: {', '.join(guard.quiet_hours)}")
     pending, most = study.pending, study.setup.max_pending
@@ -82,7 +82,7 @@ def ask(study: RowStudy, now: datetime.time, *, another: bool = False) -> Trial 
     trial = plan(study, guard)
     if pending and (len(pending) >= most or trial.kind != "probe"):
         why = f"max_pending={most}" if trial.kind == "probe" else f"the next is a {trial.kind} round, measured alone"
-        raise Problem(409, "pending", f"{len(pending)} are open, and {why}: tell one", pending=study.open_ids)
+        raise Problem(409, "pending", f"{len(pending)} open, and {why}: tell one", pending=study.open_ids)
     if trial.kind == "rest" and guard.on_failures == "start" and study.diagnostics.told:
         study.reset(failures=study.diagnostics.failures)
         return None
@@ -108,7 +108,7 @@ def tell(study: RowStudy, id: int, result: Result) -> Told:
     if guard.approval and handed_out is None:
         word = study.word_on(trial)
         if word is None or not word.approved:
-            raise Problem(409, "not-approved", f"trial {id} was not approved: ask, and wait for it")
+            raise Problem(409, "not-approved", f"trial {id} is not approved: ask, and wait for the approval")
         notes.append(_said("approved", word))
     applied = _levels(study, result)
     try:
@@ -116,7 +116,7 @@ def tell(study: RowStudy, id: int, result: Result) -> Told:
             if knob.name in applied:
                 knob.place(applied[knob.name])
     except ValueError as error:
-        why = f"what was set is outside the limits: {error}"
+        why = f"the applied setting is outside the limits: {error}"
         pause(study, SERVICE, why)
         return Told(study.event, False, why)
     if result.value is not None and (beyond := guard.beyond(result.value)):
@@ -165,7 +165,7 @@ def _levels(study: RowStudy, result: Result) -> Setting:
     """What was really set, as it is stored; refused where it is nothing that a knob can be set to, within or not."""
     given, knobs = result.applied or {}, {knob.name: knob for knob in study.knobs.all}
     if unknown := set(given) - set(knobs):
-        raise Problem(422, "invalid", f"applied has {sorted(unknown)}, and the knobs are {list(knobs)}")
+        raise Problem(422, "invalid", f"applied names {sorted(unknown)}, but the knobs are {list(knobs)}")
     return {name: _level(knobs[name], value) for name, value in given.items()}
 
 
@@ -196,16 +196,16 @@ def _told_before(study: RowStudy, id: int, result: Result) -> Told:
     if id < 1 or id > study.open_id or (event is None and id == study.open_id):
         raise _never(study, id)
     if event is None:
-        raise _refused(study, 410, "gone", f"trial {id} is too old to be known")
+        raise _refused(study, 410, "gone", f"trial {id} is too old: its record is no longer kept")
     if event.query is None:
         raise _refused(study, 410, "undone", f"trial {id} is from before the {event.kind}")
     if not _same(study, event, result):
-        raise _refused(study, 409, "told", f"trial {id} was told {event.value!r} before: the first word counts")
+        raise _refused(study, 409, "told", f"trial {id} was already told {event.value!r}: the first value is final")
     return Told(event, True)
 
 
 def _never(study: RowStudy, id: int) -> Problem:
-    return _refused(study, 404, "no-trial", f"trial {id} was never asked")
+    return _refused(study, 404, "no-trial", f"trial {id} was never handed out")
 
 
 def _refused(study: RowStudy, status: int, kind: str, why: str) -> Problem:

@@ -67,8 +67,8 @@ def check_port(host: str, port: int) -> None:
                 one.bind(address)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
-            raise ValueError(f"port {port} is in use: stop the other one, or give --port") from None
-        where = f"--host {host} --port {port} is nothing to listen on ({error.strerror})"
+            raise ValueError(f"port {port} is in use: stop the other program, or give another --port") from None
+        where = f"--host {host} --port {port}: cannot listen there ({error.strerror})"
         raise ValueError(f"{where}: give an address of this machine, and a port from 1024 on") from None
 
 

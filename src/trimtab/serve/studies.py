@@ -74,7 +74,7 @@ async def correct(
         if study.saved.archived is not None:
             raise Problem(410, "archived", f"study {name!r} is archived: restore it first")
         if idle := sorted(set(OF_COMMANDS) & set(body.changes) - set(correctable(study))):
-            why = f"{idle[0]} says how `trimtab tune` runs a command, and a study made over HTTP has none: leave it out"
+            why = f"{idle[0]} applies to `trimtab tune`, but a study made over HTTP runs no command: leave it out"
             raise Problem(422, "invalid", why)
         changed = study.set(body.changes, who=caller.who, why=body.why)
         return {"seq": study.seq, "changed": changed, "pending": bool(changed) and study.move is None}
@@ -90,12 +90,12 @@ async def listed(
     request: Request,
     caller: Reads,
     attention: Annotated[
-        str | None, Query(description=f"Only those that need it: any of {ATTENTION}, by commas.", max_length=100)
+        str | None, Query(description=f"Only studies that need any of {ATTENTION}, by commas.", max_length=100)
     ] = None,
-    search: Annotated[str | None, Query(description="Part of the name.", max_length=64)] = None,
+    search: Annotated[str | None, Query(description="Text that the name contains.", max_length=64)] = None,
     archived: bool = False,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
-    after: Annotated[str | None, Query(description="`next` of the page before.", pattern=NAME)] = None,
+    after: Annotated[str | None, Query(description="`next` of the previous page.", pattern=NAME)] = None,
 ) -> Json:
     """Studies by name, a page at a time."""
     wanted = set() if attention is None else set(filter(None, attention.split(",")))
@@ -116,7 +116,7 @@ async def archive(
     name: StudyName,
     request: Request,
     caller: Administers,
-    forever: Annotated[bool, Query(description="Erase it with its whole history.")] = False,
+    forever: Annotated[bool, Query(description="Erase the study with its whole history.")] = False,
     why: Annotated[str, Query(max_length=400)] = "",
     if_match: IfMatch = None,
 ) -> Json:
@@ -155,8 +155,8 @@ def _create(store: SharedStore, name: str, asked: Document) -> bool:
 def _compared(study: RowStudy, asked: Document) -> Document:
     there = study.saved.setup.get("asked")
     if there is None or canonical(there) != canonical(asked):
-        what = "something else" if there is None else f"something else: {_difference(there, asked)}"
-        why = f"study {study.name!r} is there already, and was made of {what}; send the same, or another name"
+        what = "another definition" if there is None else f"another definition: {_difference(there, asked)}"
+        why = f"study {study.name!r} already exists with {what}; send the same, or another name"
         raise Problem(409, "another", why)
     return whole(study)
 
@@ -169,7 +169,7 @@ def _difference(there: Json, asked: Json, where: str = "") -> str:
         pairs = [(n, *pair) for n, pair in enumerate(zip(there, asked, strict=True))]
     else:
         was, now = (f"{text[:60]}…" if len(text) > 60 else text for text in map(canonical, (there, asked)))
-        return f"{where} was {was}, and is {now}"
+        return f"{where} was {was}, and now is {now}"
     return next(_difference(a, b, f"{where}/{key}".strip("/")) for key, a, b in pairs if canonical(a) != canonical(b))
 
 
@@ -209,4 +209,4 @@ def _erase(studies: Fleet, name: str, seq: int | None) -> None:
 
 
 def _held(name: str, holder: str) -> Problem:
-    return Problem(409, "held", f"study {name!r} is held by {holder}: end that first")
+    return Problem(409, "held", f"study {name!r} is in use by {holder}: stop that first")

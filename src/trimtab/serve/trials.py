@@ -89,7 +89,7 @@ async def tell(
     body: ResultIn,
     request: Request,
     _: Tells,
-    next: Annotated[bool, Query(description="Answer with the trial that follows, too.")] = False,
+    next: Annotated[bool, Query(description="Also answer with the next trial.")] = False,
 ) -> Json:
     """The value of a trial, or null. Idempotent: the same again is 200, another is 409, one from before an undo 410."""
     return await _told(request, Given(name, id, _result(body), next))
@@ -104,9 +104,9 @@ async def ask(
         float,
         Field(ge=0, le=60),
         BeforeValidator(seconds),
-        Query(description='Seconds to wait where something blocks, or a text such as "500ms".'),
+        Query(description='Seconds to wait while the study is blocked, or a text such as "500ms".'),
     ] = 0.0,
-    another: Annotated[bool, Query(description="One beside those that are open, where max_pending allows it.")] = False,
+    another: Annotated[bool, Query(description="Another trial besides the open ones, if max_pending allows.")] = False,
 ) -> Json:
     """The open trial, the same one until it is told. 202 where approval, a hold or quiet hours block it that long.
 

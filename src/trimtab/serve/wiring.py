@@ -18,12 +18,12 @@ from trimtab.serve.problems import Problem
 T = TypeVar("T")
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 
-StudyName = Annotated[str, Path(pattern=NAME, description="The name of the study.")]
+StudyName = Annotated[str, Path(pattern=NAME, description="Name of the study.")]
 Reads = Annotated[Caller, Depends(scope("read"))]
 Tells = Annotated[Caller, Depends(scope("tell"))]
 Operates = Annotated[Caller, Depends(scope("operate"))]
 Administers = Annotated[Caller, Depends(scope("admin"))]
-IfMatch = Annotated[str | None, Header(description='The ETag that was seen, for example "12".', max_length=40)]
+IfMatch = Annotated[str | None, Header(description='ETag of the last answer, for example "12".', max_length=40)]
 ANSWERS = PROBLEMS
 
 
@@ -39,7 +39,7 @@ def expected(if_match: str | None) -> int | None:
         return None
     found = re.fullmatch(r'\s*(?:W/)?"?(\d{1,18})"?\s*', if_match, re.ASCII)  # a proxy that compresses makes it weak
     if not found:
-        raise Problem(412, "stale", f"If-Match: {if_match} is no ETag of a study: send what GET gave")
+        raise Problem(412, "stale", f"If-Match: {if_match} is not the ETag of a study: send the one that GET returned")
     return int(found[1])
 
 

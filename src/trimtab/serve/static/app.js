@@ -17,7 +17,7 @@ async function get(url) {
 
 function lost(is) {
   const banner = find("#banner");
-  if (is) banner.textContent = `Connection lost: this is how it was at ${new Date(seen).toLocaleTimeString([], { timeZoneName: "short" })}. Trying again …`;
+  if (is) banner.textContent = `Connection lost: the page shows the state of ${new Date(seen).toLocaleTimeString([], { timeZoneName: "short" })}. Reconnecting …`;
   else seen = Date.now();
   banner.hidden = !is;
 }
@@ -125,7 +125,7 @@ function watchStudy(title) {
     const answer = await get(`/studies/${name}/figure?${query}`);
     if (answer.status === 204) {
       globalThis.Plotly?.purge(chart);
-      chart.replaceChildren(Object.assign(document.createElement("p"), { className: "quiet", textContent: "No round yet in this range." }));
+      chart.replaceChildren(Object.assign(document.createElement("p"), { className: "quiet", textContent: "No rounds in this range yet." }));
       return;
     }
     const figure = await answer.json();
@@ -180,9 +180,9 @@ function ask(name, about, done) {
     try {
       const answer = await send(name, about);
       if (answer.ok) { dialog.close(); done(); return; }
-      wrong.textContent = (await answer.json()).detail ?? `It was refused (${answer.status}).`;
+      wrong.textContent = (await answer.json()).detail ?? `The service refused the request (${answer.status}).`;
     } catch (error) {
-      wrong.textContent = error instanceof RangeError ? error.message : "The service does not answer: nothing is known to have changed.";
+      wrong.textContent = error instanceof RangeError ? error.message : "The service does not answer, so the change may be missing: reload the page and check.";
     } finally { yes.disabled = false; }
     wrong.hidden = false;
   };
@@ -212,14 +212,14 @@ function isText(text) {
 
 // JSON, or else a text. Infinity would be sent as null, which takes a field away: that is said by ticking none.
 function read(text) {
-  if (!text) throw new RangeError("There is no value: give one, or tick none.");
-  if (/^[-+]?(inf|infinity|nan)$/i.test(text)) throw new RangeError(`${text} is no value: give a number, or tick none.`);
+  if (!text) throw new RangeError("Enter a value, or tick Clear.");
+  if (/^[-+]?(inf|infinity|nan)$/i.test(text)) throw new RangeError(`${text} is not a valid value: enter a number, or tick Clear.`);
   if (isText(text)) return Number.isFinite(Number(text)) ? Number(text) : text;
   const value = JSON.parse(text, (_, part) => {
-    if (part === Infinity || part === -Infinity) throw new RangeError(`${text} is too large: give a number up to 1e308, or tick none.`);
+    if (part === Infinity || part === -Infinity) throw new RangeError(`${text} is too large: enter a number up to 1e308, or tick Clear.`);
     return part;
   });
-  if (value === null) throw new RangeError("null is no value: give one, or tick none.");
+  if (value === null) throw new RangeError("null is not a valid value: enter a value, or tick Clear.");
   return value;
 }
 
@@ -229,7 +229,7 @@ async function send(name, about) {
   if (about.action === "undo") body.round = find("#dialog-round").valueAsNumber;
   if (about.action === "approve" || about.action === "reject") body.round = Number(about.round);
   if ("round" in body) {
-    if (!Number.isInteger(body.round)) throw new RangeError("There is no round: give a whole number.");
+    if (!Number.isInteger(body.round)) throw new RangeError("Enter a round as a whole number.");
     headers["If-Match"] = `"${about.seq}"`;
   }
   if (about.action === "correct") {
