@@ -7,7 +7,7 @@ BIN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE # hundreds of processes start in the tests: what Python compiles is kept
 
 help:
-	@echo "make run    reproduce the paper: out/paper/report.html, in a minute or two"
+	@echo "make run    reproduce the paper: out/paper/report.html, in 100 s of processor time"
 	@echo "make demo   three simulated systems, tuned live, with a dashboard: http://127.0.0.1:8765"
 	@echo "make test   lint, types, import layers, tests"
 	@echo "make check  the quick loop: lint, types, import layers, unit tests"

@@ -37,8 +37,8 @@ def numbers(given: object) -> Array:
 
 
 def measured(given: object) -> Array:
-    """Numbers that were measured; NaN where one is masked. True and False are answers to another question."""
-    if any(isinstance(one, bool | np.bool_) for one in _each(given)):
+    """Read numbers that were measured; NaN where one of an array is masked. Refuse True, False and a masked scalar."""
+    if given is np.ma.masked or any(isinstance(one, bool | np.bool_) for one in _each(given)):
         raise TypeError
     return numbers(np.ma.filled(given.astype(float), math.nan) if isinstance(given, np.ma.MaskedArray) else given)
 

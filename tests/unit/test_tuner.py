@@ -383,9 +383,14 @@ def test_masked_values_were_not_measured():
     tuner = tt.Tuner(np.zeros((3, 2)), RESIDUAL, seed=0)
     tuner.tell(0, np.ma.array([1.0, -99999.0, 2.0], mask=[False, True, False]))
     np.testing.assert_array_equal(tuner.skipped, [0, 1, 0])
-    single = tt.Tuner(np.zeros(2), RESIDUAL, seed=0)
-    single.tell(0, np.ma.masked)
-    assert single.skipped == 1
+
+
+def test_a_masked_scalar_is_refused_in_favour_of_skip():
+    tuner = tt.Tuner(np.zeros(2), RESIDUAL, seed=0)
+    before = tuner.to_json()
+    with pytest.raises(TypeError, match=r"skip"):
+        tuner.tell(0, np.ma.masked)
+    assert tuner.to_json() == before
 
 
 def test_gaussian_queries_beyond_the_bounds_are_not_bent_back():

@@ -91,15 +91,23 @@ def there(compute: Callable[[C], R], cell: C, version: str, share: int) -> R:
 
 @contextmanager
 def deaf() -> Iterator[None]:
-    """Threads and processes that are started herein do not hear Ctrl-C; here it is heard afterwards."""
-    if not hasattr(signal, "pthread_sigmask"):
+    """Block Ctrl-C while workers start: threads and processes started here inherit that, and it is handled afterwards.
+
+    Another thread may still receive it, and Python then handles it in the main thread: so the handler waits, too.
+    """
+    if not hasattr(signal, "pthread_sigmask") or threading.current_thread() is not threading.main_thread():
         yield
         return
+    pending: list[int] = []
+    handler = signal.signal(signal.SIGINT, lambda number, _: pending.append(number))
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.signal(signal.SIGINT, handler if handler is not None else signal.SIG_DFL)
+        if pending:
+            signal.raise_signal(signal.SIGINT)
 
 
 class Here:
