@@ -25,7 +25,7 @@ def table(after):
     ("after", "kind", "apart"),
     [
         ("## study.toml, field by field", Config, {"knobs", "guard", "baseline", "limits", "folder"}),
-        ("`[knobs.NAME]`, one for each", Knob, {"name"}),
+        ("`[knobs.NAME]`, one for each knob", Knob, {"name"}),
         ("`[guard]`, all optional", Guard, set()),
     ],
     ids=["study", "knob", "guard"],
