@@ -1,4 +1,4 @@
-"""A history of operations by many clients, and whether a study's events explain it: is it linearizable?
+"""A history of operations by many clients, and whether a study's events explain it: is it linearisable?
 
 The store says in which order everything was written, so nothing has to be searched for: an operation that changed
 something stands at its event, one that read stands between two, and all that is left is to see whether each can have

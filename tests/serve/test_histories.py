@@ -1,10 +1,22 @@
-"""Random operations by many clients under faults are linearizable, and a history that is not is found."""
+"""Random operations by many clients under faults are linearisable, and a history that is not is found."""
 
+import os
+import random
+import signal
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from trimtab.live.checking import check_study
+from trimtab.live.shared import SharedStore
+
+from ..live.conftest import server  # noqa: F401
+from .crowd import Crowd
 from .history import Op, check
+from .processes import end, service, workers
+
+needs_proc = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc to find the workers")
 
 
 def event(seq, kind, value=None, query=None, note=None, round=0):
@@ -39,7 +51,7 @@ def history():
     return ops, events
 
 
-def test_a_history_that_is_linearizable():
+def test_a_history_that_is_linearisable():
     assert check(*history()) == []
 
 
@@ -163,3 +175,84 @@ BROKEN = {
 def test_a_history_that_is_not(broken):
     wrong = check(*broken(*history()))
     assert any(BROKEN[broken] in line for line in wrong), wrong
+
+
+def linearisable(where, crowd):
+    """Each study's history, and the replay of its events."""
+    assert crowd.wrong == []
+    with SharedStore(where) as store:
+        for name in crowd.studies:
+            saved = store.load(name)
+            assert check(crowd.ops[name], store.events(saved)) == []
+            assert check_study(store, saved) == []
+
+
+def under_faults(where, studies, until, faults, between, seed):
+    """A service on a store and a crowd that uses both, with a fault after every so many acknowledged changes."""
+    running, url = service(where, 2)
+    crowd = Crowd(url, where, studies, seed)
+    try:
+        crowd.make()
+        for thread in crowd.threads:
+            thread.start()
+        for fault in (*faults, None):
+            before = crowd.count()
+            until(lambda before=before: crowd.wrong or crowd.count() >= before + between, 300)
+            if fault is not None:
+                fault(running)
+        until(lambda: crowd.wrong or crowd.did_all(), 300)
+    finally:
+        crowd.stop = True
+        for thread in crowd.threads:
+            thread.join(90)
+        end(running)
+    linearisable(where, crowd)
+    return crowd.did()
+
+
+def killing_workers(until, seed):
+    chance = random.Random(seed)
+
+    def kill(running):
+        until(lambda: workers(running.pid))
+        os.kill(chance.choice(workers(running.pid)), signal.SIGKILL)
+
+    return kill
+
+
+@needs_proc
+def test_histories_on_sqlite(tmp_path, until):
+    where = str(tmp_path / "t.db")
+    under_faults(where, ["a", "b"], until, [killing_workers(until, 1)] * 2, 60, seed=1)
+
+
+@needs_proc
+@pytest.mark.long
+@pytest.mark.parametrize("seed", [2, 3, 4])
+def test_histories_on_postgresql(server, until, seed):  # noqa: F811
+    import psycopg
+
+    where, control = server
+    kill = killing_workers(until, seed)
+
+    def drop(_):
+        """Every connection of the moment, of the service and of those who hold studies."""
+        with psycopg.connect(where, autocommit=True) as one:
+            one.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
+            )
+
+    def crash(_):
+        control("-m", "immediate", "restart")
+
+    names = [f"history-{seed}-{n}" for n in range(3)]
+    print(under_faults(where, names, until, [drop, kill, crash, drop, kill] * 3, 150, seed))
+
+
+@needs_proc
+@pytest.mark.long
+@pytest.mark.parametrize("seed", [5, 6])
+def test_long_histories_on_sqlite(tmp_path, until, seed):
+    where = str(tmp_path / "t.db")
+    print(under_faults(where, ["a", "b", "c"], until, [killing_workers(until, seed)] * 8, 150, seed))
