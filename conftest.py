@@ -11,7 +11,7 @@ collect_ignore = [f"src/trimtab/adapters/{host}.py" for host in HOSTS if find_sp
 
 def pytest_configure(config):
     """Warnings are errors, but for advice on how a study goes, which many tests are not about."""
-    config.addinivalue_line("filterwarnings", "ignore::trimtab.advising.AdviceWarning")
+    config.addinivalue_line("filterwarnings", "ignore::trimtab.util.advice_warning.AdviceWarning")
 
 
 def pytest_xdist_auto_num_workers():

@@ -24,9 +24,9 @@ from typing import Any
 import optuna
 
 from trimtab.live import Store, Study
-from trimtab.live.checksums import canonical
 from trimtab.live.schema import seal, urgency
 from trimtab.live.terms import KEEP
+from trimtab.util.checksums import canonical
 
 DIM = 10
 LEAST = 50.0  # times faster than Optuna

@@ -38,7 +38,6 @@ import psutil
 
 from trimtab import storage
 from trimtab.live import beginning
-from trimtab.live.checksums import canonical
 from trimtab.live.knobs import Knobs
 from trimtab.live.packed import packed
 from trimtab.live.pool import Pool
@@ -48,6 +47,7 @@ from trimtab.live.shared import SharedStore
 from trimtab.serve import rounds
 from trimtab.serve.batch import answered, written
 from trimtab.serve.rounds import Result
+from trimtab.util.checksums import canonical
 
 DIM = 10
 BATCH = 500

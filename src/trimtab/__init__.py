@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from trimtab import plotting as plotting
     from trimtab import problems as problems
     from trimtab import theory as theory
-    from trimtab.advising import AdviceWarning as AdviceWarning
     from trimtab.client import Client as Client
     from trimtab.core import ask as ask
     from trimtab.core import init as init
@@ -35,12 +34,13 @@ if TYPE_CHECKING:
     from trimtab.state import Trial as Trial
     from trimtab.steps import *  # noqa: F403
     from trimtab.tuner import Tuner as Tuner
+    from trimtab.util.advice_warning import AdviceWarning as AdviceWarning
 
 __version__ = "0.1.0"
 
 MODULES = ("adapters", "checks", "lab", "live", "plotting", "problems", "theory")
 EXPORTS = {
-    "trimtab.advising": ("AdviceWarning",),
+    "trimtab.util.advice_warning": ("AdviceWarning",),
     "trimtab.client": ("Client",),
     "trimtab.core": ("ask", "init", "tell"),
     "trimtab.directions": ("Gaussian", "Orthogonal", "Paired", "Rademacher", "Sphere"),

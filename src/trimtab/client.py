@@ -16,12 +16,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from trimtab.brief import Brief, Facts
-from trimtab.files import reason
 from trimtab.live.backoff import delays
 from trimtab.live.errors import Unavailable
 from trimtab.live.study import Trial
 from trimtab.types import Document
+from trimtab.util.files import reason
+from trimtab.util.reprs import Brief, Facts
 
 LOG = logging.getLogger("trimtab.client")
 AGAIN = (429, 502, 503, 504)

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from trimtab.extras import pip_install
+from trimtab.util.extras import pip_install
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -18,12 +18,12 @@ from pathlib import Path
 import numpy as np
 
 from trimtab.core import init
-from trimtab.files import canonical, digest, pack_archive, parse, read_archive, write_atomically
 from trimtab.recipes import Method
 from trimtab.registry import parts
 from trimtab.setup import Setup
 from trimtab.state import State, frozen
 from trimtab.types import Array, Arrays, Document, Json, Memory
+from trimtab.util.files import canonical, digest, pack_archive, parse, read_archive, write_atomically
 from trimtab.validation import whole
 
 FORMAT = "trimtab.tuner"

@@ -15,8 +15,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trimtab import core
-from trimtab.advising import AdviceWarning
-from trimtab.brief import Brief, Facts
 from trimtab.domains import Domain, Everywhere
 from trimtab.kernel import build
 from trimtab.knobs import SHARE as SHARE
@@ -27,6 +25,8 @@ from trimtab.recipes.method import name_of
 from trimtab.setup import ProbesTooWide, Setup, fitting
 from trimtab.state import NEVER, State, Trial, frozen
 from trimtab.types import Array, Document, Fields, Integers, Value
+from trimtab.util.advice_warning import AdviceWarning
+from trimtab.util.reprs import Brief, Facts
 from trimtab.validation import whole
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ import os
 
 import pytest
 
-from trimtab import files
 from trimtab.live import Study
+from trimtab.util import files
 
 from ..program import run
 

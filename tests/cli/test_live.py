@@ -15,9 +15,9 @@ import pytest
 from typer.testing import CliRunner
 
 from trimtab.cli import app
-from trimtab.extras import pip_install
 from trimtab.live import Store, Study
 from trimtab.live.example import write_example
+from trimtab.util.extras import pip_install
 
 from ..program import run, start
 

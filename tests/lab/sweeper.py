@@ -21,7 +21,7 @@ class Square:
     value: int
 
     def save(self, path: Path) -> None:
-        from trimtab.files import write_atomically
+        from trimtab.util.files import write_atomically
 
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path.with_name(path.name + ".json"), json.dumps(self.value).encode())

@@ -12,8 +12,8 @@ import pytest
 
 import trimtab as tt
 from trimtab import lab, problems
-from trimtab.extras import pip_install
 from trimtab.lab import claims, comparing, crews, keeping, sweeping
+from trimtab.util.extras import pip_install
 
 OPTIONS = {"rounds": 12, "trials": 4, "tuning_trials": 3, "variances": 2, "seed": 2}
 NAMES = ["residual", "two-point", "still"]

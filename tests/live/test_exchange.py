@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from trimtab.live import Store, Study
-from trimtab.live.checksums import canonical, checksum
+from trimtab.util.checksums import canonical, checksum
 
 from ..program import run
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.files import write_atomically
 from trimtab.live import Study, Taken
+from trimtab.util.files import write_atomically
 
 from ..program import run, start
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import trimtab.problems as problems
-from trimtab.extras import pip_install
 from trimtab.problems import Path, Quadratic, make, registry
 from trimtab.problems.base import ONCE, directions
+from trimtab.util.extras import pip_install
 
 
 def test_a_path_steps_once_per_round_and_the_last_rounds_are_cheap_in_either_order():

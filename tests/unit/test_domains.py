@@ -19,7 +19,7 @@ from trimtab.domains import (
     Simplex,
     dykstra,
 )
-from trimtab.extras import pip_install
+from trimtab.util.extras import pip_install
 
 INF = math.inf
 TRIANGLE = ([[1, 1], [-1, 0], [0, -1]], [1, 0, 0])

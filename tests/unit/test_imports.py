@@ -7,7 +7,7 @@ import sys
 import pytest
 
 import trimtab as tt
-from trimtab.extras import pip_install
+from trimtab.util.extras import pip_install
 
 HEAVY = ("numba", "scipy", "matplotlib", "joblib", "jinja2", "daqp", "gest_api", "gymnasium", "optuna")
 

@@ -14,10 +14,10 @@ import time
 from collections.abc import Generator, Mapping, Sequence
 from itertools import chain
 
-from trimtab.extras import pip_install
 from trimtab.knobs import Setting
 from trimtab.tuner import Tuner
 from trimtab.types import Document, Json
+from trimtab.util.extras import pip_install
 from trimtab.validation import whole
 
 try:

@@ -13,12 +13,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from trimtab.extras import pip_install
 from trimtab.knobs import SHARE, Knob, Setting
 from trimtab.recipes import methods
 from trimtab.state import Trial
 from trimtab.tuner import Tuner
 from trimtab.types import Document, Json
+from trimtab.util.extras import pip_install
 
 try:
     from gest_api import Generator as Standard

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trimtab.domains import Box
-from trimtab.extras import pip_install
 from trimtab.problems import Problem, World, make, registry
 from trimtab.reading import LARGEST
 from trimtab.recipes import Method, auto
 from trimtab.tuner import Tuner
 from trimtab.types import Array, Document, Json
+from trimtab.util.extras import pip_install
 from trimtab.validation import real, whole
 
 try:

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from trimtab.extras import pip_install
 from trimtab.types import Json
+from trimtab.util.extras import pip_install
 from trimtab.validation import real
 
 try:

@@ -15,12 +15,12 @@ from decimal import Decimal
 import numpy as np
 
 from trimtab.core import init
-from trimtab.extras import pip_install
 from trimtab.knobs import SHARE, Knob, Setting
 from trimtab.recipes import Method, auto
 from trimtab.state import Look, Trial
 from trimtab.tuner import Tuner
 from trimtab.types import Json
+from trimtab.util.extras import pip_install
 from trimtab.validation import real, whole
 
 try:

@@ -15,12 +15,12 @@ from numpy.typing import ArrayLike, NDArray
 from trimtab import recipes
 from trimtab.domains import Box
 from trimtab.domains.base import frozen
-from trimtab.extras import pip_install
 from trimtab.knobs import SHARE
 from trimtab.reading import shortly, starting_point
 from trimtab.registry import part
 from trimtab.tuner import Tuner
 from trimtab.types import Array, Json
+from trimtab.util.extras import pip_install
 from trimtab.validation import whole
 
 try:

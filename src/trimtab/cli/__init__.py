@@ -10,7 +10,7 @@ import os
 import sys
 from typing import Any
 
-from trimtab.extras import pip_install
+from trimtab.util.extras import pip_install
 
 COMMANDS = ("tune", "studies", "stores", "serve", "compare", "plan", "paper")
 

@@ -15,7 +15,7 @@ from rich.markup import escape
 
 from trimtab.cli.compare_tables import comparison_table, ratio_table
 from trimtab.cli.console import INTERRUPTED, app, err, out, progress_bar, whole_bar
-from trimtab.files import cache_folder
+from trimtab.util.files import cache_folder
 
 if TYPE_CHECKING:
     from trimtab.lab import Standings

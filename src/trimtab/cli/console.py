@@ -16,8 +16,8 @@ from rich.text import Text
 from typer.models import CommandFunctionType
 
 from trimtab import __version__
-from trimtab.files import REMEDIES, reason
-from trimtab.live.text import clean
+from trimtab.util.files import REMEDIES, reason
+from trimtab.util.text import clean
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -19,15 +19,15 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.table import Table
 from rich.text import Text
 
-from trimtab.advising import AdviceWarning
 from trimtab.cli.console import discard, err, out, say
 from trimtab.cli.options import ends, limits_in_words, short
 from trimtab.live.knobs import Knob
-from trimtab.live.logs import log, log_to
 from trimtab.live.runner import Report, Runner
 from trimtab.live.schema import Setting
 from trimtab.live.study import Study
-from trimtab.live.text import clean, plural
+from trimtab.util.advice_warning import AdviceWarning
+from trimtab.util.logs import log, log_to
+from trimtab.util.text import clean, plural
 
 ROUNDS = TaskID(0)
 BARS = "▁▂▃▄▅▆▇█"

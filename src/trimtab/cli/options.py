@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from trimtab.cli.completing import studies
-from trimtab.live.text import clean, word
+from trimtab.util.text import clean, word
 
 if TYPE_CHECKING:
     from trimtab.live.knobs import Knob

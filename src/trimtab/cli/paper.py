@@ -35,8 +35,8 @@ def reproduce_paper(
     time, over all cores, when nothing is compiled or cached. Finished parts are cached, so that a second run, or one
     after Ctrl-C, continues from there.
     """
-    from trimtab.files import cache_folder
     from trimtab.paper import reproduce
+    from trimtab.util.files import cache_folder
 
     if quick and full:
         raise ValueError("--quick and --full contradict each other: choose one")

@@ -11,8 +11,8 @@ import typer
 from trimtab.cli.completing import studies
 from trimtab.cli.console import Program, app, say
 from trimtab.cli.options import StoreOption
-from trimtab.extras import pip_install
 from trimtab.types import Document
+from trimtab.util.extras import pip_install
 
 token = Program(help="Create, list and revoke access tokens of a service.", no_args_is_help=True)
 app.add_typer(token, name="token")

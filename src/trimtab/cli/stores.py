@@ -11,12 +11,12 @@ import typer
 
 from trimtab.cli.console import DAMAGED, app, err, say, whole_bar
 from trimtab.cli.options import Force, StoreOption, short
-from trimtab.files import check_destination, writable, writing
 from trimtab.live.errors import Damaged, StoreError
 from trimtab.live.store import Store
 from trimtab.live.summary import counted, summary
-from trimtab.live.text import clean, plural
 from trimtab.types import Document
+from trimtab.util.files import check_destination, writable, writing
+from trimtab.util.text import clean, plural
 
 LOGS = ("-wal", "-shm", "-journal")
 """How the names of files end that SQLite keeps beside a database."""

@@ -15,9 +15,9 @@ from trimtab.cli.completing import studies
 from trimtab.cli.console import app, cell, new_table, out, whole_bar, working
 from trimtab.cli.options import Force, Name, Named, StoreOption, StudyOption, ends, limits_in_words, short
 from trimtab.cli.stores import only_study
-from trimtab.files import check_destination, read_file, writable, write_atomically
-from trimtab.live.text import moment
 from trimtab.types import Document
+from trimtab.util.files import check_destination, read_file, writable, write_atomically
+from trimtab.util.text import moment
 
 if TYPE_CHECKING:
     from trimtab.live.schema import Event

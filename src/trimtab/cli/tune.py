@@ -15,7 +15,7 @@ from trimtab.cli.completing import studies
 from trimtab.cli.console import ALL_FAILED, INTERRUPTED, NO_STORE, STOPPED, app, out, say
 from trimtab.cli.options import StoreOption, ends, short
 from trimtab.live.errors import StoreError, Unavailable
-from trimtab.live.text import clean, word
+from trimtab.util.text import clean, word
 
 if TYPE_CHECKING:
     from trimtab.cli.display import Display

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trimtab.domains.base import ROUNDING, Domain, Inside, no_room, pulled_in
-from trimtab.extras import pip_install
 from trimtab.registry import part
 from trimtab.types import Array
+from trimtab.util.extras import pip_install
 
 
 class _Depth(NamedTuple):

@@ -17,8 +17,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Protocol, TypeVar
 
-from trimtab.extras import pip_install
 from trimtab.lab.keeping import code_version
+from trimtab.util.extras import pip_install
 
 C = TypeVar("C")
 R = TypeVar("R")

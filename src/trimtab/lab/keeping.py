@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 from urllib.parse import unquote, urlsplit
 
-from trimtab.extras import pip_install
-from trimtab.files import write_atomically, writing
 from trimtab.problems import registry
 from trimtab.recipes import methods
+from trimtab.util.extras import pip_install
+from trimtab.util.files import write_atomically, writing
 
 COMPUTES = ("numpy", "scipy", "numba")
 

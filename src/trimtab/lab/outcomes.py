@@ -16,11 +16,11 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from trimtab.files import write_atomically
 from trimtab.lab.about import plain
 from trimtab.lab.record import Record, quantiles
 from trimtab.recipes import Method
 from trimtab.types import Array
+from trimtab.util.files import write_atomically
 
 Score = Literal["centre", "played"]
 SCORES: tuple[Score, ...] = get_args(Score)

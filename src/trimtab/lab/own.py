@@ -8,9 +8,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
-from trimtab.files import digest, read_file
 from trimtab.problems import registry
 from trimtab.recipes import methods
+from trimtab.util.files import digest, read_file
 
 
 class Own(NamedTuple):

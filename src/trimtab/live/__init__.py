@@ -24,20 +24,20 @@ if TYPE_CHECKING:
     from trimtab.live.study import Study, Trial
 
 _WHERE = {
-    **dict.fromkeys(("Config", "read_config"), "config"),
-    "Diagnostics": "diagnostics",
-    "Finding": "advice",
-    **dict.fromkeys(("Damaged", "Moved", "NoStore", "StoreError", "Taken", "Unavailable"), "errors"),
-    **dict.fromkeys(("Knob", "Knobs"), "knobs"),
-    **dict.fromkeys(("Report", "Runner", "Stopped"), "runner"),
-    "Baseline": "baseline",
-    "Event": "schema",
-    "Guard": "guard",
-    "Limits": "limits",
-    "Saving": "saving",
-    "Store": "store",
-    "Study": "study",
-    "Trial": "study",
+    **dict.fromkeys(("Config", "read_config"), "trimtab.live.config"),
+    "Diagnostics": "trimtab.live.diagnostics",
+    "Finding": "trimtab.live.advice",
+    **dict.fromkeys(("Damaged", "Moved", "NoStore", "StoreError", "Taken", "Unavailable"), "trimtab.live.errors"),
+    **dict.fromkeys(("Knob", "Knobs"), "trimtab.live.knobs"),
+    **dict.fromkeys(("Report", "Runner", "Stopped"), "trimtab.live.runner"),
+    "Baseline": "trimtab.live.baseline",
+    "Event": "trimtab.live.schema",
+    "Guard": "trimtab.live.guard",
+    "Limits": "trimtab.live.limits",
+    "Saving": "trimtab.live.saving",
+    "Store": "trimtab.live.store",
+    "Study": "trimtab.live.study",
+    "Trial": "trimtab.live.study",
 }
 
 
@@ -45,7 +45,7 @@ def __getattr__(name: str) -> Any:
     """Imported when first used: `trimtab list` needs no NumPy."""
     if name not in _WHERE:
         raise AttributeError(f"module 'trimtab.live' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"trimtab.live.{_WHERE[name]}"), name)
+    return getattr(importlib.import_module(_WHERE[name]), name)
 
 
 __all__ = [

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from trimtab.live.schema import Saved, Setting
 from trimtab.live.store import Store, person
-from trimtab.live.text import moment
+from trimtab.util.text import moment
 
 
 class Proposal(NamedTuple):

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from trimtab.live.checksums import checksum
 from trimtab.live.knobs import Knobs
 from trimtab.live.schema import Setting
 from trimtab.types import Document, Fields
+from trimtab.util.checksums import checksum
 from trimtab.validation import choose, near, whole
 
 EVERY = 20  # rounds, one of which is for the baseline, in studies that do not say otherwise: a price of 5 % of them

@@ -12,12 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
-from trimtab.files import reason
 from trimtab.live.baseline import read_baseline
 from trimtab.live.beginning import check_name
 from trimtab.live.corrections import capped
-from trimtab.live.durations import FIELDS as DURATIONS
-from trimtab.live.durations import WANTED, seconds
 from trimtab.live.guard import LONGEST, Guard, spelt
 from trimtab.live.guard import choice as _choice
 from trimtab.live.guard import number as _number
@@ -26,10 +23,13 @@ from trimtab.live.limits import Limits
 from trimtab.live.schema import Setting
 from trimtab.live.study import Callback, Study
 from trimtab.live.terms import KEEP, RUN, TABLES, Terms, check, flattened
-from trimtab.live.text import word
 from trimtab.recipes import Method, between_limits, methods
 from trimtab.tuner import SHARE
 from trimtab.types import Document, Fields
+from trimtab.util.durations import FIELDS as DURATIONS
+from trimtab.util.durations import WANTED, seconds
+from trimtab.util.files import reason
+from trimtab.util.text import word
 from trimtab.validation import choose, near, whole
 
 UNFIT = ("two-point", "two-point-forward", "modified-two-point", "still", "primal-dual")

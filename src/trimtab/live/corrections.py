@@ -17,7 +17,6 @@ import numpy as np
 from trimtab.knobs import SHARE, Knob, Knobs
 from trimtab.live import engine
 from trimtab.live.baseline import EVERY, read_baseline
-from trimtab.live.durations import in_seconds
 from trimtab.live.history import Position
 from trimtab.live.saving import Ledger
 from trimtab.live.terms import DEFAULTS, Terms
@@ -25,6 +24,7 @@ from trimtab.recipes import Method, between_limits
 from trimtab.recipes.method import name_of
 from trimtab.setup import Setup
 from trimtab.types import Document, Fields
+from trimtab.util.durations import in_seconds
 from trimtab.validation import choose, near, real
 
 Changes = dict[str, tuple[object, object]]

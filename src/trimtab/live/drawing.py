@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from trimtab.files import writing
 from trimtab.live.knobs import Knob, level
 from trimtab.live.schema import ROUNDS, Event
 from trimtab.live.study import Study
-from trimtab.live.text import clean
 from trimtab.plotting import BLUE, GREY, VERMILION, WIDTH, style
 from trimtab.types import Array
+from trimtab.util.files import writing
+from trimtab.util.text import clean
 
 
 @style()

@@ -6,7 +6,7 @@ import json
 import sys
 from pathlib import Path
 
-from trimtab.files import check_destination, writing
+from trimtab.util.files import check_destination, writing
 
 TEXT = """\
 # A study: what to tune, how to measure it, and what must not happen. Run it with: trimtab tune {file}

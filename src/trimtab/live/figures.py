@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trimtab.extras import pip_install
 from trimtab.live import engine
 from trimtab.live.drawing import smooth, span
 from trimtab.live.knobs import Knob, Knobs, level
 from trimtab.live.schema import ROUNDS, ROUTINE, Event
-from trimtab.live.text import clean
 from trimtab.plotting import DARK, LIGHT, SANS, Ink
 from trimtab.types import Array, Document
+from trimtab.util.extras import pip_install
+from trimtab.util.text import clean
 
 if TYPE_CHECKING:
     from trimtab.live.viewed import Viewed

@@ -22,12 +22,12 @@ import numpy as np
 from trimtab import storage
 from trimtab.flat import Flat
 from trimtab.live.baseline import Baseline
-from trimtab.live.checksums import canonical
 from trimtab.live.diagnostics import LAG, Diagnostics
 from trimtab.live.history import Position
 from trimtab.live.saving import Ledger
 from trimtab.setup import Setup
 from trimtab.types import Array
+from trimtab.util.checksums import canonical
 
 FORMAT = 1
 KEY = 16  # bytes

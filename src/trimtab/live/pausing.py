@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 
-from trimtab.live.text import clean
+from trimtab.util.text import clean
 
 
 def paused(who: str, why: str) -> str:

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from trimtab.extras import pip_install
 from trimtab.live.errors import Moved, StoreError, Unavailable
 from trimtab.live.shared import SharedStore
+from trimtab.util.extras import pip_install
 
 PATIENCE = 5.0  # seconds to wait for a connection
 

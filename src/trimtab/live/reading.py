@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from trimtab.live.terminal import MIXED, rendered
-from trimtab.live.text import clean, shown
+from trimtab.util.text import clean, shown
 
 Read = tuple[float | None, str | None]
 NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?"

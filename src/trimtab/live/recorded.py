@@ -14,8 +14,8 @@ from trimtab.live.history import Position, follow
 from trimtab.live.knobs import encode, read_knobs
 from trimtab.live.schema import ROUNDS, ROUTINE, STILL, Event, Move
 from trimtab.live.store import EVERY
-from trimtab.live.text import clean
 from trimtab.live.viewed import Viewed
+from trimtab.util.text import clean
 
 LOG = logging.getLogger("trimtab.live")
 

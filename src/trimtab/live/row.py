@@ -19,8 +19,8 @@ from trimtab.live.packed import SHAPES, Shape, packed, unpack
 from trimtab.live.schema import ROUTINE, STILL, Event, Move, Saved, Setting, Snapshot
 from trimtab.live.shared import SharedStore
 from trimtab.live.study import Study, Trial
-from trimtab.live.text import clean
 from trimtab.types import Document
+from trimtab.util.text import clean
 
 LONG = (
     10  # events that somebody had to follow to load a study whose row cannot hold its state: the next gets a snapshot

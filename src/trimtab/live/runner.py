@@ -12,18 +12,18 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from typing import NamedTuple, TypeVar
 
-from trimtab.files import reason
 from trimtab.live import command
 from trimtab.live.backoff import patiently
 from trimtab.live.config import Config
 from trimtab.live.errors import StoreError
-from trimtab.live.logs import log
 from trimtab.live.reading import read_values
 from trimtab.live.schema import Event, Setting
 from trimtab.live.service import Heartbeat, notify
 from trimtab.live.study import Study
 from trimtab.live.terminal import rendered
-from trimtab.live.text import clean, word
+from trimtab.util.files import reason
+from trimtab.util.logs import log
+from trimtab.util.text import clean, word
 
 TICK = 0.1  # seconds between two looks at what a signal may have set
 LOOK = 1.0  # seconds between two looks for corrections, in a long pause

@@ -29,8 +29,8 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from trimtab.brief import Facts, line, line_html
 from trimtab.types import Document
+from trimtab.util.reprs import Facts, line, line_html
 
 MOST = 32  # batches; then there are half as many
 FEWEST = 8  # batches, or there is no interval: with fewer, it would hold too seldom

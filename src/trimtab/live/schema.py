@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from trimtab.live.checksums import canonical, checksum, hashed, quoted
 from trimtab.live.errors import Damaged
 from trimtab.types import Document
+from trimtab.util.checksums import canonical, checksum, hashed, quoted
 
 VERSION = 8
 """Counts up with every change of what is stored: of tables and checksums, and of the documents in them."""

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
-from trimtab.extras import pip_install
 from trimtab.live.errors import NoStore, Unavailable, from_server
 from trimtab.types import Document
+from trimtab.util.extras import pip_install
 
 try:
     import psycopg

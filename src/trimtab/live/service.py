@@ -11,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-from trimtab.files import writing
+from trimtab.util.files import writing
 
 UNIT = """\
 # Written by `trimtab init --systemd`. For you alone: copy it to ~/.config/systemd/user/, then

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, Self
 
 from trimtab.live import schema
-from trimtab.live.checksums import canonical
 from trimtab.live.database import Database, opened
 from trimtab.live.errors import Damaged, StoreError, Taken
 from trimtab.live.migrating import set_up
@@ -32,8 +31,9 @@ from trimtab.live.schema import (
     Snapshot,
     seal_marks,
 )
-from trimtab.live.text import moment
 from trimtab.types import Document
+from trimtab.util.checksums import canonical
+from trimtab.util.text import moment
 from trimtab.validation import choose
 
 EVERY = 100  # how often, in events, there is a snapshot, and the history is thinned

@@ -13,7 +13,6 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
 
-from trimtab.advising import AdviceWarning
 from trimtab.live import approval, beginning, engine, exchange
 from trimtab.live import limits as limiting
 from trimtab.live.advice import LIMITS
@@ -21,18 +20,19 @@ from trimtab.live.baseline import Wanted, read_baseline, said_of
 from trimtab.live.correctable import Correctable
 from trimtab.live.corrections import moved
 from trimtab.live.diagnostics import Diagnostics
-from trimtab.live.durations import in_seconds
 from trimtab.live.errors import NoStore, StoreError
 from trimtab.live.history import Position
 from trimtab.live.knobs import Knob, Knobs
 from trimtab.live.limits import Limits
-from trimtab.live.logs import FIELDS
 from trimtab.live.pausing import pause_of
 from trimtab.live.schema import Event, Saved, Setting
 from trimtab.live.store import Store
 from trimtab.live.terms import check
 from trimtab.recipes import Method
 from trimtab.types import Fields
+from trimtab.util.advice_warning import AdviceWarning
+from trimtab.util.durations import in_seconds
+from trimtab.util.logs import FIELDS
 
 LOG = logging.getLogger("trimtab.live")
 Callback = Callable[["Study", Event], object]

@@ -7,7 +7,6 @@ import os
 import re
 from pathlib import Path
 
-from trimtab.files import check_destination, writing
 from trimtab.live.config import Config, read_config
 from trimtab.live.corrections import FROM_FILE, WIDTHS
 from trimtab.live.knobs import Knob, Knobs
@@ -15,6 +14,7 @@ from trimtab.live.study import Study
 from trimtab.live.terms import DEFAULTS, TABLES
 from trimtab.recipes.method import name_of
 from trimtab.types import Document
+from trimtab.util.files import check_destination, writing
 
 HEAD = """\
 # Begins where the study {old} was after {rounds} rounds. Written by: trimtab init --from {old}

@@ -6,8 +6,8 @@ import time
 
 from trimtab.live.approval import waiting
 from trimtab.live.schema import Saved
-from trimtab.live.text import plural
 from trimtab.types import Document
+from trimtab.util.text import plural
 
 
 def counted(rounds: int, baseline: int) -> str:

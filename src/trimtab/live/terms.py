@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any
 
-from trimtab.live.durations import WANTED
 from trimtab.live.guard import LONGEST, Guard, number
 from trimtab.live.knobs import Knobs, described, read_knobs
 from trimtab.types import Document, Fields
+from trimtab.util.durations import WANTED
 
 KEEP = 100_000
 TABLES: dict[str, type] = {"guard": Guard}

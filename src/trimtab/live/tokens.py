@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from trimtab.live.beginning import check_name
 from trimtab.live.shared import SharedStore
-from trimtab.live.text import clean
+from trimtab.util.text import clean
 
 SCOPES = ("read", "tell", "operate", "admin")
 """Each includes those before it."""

@@ -7,7 +7,6 @@ from abc import ABC
 from collections.abc import Iterator
 from typing import Any
 
-from trimtab.brief import Brief, Facts
 from trimtab.live import engine
 from trimtab.live.advice import Finding, findings
 from trimtab.live.baseline import Baseline
@@ -23,6 +22,7 @@ from trimtab.live.terms import Terms
 from trimtab.setup import Setup
 from trimtab.state import State
 from trimtab.types import Document
+from trimtab.util.reprs import Brief, Facts
 
 
 class Viewed(Brief, ABC):

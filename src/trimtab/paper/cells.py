@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 import trimtab.problems as problems
-from trimtab.files import write_atomically
 from trimtab.lab import Record, run, simulate
 from trimtab.lab.about import plain
 from trimtab.lab.record import quantiles
@@ -23,6 +22,7 @@ from trimtab.paper.document import Map, Ready, TableData
 from trimtab.paper.experiments import COMMON, ILLUSTRATION, OFFLINE, PAPER, UNTUNED, Experiment, Mode
 from trimtab.paper.searching import Setting, search
 from trimtab.types import Array
+from trimtab.util.files import write_atomically
 
 if TYPE_CHECKING:
     from trimtab.problems.allocation import Allocation, AllocationWorld

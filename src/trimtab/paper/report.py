@@ -6,8 +6,6 @@ import base64
 from importlib.resources import files
 from pathlib import Path
 
-from trimtab.extras import pip_install
-from trimtab.files import write_atomically
 from trimtab.paper.claims import compared, said
 from trimtab.paper.document import MethodResult, Results, Setting, Spread
 from trimtab.paper.experiments import LITERAL, MODES
@@ -16,6 +14,8 @@ from trimtab.paper.statistics import covered, written
 from trimtab.paper.typesetting import typeset
 from trimtab.paper.words import CAPTIONS, OPEN, SLIPS
 from trimtab.plotting import colour_of
+from trimtab.util.extras import pip_install
+from trimtab.util.files import write_atomically
 
 HEADLINE = (("lqr-r1", "R1, exact values"), ("lqr-r2", "R2, zero-mean drift"), (LITERAL, "R3, noisy rollouts"))
 SCORED = (("regret", "own", "centre"), ("played", "own", "played"), ("played", "shared", "played, δ shared"))

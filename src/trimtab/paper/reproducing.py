@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from trimtab.files import write_atomically, writing
 from trimtab.lab.crews import Crew, hired
 from trimtab.lab.sweeping import Cell, sweep
 from trimtab.paper.cells import Runs, Table, cells, compute, load, needs, preparations
@@ -18,6 +17,7 @@ from trimtab.paper.experiments import MODES, Experiment, Mode, experiments
 from trimtab.paper.figures import paint, planned_pictures
 from trimtab.paper.report import write_report
 from trimtab.paper.results import AllRuns, gather
+from trimtab.util.files import write_atomically, writing
 
 Report = Callable[[str, float], None]
 

@@ -5,7 +5,6 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from trimtab.extras import pip_install
 from trimtab.problems.adversary import Adversary
 from trimtab.problems.base import Path, Problem, World, make, register, registry
 from trimtab.problems.checking import CheckError, check_problem
@@ -15,6 +14,7 @@ from trimtab.problems.function import from_function
 from trimtab.problems.landscapes import Peaks, Rosenbrock, Sines
 from trimtab.problems.moving import Moving
 from trimtab.problems.pricing import Pricing
+from trimtab.util.extras import pip_install
 
 if TYPE_CHECKING:
     from trimtab.problems.allocation import Allocation as Allocation

@@ -31,8 +31,6 @@ from pathlib import Path as File
 import numpy as np
 
 from trimtab import randomness
-from trimtab.extras import pip_install
-from trimtab.files import cache_folder, write_atomically
 from trimtab.problems import base
 from trimtab.problems.base import ONCE, Path, Problem, World, register
 from trimtab.problems.kernels import allocation as kernels
@@ -40,6 +38,8 @@ from trimtab.problems.kernels import compiling, matrices
 from trimtab.problems.kernels.compiling import threads, writable
 from trimtab.randomness import DRIFT, Keyed
 from trimtab.types import Array, Integers
+from trimtab.util.extras import pip_install
+from trimtab.util.files import cache_folder, write_atomically
 from trimtab.validation import real, whole
 
 

@@ -15,9 +15,9 @@ from starlette.concurrency import run_in_threadpool
 
 from trimtab.live import tokens
 from trimtab.live.pool import Pool
-from trimtab.live.text import clean
 from trimtab.serve.problems import Problem
 from trimtab.serve.settings import is_loopback
+from trimtab.util.text import clean
 
 COOKIE = "trimtab_session"
 SAFE = ("GET", "HEAD", "OPTIONS")

@@ -10,8 +10,8 @@ import time
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, multiprocess
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from trimtab.live.text import clean
 from trimtab.serve.settings import Settings
+from trimtab.util.text import clean
 
 LOG = logging.getLogger("trimtab.serve")
 POLICY = (

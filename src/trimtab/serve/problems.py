@@ -15,9 +15,9 @@ from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 
 from trimtab.live.errors import SAFE, Damaged, Moved, StoreError, Taken, Unavailable, Unstorable
-from trimtab.live.text import clean
 from trimtab.serve.meant import fields_at
 from trimtab.types import Document
+from trimtab.util.text import clean
 from trimtab.validation import near
 
 LOG = logging.getLogger("trimtab.serve")

@@ -12,8 +12,8 @@ from trimtab.live.pausing import pause_of, paused
 from trimtab.live.row import RowStudy
 from trimtab.live.schema import Event, Setting
 from trimtab.live.study import Trial
-from trimtab.live.text import clean
 from trimtab.serve.problems import Problem
+from trimtab.util.text import clean
 
 SERVICE = "the service"  # who pauses a study when a guard rail is hit
 

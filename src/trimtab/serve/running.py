@@ -16,11 +16,11 @@ import uvicorn
 
 from trimtab.live import tokens
 from trimtab.live.errors import Unavailable
-from trimtab.live.logs import JsonLines
 from trimtab.live.pool import Pool
 from trimtab.serve.protocol import Prompt, Silent
 from trimtab.serve.settings import Settings, is_loopback
 from trimtab.types import Document
+from trimtab.util.logs import JsonLines
 
 try:
     import resource

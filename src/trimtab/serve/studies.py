@@ -10,7 +10,6 @@ from starlette.concurrency import run_in_threadpool
 
 from trimtab.live import beginning
 from trimtab.live.attention import ATTENTION, Wanted
-from trimtab.live.checksums import canonical
 from trimtab.live.config import Config
 from trimtab.live.errors import Damaged, Taken
 from trimtab.live.guard import Guard
@@ -38,6 +37,7 @@ from trimtab.serve.wiring import (
     look,
 )
 from trimtab.types import Document, Json
+from trimtab.util.checksums import canonical
 
 router = APIRouter(prefix="/v1", tags=["studies"], responses=ANSWERS)
 

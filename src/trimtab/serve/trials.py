@@ -16,7 +16,6 @@ from fastapi.routing import APIRoute
 from pydantic import BeforeValidator, Field
 from starlette.concurrency import run_in_threadpool
 
-from trimtab.live.durations import seconds
 from trimtab.live.row import RowStudy
 from trimtab.live.study import Trial
 from trimtab.serve import rounds
@@ -27,6 +26,7 @@ from trimtab.serve.problems import Problem
 from trimtab.serve.rounds import Blocked, Result
 from trimtab.serve.wiring import ANSWERS, NAME, StudyName, Tells, etag, fleet
 from trimtab.types import Document, Json
+from trimtab.util.durations import seconds
 
 router = APIRouter(prefix="/v1", tags=["trials"], responses=ANSWERS)
 POLL = 0.25  # seconds between two looks at what blocks a trial

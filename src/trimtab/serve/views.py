@@ -10,9 +10,9 @@ from fastapi import Request
 from fastapi.responses import Response
 from fastapi.templating import Jinja2Templates
 
-from trimtab.live.text import clean, moment
 from trimtab.serve.access import Caller
 from trimtab.serve.problems import Problem
+from trimtab.util.text import clean, moment
 
 HERE = Path(__file__).parent
 AGES = ((86_400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))

@@ -10,8 +10,8 @@ from typing import TypeVar, cast
 
 import numpy as np
 
-from trimtab.extras import pip_install
 from trimtab.types import Array
+from trimtab.util.extras import pip_install
 
 try:
     from numba import get_num_threads, njit, prange, set_num_threads

@@ -3,9 +3,9 @@
 import numpy as np
 
 import trimtab as tt
-from trimtab.brief import line
 from trimtab.live import Study
 from trimtab.live.saving import Saving
+from trimtab.util.reprs import line
 
 KNOBS = [
     {"name": "batch", "low": 1, "high": 512, "start": 32, "type": "integer", "scale": "log"},

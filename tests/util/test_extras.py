@@ -6,7 +6,7 @@ from importlib import metadata
 
 import pytest
 
-from trimtab import extras
+from trimtab.util import extras
 
 
 @pytest.fixture
@@ -14,7 +14,7 @@ def installed(monkeypatch, tmp_path):
     """As if the package lay elsewhere, and pip had written this about it; None: it was not installed at all."""
 
     def pretend(direct_url):
-        monkeypatch.setattr(extras, "__file__", str(tmp_path / "site-packages" / "trimtab" / "extras.py"))
+        monkeypatch.setattr(extras, "__file__", str(tmp_path / "site-packages" / "trimtab" / "util" / "extras.py"))
 
         class Distribution:
             def read_text(self, name):
@@ -33,7 +33,7 @@ def installed(monkeypatch, tmp_path):
 
 def test_a_clone_that_is_used_in_place_stays_so(monkeypatch, tmp_path):
     clone = tmp_path / "my clone"
-    monkeypatch.setattr(extras, "__file__", str(clone / "src" / "trimtab" / "extras.py"))
+    monkeypatch.setattr(extras, "__file__", str(clone / "src" / "trimtab" / "util" / "extras.py"))
     clone.mkdir()
     (clone / "pyproject.toml").touch()
     assert shlex.split(extras.pip_install("live", "lab")) == ["pip", "install", "-e", f"{clone}[live,lab]"]

@@ -21,8 +21,8 @@ def _origin() -> str:
     from importlib import metadata
     from urllib.parse import unquote, urlsplit
 
-    clone = Path(__file__).parents[2]
-    if Path(__file__).parent.parent.name == "src" and (clone / "pyproject.toml").exists():
+    clone = Path(__file__).parents[3]
+    if Path(__file__).parents[2].name == "src" and (clone / "pyproject.toml").exists():
         return f'-e "{clone}'
     try:
         url = json.loads(metadata.distribution("trimtab").read_text("direct_url.json") or "{}").get("url", "")

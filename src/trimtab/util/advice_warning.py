@@ -1,4 +1,4 @@
-"""The warning that the package gives advice by."""
+"""The warning class of advice on a tuner or a study."""
 
 from __future__ import annotations
 
