@@ -24,8 +24,8 @@ from typing import Any
 import optuna
 
 from trimtab.live import Store, Study
-from trimtab.live.schema import seal, urgency
 from trimtab.live.terms import KEEP
+from trimtab.store.tables import seal, urgency
 from trimtab.util.checksums import canonical
 
 DIM = 10

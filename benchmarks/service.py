@@ -40,13 +40,13 @@ from trimtab import storage
 from trimtab.live import beginning
 from trimtab.live.knobs import Knobs
 from trimtab.live.packed import packed
-from trimtab.live.pool import Pool
 from trimtab.live.row import Known, RowStudy, load, of_row
-from trimtab.live.schema import EVENT_COLUMNS, Marks, seal, seal_marks, snapshot_row, urgency
-from trimtab.live.shared import SharedStore
 from trimtab.serve import rounds
 from trimtab.serve.batch import answered, written
 from trimtab.serve.rounds import Result
+from trimtab.store.pool import Pool
+from trimtab.store.shared_store import SharedStore
+from trimtab.store.tables import EVENT_COLUMNS, Marks, seal, seal_marks, snapshot_row, urgency
 from trimtab.util.checksums import canonical
 
 DIM = 10

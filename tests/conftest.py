@@ -6,6 +6,8 @@ import time
 
 import pytest
 
+from .databases import server, url  # noqa: F401
+
 # In the background of a shell Ctrl-C is ignored, and so it would be by all that the tests start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

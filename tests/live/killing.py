@@ -15,7 +15,7 @@ from collections import Counter
 from pathlib import Path
 
 from trimtab.live import Runner, Study, read_config
-from trimtab.live.lite import Lite
+from trimtab.store.backends.sqlite import Lite
 
 PHASES = b"acm"
 

@@ -11,7 +11,7 @@ import pytest
 import trimtab as tt
 from trimtab.core import ask
 from trimtab.live import Study, engine, read_config
-from trimtab.live.lite import Lite
+from trimtab.store.backends.sqlite import Lite
 
 KNOBS = [
     {"name": "x", "low": 0.0, "high": 10.0, "start": 2.0},

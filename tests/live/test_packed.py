@@ -9,7 +9,7 @@ from trimtab.live import Study, packed
 from trimtab.live.checking import check_study
 from trimtab.live.packed import SHAPES, Packed, unpack
 from trimtab.live.row import load
-from trimtab.live.shared import SharedStore
+from trimtab.store.shared_store import SharedStore
 
 PLAIN = [
     {"name": "heat", "low": 150, "high": 220, "start": 180},

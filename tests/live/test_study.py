@@ -10,7 +10,7 @@ import pytest
 import trimtab as tt
 from trimtab.live import StoreError, Study, engine
 from trimtab.live.drawing import draw_study
-from trimtab.live.schema import ROUTINE
+from trimtab.store.tables import ROUTINE
 
 KNOBS = [
     {"name": "gain", "low": 0.0, "high": 10.0, "start": 2.0},

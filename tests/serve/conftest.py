@@ -13,10 +13,10 @@ import httpx
 import uvicorn
 
 from trimtab.live import tokens
-from trimtab.live.shared import SharedStore
 from trimtab.serve.app import create
 from trimtab.serve.running import connecting
 from trimtab.serve.settings import Settings
+from trimtab.store.shared_store import SharedStore
 
 KNOBS = [
     {"name": "gain", "low": 0, "high": 10, "start": 2},

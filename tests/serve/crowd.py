@@ -11,7 +11,7 @@ from collections import Counter
 from urllib.parse import urlsplit
 
 from trimtab.live import Study
-from trimtab.live.errors import Taken, Unavailable
+from trimtab.store.errors import Taken, Unavailable
 
 from .conftest import KNOBS
 from .history import Op

@@ -11,7 +11,7 @@ import re
 from collections import defaultdict
 from typing import NamedTuple
 
-from trimtab.live.schema import STILL
+from trimtab.store.tables import STILL
 
 
 class Op(NamedTuple):

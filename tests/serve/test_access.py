@@ -9,9 +9,9 @@ import httpx
 import pytest
 
 from trimtab.live import tokens
-from trimtab.live.shared import SharedStore
 from trimtab.serve import access
 from trimtab.serve.settings import Settings
+from trimtab.store.shared_store import SharedStore
 
 from ..program import run
 

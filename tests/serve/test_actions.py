@@ -10,8 +10,8 @@ import pytest
 
 from trimtab.live import Study
 from trimtab.live.checking import check_study
-from trimtab.live.schema import seal
-from trimtab.live.shared import SharedStore
+from trimtab.store.shared_store import SharedStore
+from trimtab.store.tables import seal
 
 
 def test_each_is_recorded_with_who_and_why(service):

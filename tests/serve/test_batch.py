@@ -8,15 +8,15 @@ import pytest
 
 from trimtab.live import Study
 from trimtab.live.checking import check_study
-from trimtab.live.errors import Unavailable
-from trimtab.live.pool import Pool
-from trimtab.live.shared import SharedStore
 from trimtab.serve import batch, rounds
 from trimtab.serve.batch import Gathering, Given, tell_many
 from trimtab.serve.fleet import Fleet
 from trimtab.serve.rounds import Result
+from trimtab.store.errors import Unavailable
+from trimtab.store.pool import Pool
+from trimtab.store.shared_store import SharedStore
 
-from ..live.conftest import server, url  # noqa: F401
+from ..databases import server, url  # noqa: F401
 
 PLAIN = [{"name": "heat", "low": 150, "high": 220, "start": 180}, {"name": "gain", "low": 0, "high": 1, "start": 0.5}]
 LIMIT = {"limits": {"power": {"max": 3}}, "method": "primal-dual", "radius": 0.05, "step": 0.001}

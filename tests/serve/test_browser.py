@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from trimtab.live import tokens
-from trimtab.live.shared import SharedStore
+from trimtab.store.shared_store import SharedStore
 
 sync_api = pytest.importorskip("playwright.sync_api", reason='no Playwright: pip install "trimtab[dev]"')
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")

@@ -12,7 +12,7 @@ import pytest
 import trimtab as tt
 from trimtab.client import Refused
 from trimtab.live import Study, Unavailable
-from trimtab.live.errors import StoreError
+from trimtab.store.errors import StoreError
 
 from .conftest import KNOBS
 

@@ -9,7 +9,7 @@ from trimtab.live import Study, read_config
 from trimtab.live.checking import check_study
 from trimtab.live.pausing import paused
 from trimtab.live.runner import Runner
-from trimtab.live.shared import SharedStore
+from trimtab.store.shared_store import SharedStore
 
 from .conftest import KNOBS
 

@@ -9,9 +9,9 @@ from types import SimpleNamespace
 import pytest
 
 from trimtab.live.checking import check_study
-from trimtab.live.shared import SharedStore
+from trimtab.store.shared_store import SharedStore
 
-from ..live.conftest import server  # noqa: F401
+from ..databases import server  # noqa: F401
 from .crowd import Crowd
 from .history import Op, check
 from .processes import end, service, workers

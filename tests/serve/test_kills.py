@@ -14,9 +14,9 @@ import trimtab as tt
 from trimtab.client import Refused
 from trimtab.live import Study
 from trimtab.live.checking import check_study
-from trimtab.live.shared import SharedStore
+from trimtab.store.shared_store import SharedStore
 
-from ..live.conftest import server  # noqa: F401
+from ..databases import server  # noqa: F401
 from .conftest import KNOBS
 from .processes import PROGRAM, end, service, workers
 

@@ -10,7 +10,7 @@ from tests.serve.conftest import KNOBS
 import trimtab as tt
 from trimtab.live import Study
 from trimtab.live.checking import check_study
-from trimtab.live.store import Store
+from trimtab.store.store import Store
 
 
 def value(knobs):

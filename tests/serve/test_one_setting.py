@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 
 from trimtab.live.row import RowStudy, load
-from trimtab.live.shared import SharedStore
 from trimtab.randomness import Keyed
+from trimtab.store.shared_store import SharedStore
 
 from .test_kills import end
 from .test_kills import service as served

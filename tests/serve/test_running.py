@@ -10,8 +10,8 @@ import sys
 import httpx
 import pytest
 
-from trimtab.live.errors import StoreError, Unavailable
 from trimtab.serve import health
+from trimtab.store.errors import StoreError, Unavailable
 
 from ..program import run, start
 

@@ -6,8 +6,8 @@ import sqlite3
 import pytest
 
 from trimtab.live import Damaged, Store
-from trimtab.live.lite import Lite
-from trimtab.live.shared import SharedStore
+from trimtab.store.backends.sqlite import Lite
+from trimtab.store.shared_store import SharedStore
 
 from .test_batch import replayed
 

@@ -76,7 +76,7 @@ def create(
     It is printed only once: the store keeps nothing but its hash.
     """
     from trimtab.live import tokens
-    from trimtab.live.shared import SharedStore
+    from trimtab.store.shared_store import SharedStore
 
     with SharedStore(store) as opened:
         first = not tokens.any_there(opened)
@@ -101,7 +101,7 @@ def list_tokens(
     The tokens themselves are not stored and cannot be shown.
     """
     from trimtab.live import tokens
-    from trimtab.live.shared import SharedStore
+    from trimtab.store.shared_store import SharedStore
 
     with SharedStore(store, "write") as opened:
         found = tokens.listed(opened)
@@ -133,7 +133,7 @@ def revoke(
 ) -> None:
     """Revoke a token; a running service refuses it within five seconds."""
     from trimtab.live import tokens
-    from trimtab.live.shared import SharedStore
+    from trimtab.store.shared_store import SharedStore
 
     with SharedStore(store, "write") as opened:
         tokens.revoke(opened, id)

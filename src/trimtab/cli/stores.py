@@ -11,9 +11,9 @@ import typer
 
 from trimtab.cli.console import DAMAGED, app, err, say, whole_bar
 from trimtab.cli.options import Force, StoreOption, short
-from trimtab.live.errors import Damaged, StoreError
-from trimtab.live.store import Store
 from trimtab.live.summary import counted, summary
+from trimtab.store.errors import Damaged, StoreError
+from trimtab.store.store import Store
 from trimtab.types import Document
 from trimtab.util.files import check_destination, writable, writing
 from trimtab.util.text import clean, plural
@@ -85,7 +85,7 @@ def backup(
         with Store(store, "read") as opened:
             _may_be_replaced(file, opened.where)
             with writing(file):
-                temporary.touch()  # what is wrong with the place is not for SQLite to find
+                temporary.touch(0o600)  # what is wrong with the place is not for SQLite to find
             opened.backup(temporary)
         with Store(temporary, "read", thorough=True):
             pass

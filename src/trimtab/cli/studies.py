@@ -20,8 +20,8 @@ from trimtab.util.files import check_destination, read_file, writable, write_ato
 from trimtab.util.text import moment
 
 if TYPE_CHECKING:
-    from trimtab.live.schema import Event
     from trimtab.live.study import Study
+    from trimtab.store.tables import Event
 
 
 @app.command("show", epilog="Example: trimtab show demo --html demo.html")

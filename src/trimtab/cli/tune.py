@@ -14,7 +14,7 @@ import typer
 from trimtab.cli.completing import studies
 from trimtab.cli.console import ALL_FAILED, INTERRUPTED, NO_STORE, STOPPED, app, out, say
 from trimtab.cli.options import StoreOption, ends, short
-from trimtab.live.errors import StoreError, Unavailable
+from trimtab.store.errors import StoreError, Unavailable
 from trimtab.util.text import clean, word
 
 if TYPE_CHECKING:

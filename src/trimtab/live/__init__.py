@@ -13,29 +13,29 @@ if TYPE_CHECKING:
     from trimtab.live.baseline import Baseline
     from trimtab.live.config import Config, read_config
     from trimtab.live.diagnostics import Diagnostics
-    from trimtab.live.errors import Damaged, Moved, NoStore, StoreError, Taken, Unavailable
     from trimtab.live.guard import Guard
     from trimtab.live.knobs import Knob, Knobs
     from trimtab.live.limits import Limits
     from trimtab.live.runner import Report, Runner, Stopped
     from trimtab.live.saving import Saving
-    from trimtab.live.schema import Event
-    from trimtab.live.store import Store
     from trimtab.live.study import Study, Trial
+    from trimtab.store.errors import Damaged, Moved, NoStore, StoreError, Taken, Unavailable
+    from trimtab.store.store import Store
+    from trimtab.store.tables import Event
 
 _WHERE = {
     **dict.fromkeys(("Config", "read_config"), "trimtab.live.config"),
     "Diagnostics": "trimtab.live.diagnostics",
     "Finding": "trimtab.live.advice",
-    **dict.fromkeys(("Damaged", "Moved", "NoStore", "StoreError", "Taken", "Unavailable"), "trimtab.live.errors"),
+    **dict.fromkeys(("Damaged", "Moved", "NoStore", "StoreError", "Taken", "Unavailable"), "trimtab.store.errors"),
     **dict.fromkeys(("Knob", "Knobs"), "trimtab.live.knobs"),
     **dict.fromkeys(("Report", "Runner", "Stopped"), "trimtab.live.runner"),
     "Baseline": "trimtab.live.baseline",
-    "Event": "trimtab.live.schema",
+    "Event": "trimtab.store.tables",
     "Guard": "trimtab.live.guard",
     "Limits": "trimtab.live.limits",
     "Saving": "trimtab.live.saving",
-    "Store": "trimtab.live.store",
+    "Store": "trimtab.store.store",
     "Study": "trimtab.live.study",
     "Trial": "trimtab.live.study",
 }

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from trimtab.live.knobs import Knobs
-from trimtab.live.schema import Setting
+from trimtab.store.tables import Setting
 from trimtab.types import Document, Fields
 from trimtab.util.checksums import checksum
 from trimtab.validation import choose, near, whole

@@ -13,11 +13,11 @@ from trimtab.live.history import Position
 from trimtab.live.knobs import Knobs, described, encode
 from trimtab.live.limits import Limits
 from trimtab.live.packed import SHAPES, packed
-from trimtab.live.schema import Event, Saved
-from trimtab.live.store import Store
 from trimtab.live.terms import Terms
 from trimtab.recipes import Method, between_limits
 from trimtab.setup import Setup
+from trimtab.store.store import Store
+from trimtab.store.tables import Event, Saved
 from trimtab.types import Document, Fields
 
 

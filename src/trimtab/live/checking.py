@@ -6,12 +6,12 @@ from collections.abc import Callable
 from itertools import zip_longest
 
 from trimtab.live import engine
-from trimtab.live.errors import StoreError
 from trimtab.live.history import Position, follow
 from trimtab.live.knobs import encode, read_knobs
 from trimtab.live.packed import SHAPES, packed, unpack
-from trimtab.live.schema import Event, Saved
-from trimtab.live.store import Store
+from trimtab.store.errors import StoreError
+from trimtab.store.store import Store
+from trimtab.store.tables import Event, Saved
 
 
 def check_study(store: Store, saved: Saved, report: Callable[[float], None] | None = None) -> list[str]:

@@ -20,10 +20,10 @@ from trimtab.live.guard import choice as _choice
 from trimtab.live.guard import number as _number
 from trimtab.live.knobs import Knobs
 from trimtab.live.limits import Limits
-from trimtab.live.schema import Setting
 from trimtab.live.study import Callback, Study
 from trimtab.live.terms import KEEP, RUN, TABLES, Terms, check, flattened
 from trimtab.recipes import Method, between_limits, methods
+from trimtab.store.tables import Setting
 from trimtab.tuner import SHARE
 from trimtab.types import Document, Fields
 from trimtab.util.durations import FIELDS as DURATIONS

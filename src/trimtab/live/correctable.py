@@ -17,13 +17,13 @@ from trimtab.live.corrections import (
     sentence,
     with_parts,
 )
-from trimtab.live.errors import Unavailable
 from trimtab.live.history import read_snapshot
 from trimtab.live.knobs import Knobs
 from trimtab.live.recorded import Recorded
 from trimtab.live.requests import read_request, requested
-from trimtab.live.store import person
 from trimtab.recipes import Method
+from trimtab.store.errors import Unavailable
+from trimtab.store.store import person
 from trimtab.types import Document, Fields
 
 LOG = logging.getLogger("trimtab.live")

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from trimtab.live.knobs import Knob, level
-from trimtab.live.schema import ROUNDS, Event
 from trimtab.live.study import Study
 from trimtab.plotting import BLUE, GREY, VERMILION, WIDTH, style
+from trimtab.store.tables import ROUNDS, Event
 from trimtab.types import Array
 from trimtab.util.files import writing
 from trimtab.util.text import clean

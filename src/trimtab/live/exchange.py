@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from trimtab.live.beginning import check_name
-from trimtab.live.errors import Damaged
 from trimtab.live.history import Position, read_snapshot
 from trimtab.live.knobs import Knob, Knobs, described, read_knobs
-from trimtab.live.schema import KINDS, ROUNDS, ROUTINE, UNLEARNT, Event, Saved, Snapshot
-from trimtab.live.store import Store
+from trimtab.store.errors import Damaged
+from trimtab.store.store import Store
+from trimtab.store.tables import KINDS, ROUNDS, ROUTINE, UNLEARNT, Event, Saved, Snapshot
 from trimtab.types import Document
 from trimtab.util.checksums import canonical, checksum
 from trimtab.util.text import clean

@@ -16,8 +16,8 @@ import numpy as np
 from trimtab.live import engine
 from trimtab.live.drawing import smooth, span
 from trimtab.live.knobs import Knob, Knobs, level
-from trimtab.live.schema import ROUNDS, ROUTINE, Event
 from trimtab.plotting import DARK, LIGHT, SANS, Ink
+from trimtab.store.tables import ROUNDS, ROUTINE, Event
 from trimtab.types import Array, Document
 from trimtab.util.extras import pip_install
 from trimtab.util.text import clean

@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 from trimtab.live import engine
 from trimtab.live.baseline import Baseline
 from trimtab.live.diagnostics import Diagnostics
-from trimtab.live.errors import Damaged
 from trimtab.live.knobs import Knob, Knobs, decode, encode, level, read_knobs
 from trimtab.live.limits import Limits
 from trimtab.live.saving import Ledger, Saving
-from trimtab.live.schema import UNLEARNT, Event, Setting, Snapshot
 from trimtab.live.terms import Terms
 from trimtab.setup import Setup
 from trimtab.state import State
+from trimtab.store.errors import Damaged
+from trimtab.store.tables import UNLEARNT, Event, Setting, Snapshot
 from trimtab.types import Document
 
 LOG = logging.getLogger("trimtab.live")

@@ -9,12 +9,12 @@ from typing import Any
 
 from trimtab.live import engine
 from trimtab.live.advice import advised
-from trimtab.live.errors import Damaged
 from trimtab.live.history import Position, follow
 from trimtab.live.knobs import encode, read_knobs
-from trimtab.live.schema import ROUNDS, ROUTINE, STILL, Event, Move
-from trimtab.live.store import EVERY
 from trimtab.live.viewed import Viewed
+from trimtab.store.errors import Damaged
+from trimtab.store.store import EVERY
+from trimtab.store.tables import ROUNDS, ROUTINE, STILL, Event, Move
 from trimtab.util.text import clean
 
 LOG = logging.getLogger("trimtab.live")

@@ -8,7 +8,7 @@ import time
 import tomllib
 from typing import TYPE_CHECKING
 
-from trimtab.live.errors import Taken
+from trimtab.store.errors import Taken
 from trimtab.types import Document, Fields
 
 if TYPE_CHECKING:

@@ -12,13 +12,14 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from trimtab.live import approval, engine, schema
-from trimtab.live.errors import Damaged
+from trimtab.live import engine
 from trimtab.live.history import Position, advance, follow
 from trimtab.live.packed import SHAPES, Shape, packed, unpack
-from trimtab.live.schema import ROUTINE, STILL, Event, Move, Saved, Setting, Snapshot
-from trimtab.live.shared import SharedStore
 from trimtab.live.study import Study, Trial
+from trimtab.store import approvals, tables
+from trimtab.store.errors import Damaged
+from trimtab.store.shared_store import SharedStore
+from trimtab.store.tables import ROUTINE, STILL, Event, Move, Saved, Setting, Snapshot
 from trimtab.types import Document
 from trimtab.util.text import clean
 
@@ -78,7 +79,7 @@ def load(store: SharedStore, names: Sequence[str]) -> list[Known | Damaged]:
 def of_row(row: Sequence[Any], where: str) -> Known | None:
     """What a row alone says of a study; None where its state is out of date, or of a shape that is not known."""
     *columns, state = row
-    saved = schema.read_study(columns, where)
+    saved = tables.read_study(columns, where)
     piece = None if state is None else unpack(saved.uid, state, saved.seq)
     shape = None if piece is None else SHAPES.get(piece.key)
     if piece is None or shape is None:
@@ -195,17 +196,17 @@ class RowStudy(Study):
         same = engine.pack(before.setup, before.state) == engine.pack(after.setup, after.state)
         return same and before.baseline == after.baseline
 
-    def proposed(self, trial: Trial) -> approval.Decision | None:
+    def proposed(self, trial: Trial) -> approvals.Decision | None:
         """The word on a trial that has to be approved; if there is none, it waits for one from now on."""
         proposal = self._proposal(trial.knobs)
-        found = approval.decision(self._saved, proposal)
+        found = approvals.decision(self._saved, proposal)
         if found is None and self._saved.proposal != json.dumps(proposal):
             self._store.propose(self._saved, json.dumps(proposal))
         return found
 
-    def word_on(self, trial: Trial) -> approval.Decision | None:
+    def word_on(self, trial: Trial) -> approvals.Decision | None:
         """A person's word on a trial, if there is one."""
-        return approval.decision(self._saved, self._proposal(trial.knobs))
+        return approvals.decision(self._saved, self._proposal(trial.knobs))
 
     def released(self) -> bool:
         """Whether the process that held the study is gone."""

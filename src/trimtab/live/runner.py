@@ -13,14 +13,14 @@ from collections.abc import Callable, Generator, Iterator
 from typing import NamedTuple, TypeVar
 
 from trimtab.live import command
-from trimtab.live.backoff import patiently
 from trimtab.live.config import Config
-from trimtab.live.errors import StoreError
 from trimtab.live.reading import read_values
-from trimtab.live.schema import Event, Setting
 from trimtab.live.service import Heartbeat, notify
 from trimtab.live.study import Study
 from trimtab.live.terminal import rendered
+from trimtab.store.errors import StoreError
+from trimtab.store.retry import patiently
+from trimtab.store.tables import Event, Setting
 from trimtab.util.files import reason
 from trimtab.util.logs import log
 from trimtab.util.text import clean, word

@@ -13,22 +13,23 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
 
-from trimtab.live import approval, beginning, engine, exchange
+from trimtab.live import beginning, engine, exchange
 from trimtab.live import limits as limiting
 from trimtab.live.advice import LIMITS
 from trimtab.live.baseline import Wanted, read_baseline, said_of
 from trimtab.live.correctable import Correctable
 from trimtab.live.corrections import moved
 from trimtab.live.diagnostics import Diagnostics
-from trimtab.live.errors import NoStore, StoreError
 from trimtab.live.history import Position
 from trimtab.live.knobs import Knob, Knobs
 from trimtab.live.limits import Limits
 from trimtab.live.pausing import pause_of
-from trimtab.live.schema import Event, Saved, Setting
-from trimtab.live.store import Store
 from trimtab.live.terms import check
 from trimtab.recipes import Method
+from trimtab.store import approvals
+from trimtab.store.errors import NoStore, StoreError
+from trimtab.store.store import Store
+from trimtab.store.tables import Event, Saved, Setting
 from trimtab.types import Fields
 from trimtab.util.advice_warning import AdviceWarning
 from trimtab.util.durations import in_seconds
@@ -334,20 +335,20 @@ class Study(Correctable):
     def propose(self, setting: Setting) -> None:
         """Say what would be set next, for a person to decide on; once is enough."""
         with self._lock:
-            approval.propose(self._store, self._saved, self._proposal(setting))
+            approvals.propose(self._store, self._saved, self._proposal(setting))
 
-    def decision(self, setting: Setting) -> approval.Decision | None:
+    def decision(self, setting: Setting) -> approvals.Decision | None:
         """A person's word on this very setting, at this very point of the study, if there is one."""
         with self._lock:
-            return approval.decision(self._store.load(self.name), self._proposal(setting))
+            return approvals.decision(self._store.load(self.name), self._proposal(setting))
 
-    def decide(self, *, approve: bool, round: int | None = None) -> approval.Proposal:
+    def decide(self, *, approve: bool, round: int | None = None) -> approvals.Proposal:
         """A person's word on what is proposed (for `round`, if given); whoever runs the study waits for it."""
         with self._lock:
-            return approval.decide(self._store, self.name, approve, round)
+            return approvals.decide(self._store, self.name, approve, round)
 
-    def _proposal(self, setting: Setting) -> approval.Proposal:
-        return approval.Proposal(self.seq, self.round, setting)
+    def _proposal(self, setting: Setting) -> approvals.Proposal:
+        return approvals.Proposal(self.seq, self.round, setting)
 
     def export(self) -> str:
         """The whole study as it was when it was opened, or told last, as one JSON text; for `adopt` elsewhere."""

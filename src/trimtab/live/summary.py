@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from trimtab.live.approval import waiting
-from trimtab.live.schema import Saved
+from trimtab.store.approvals import waiting
+from trimtab.store.tables import Saved
 from trimtab.types import Document
 from trimtab.util.text import plural
 

@@ -14,7 +14,7 @@ import time
 from typing import NamedTuple
 
 from trimtab.live.beginning import check_name
-from trimtab.live.shared import SharedStore
+from trimtab.store.shared_store import SharedStore
 from trimtab.util.text import clean
 
 SCOPES = ("read", "tell", "operate", "admin")

@@ -15,12 +15,12 @@ from trimtab.live.history import Position
 from trimtab.live.knobs import Knobs, decode
 from trimtab.live.limits import Limits
 from trimtab.live.saving import Saving
-from trimtab.live.schema import Event, Saved, Setting
-from trimtab.live.store import Store
 from trimtab.live.summary import counted, summary
 from trimtab.live.terms import Terms
 from trimtab.setup import Setup
 from trimtab.state import State
+from trimtab.store.store import Store
+from trimtab.store.tables import Event, Saved, Setting
 from trimtab.types import Document
 from trimtab.util.reprs import Brief, Facts
 

@@ -14,9 +14,9 @@ from fastapi import Request
 from starlette.concurrency import run_in_threadpool
 
 from trimtab.live import tokens
-from trimtab.live.pool import Pool
 from trimtab.serve.problems import Problem
 from trimtab.serve.settings import is_loopback
+from trimtab.store.pool import Pool
 from trimtab.util.text import clean
 
 COOKIE = "trimtab_session"

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
 
-from trimtab.live import approval
 from trimtab.live.pausing import paused
 from trimtab.live.row import RowStudy
 from trimtab.serve import rounds
@@ -16,6 +15,7 @@ from trimtab.serve.models import ActionIn, DecisionIn, StudyOut, UndoIn
 from trimtab.serve.problems import Problem
 from trimtab.serve.showing import at_a_glance
 from trimtab.serve.wiring import ANSWERS, Administers, IfMatch, Operates, StudyName, etag, expected, fleet
+from trimtab.store import approvals
 from trimtab.types import Document, Json
 
 router = APIRouter(prefix="/v1", tags=["actions"], responses=ANSWERS)
@@ -113,7 +113,7 @@ async def _decide(
             if wanted not in (None, study.seq):
                 raise stale(name, study.seq, wanted)
             try:
-                approval.decide(store, name, yes, body.round, who=who, why=body.why or None)
+                approvals.decide(store, name, yes, body.round, who=who, why=body.why or None)
             except ValueError as error:
                 raise Problem(409, "nothing-to-decide", str(error)) from None
             return RowStudy(store, fleet(request).known(store, name))

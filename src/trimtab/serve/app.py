@@ -12,7 +12,6 @@ from fastapi import FastAPI
 from fastapi.staticfiles import StaticFiles
 
 from trimtab import __version__
-from trimtab.live.pool import Pool
 from trimtab.serve import actions, events, health, pages, problems, studies, trials
 from trimtab.serve.access import Door
 from trimtab.serve.batch import Gathering
@@ -24,6 +23,7 @@ from trimtab.serve.overview import Overview
 from trimtab.serve.settings import Settings
 from trimtab.serve.views import HERE, problem_page
 from trimtab.serve.watching import Watch
+from trimtab.store.pool import Pool
 from trimtab.types import Document
 
 ABOUT = "Tune running systems over HTTP: ask for a setting, tell the value. Every value is on disk before 200."

@@ -13,14 +13,14 @@ from typing import NamedTuple
 from pydantic_core import to_json
 from starlette.concurrency import run_in_threadpool
 
-from trimtab.live.errors import Collided
 from trimtab.live.row import RowStudy
-from trimtab.live.schema import Move
-from trimtab.live.shared import SharedStore
 from trimtab.serve import rounds
 from trimtab.serve.fleet import TRIES, Fleet
 from trimtab.serve.problems import Problem, as_problem
 from trimtab.serve.rounds import Result
+from trimtab.store.errors import Collided
+from trimtab.store.shared_store import SharedStore
+from trimtab.store.tables import Move
 from trimtab.types import Document
 
 Answer = Document | Problem

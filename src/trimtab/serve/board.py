@@ -13,17 +13,17 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
 
-from trimtab.live.attention import ATTENTION
 from trimtab.live.figures import figure
 from trimtab.live.row import RowStudy
-from trimtab.live.schema import ROUNDS
-from trimtab.live.thinning import thinned
 from trimtab.serve.closeup import closeup
 from trimtab.serve.fleet import Fleet
 from trimtab.serve.overview import PAGE, Overview
 from trimtab.serve.problems import Problem
 from trimtab.serve.views import page, visitor
 from trimtab.serve.wiring import Reads, StudyName, fleet
+from trimtab.store.event_queries import thinned
+from trimtab.store.study_filter import ATTENTION
+from trimtab.store.tables import ROUNDS
 from trimtab.types import Document
 
 router = APIRouter(include_in_schema=False)

@@ -8,16 +8,16 @@ import statistics
 import time
 from typing import Any
 
-from trimtab.live.approval import waiting
-from trimtab.live.attention import attention
 from trimtab.live.knobs import Knob
 from trimtab.live.row import RowStudy
-from trimtab.live.schema import Event
-from trimtab.live.shared import SharedStore
 from trimtab.live.study import Trial
-from trimtab.live.thinning import latest
 from trimtab.serve.rounds import guard_of, plan
 from trimtab.serve.showing import whole
+from trimtab.store.approvals import waiting
+from trimtab.store.event_queries import latest
+from trimtab.store.shared_store import SharedStore
+from trimtab.store.study_filter import attention
+from trimtab.store.tables import Event
 from trimtab.types import Document
 
 LOG, ROUNDS = 50, 15  # events and rounds of a page

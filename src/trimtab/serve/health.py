@@ -10,13 +10,13 @@ from fastapi import APIRouter, Depends, Request, Response
 from prometheus_client import exposition
 from starlette.concurrency import run_in_threadpool
 
-from trimtab.live.backoff import delays
-from trimtab.live.errors import Damaged, StoreError
 from trimtab.serve.access import Caller, scope
 from trimtab.serve.fleet import Fleet
 from trimtab.serve.models import PROBLEMS
 from trimtab.serve.observing import Figures
 from trimtab.serve.problems import Problem
+from trimtab.store.errors import Damaged, StoreError
+from trimtab.store.retry import delays
 from trimtab.types import Json
 
 LOG = logging.getLogger("trimtab.serve")

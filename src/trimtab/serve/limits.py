@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from trimtab.live.errors import StoreError
 from trimtab.serve.access import COOKIE
 from trimtab.serve.problems import Problem, as_problem
 from trimtab.serve.settings import Settings
+from trimtab.store.errors import StoreError
 
 STREAM, EVENTS = "/v1/events", "text/event-stream"
 MOST = 10_000  # callers whose rate is remembered

@@ -6,14 +6,14 @@ import threading
 import time
 from typing import NamedTuple
 
-from trimtab.live.attention import Wanted
-from trimtab.live.errors import Damaged
 from trimtab.live.figures import sparkline
-from trimtab.live.pool import Pool
-from trimtab.live.schema import Saved
-from trimtab.live.shared import SharedStore
-from trimtab.live.thinning import last_values
 from trimtab.serve.showing import at_a_glance
+from trimtab.store.errors import Damaged
+from trimtab.store.event_queries import last_values
+from trimtab.store.pool import Pool
+from trimtab.store.shared_store import SharedStore
+from trimtab.store.study_filter import Wanted
+from trimtab.store.tables import Saved
 from trimtab.types import Document
 
 PAGE = 50  # studies of a page

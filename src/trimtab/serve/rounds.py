@@ -10,9 +10,9 @@ from trimtab.live.guard import Guard
 from trimtab.live.knobs import Knob, Level
 from trimtab.live.pausing import pause_of, paused
 from trimtab.live.row import RowStudy
-from trimtab.live.schema import Event, Setting
 from trimtab.live.study import Trial
 from trimtab.serve.problems import Problem
+from trimtab.store.tables import Event, Setting
 from trimtab.util.text import clean
 
 SERVICE = "the service"  # who pauses a study when a guard rail is hit

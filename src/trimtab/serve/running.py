@@ -15,10 +15,10 @@ from functools import partial
 import uvicorn
 
 from trimtab.live import tokens
-from trimtab.live.errors import Unavailable
-from trimtab.live.pool import Pool
 from trimtab.serve.protocol import Prompt, Silent
 from trimtab.serve.settings import Settings, is_loopback
+from trimtab.store.errors import Unavailable
+from trimtab.store.pool import Pool
 from trimtab.types import Document
 from trimtab.util.logs import JsonLines
 

@@ -9,15 +9,11 @@ from fastapi import APIRouter, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from trimtab.live import beginning
-from trimtab.live.attention import ATTENTION, Wanted
 from trimtab.live.config import Config
-from trimtab.live.errors import Damaged, Taken
 from trimtab.live.guard import Guard
 from trimtab.live.knobs import Knobs
 from trimtab.live.limits import Limits
 from trimtab.live.row import RowStudy
-from trimtab.live.schema import Saved
-from trimtab.live.shared import SharedStore
 from trimtab.serve.fleet import TRIES, Fleet, busy, stale
 from trimtab.serve.models import CorrectionIn, CorrectionOut, StudyIn, StudyList, StudyOut, StudyWhole
 from trimtab.serve.problems import Problem
@@ -36,6 +32,10 @@ from trimtab.serve.wiring import (
     fleet,
     look,
 )
+from trimtab.store.errors import Damaged, Taken
+from trimtab.store.shared_store import SharedStore
+from trimtab.store.study_filter import ATTENTION, Wanted
+from trimtab.store.tables import Saved
 from trimtab.types import Document, Json
 from trimtab.util.checksums import canonical
 

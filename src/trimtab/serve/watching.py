@@ -10,8 +10,8 @@ from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 
-from trimtab.live.errors import StoreError
-from trimtab.live.pool import Pool
+from trimtab.store.errors import StoreError
+from trimtab.store.pool import Pool
 
 TICK = 0.3  # seconds between two looks: a change is shown within a second
 

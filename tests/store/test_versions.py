@@ -6,12 +6,13 @@ from contextlib import closing
 
 import pytest
 
-from trimtab.live import Damaged, Store, StoreError, Study, schema
+from trimtab.live import Damaged, Store, StoreError, Study
 from trimtab.live.checking import check_study
 from trimtab.live.row import of_row
-from trimtab.live.shared import SharedStore
+from trimtab.store import tables
+from trimtab.store.shared_store import SharedStore
 
-from .keeping import FOLDER, changed, fill, go_on, shape
+from .kept_stores import FOLDER, changed, fill, go_on, shape
 
 KEPT = sorted(FOLDER.glob("*.db"))
 KNOBS = [{"name": "x", "low": 0.0, "high": 1.0, "start": 0.5}]
@@ -53,8 +54,8 @@ def test_a_store_that_was_kept_is_gone_on_with(kept, tmp_path):
 
 def test_the_version_counts_up_with_the_stored_shape(tmp_path):
     fill(tmp_path / "t.db")
-    kept = FOLDER / f"version-{schema.VERSION}.db"
-    why = "what is stored has changed: count schema.VERSION up, say how in MIGRATIONS, and run tests.live.keeping"
+    kept = FOLDER / f"version-{tables.VERSION}.db"
+    why = "what is stored has changed: count tables.VERSION up, say how in MIGRATIONS, and run tests.store.kept_stores"
     assert kept.exists(), why
     assert shape(tmp_path / "t.db") == shape(kept), why
 
@@ -95,10 +96,10 @@ def test_a_version_that_is_none_is_damaged(file, version):
     ],
 )
 def test_a_migration_that_leads_to_what_cannot_be_read_is_rolled_back(file, monkeypatch, spoil):
-    before = schema.VERSION
+    before = tables.VERSION
     with monkeypatch.context() as later:
-        later.setattr(schema, "VERSION", before + 1)
-        later.setattr(schema, "MIGRATIONS", {before + 1: (spoil,)})
+        later.setattr(tables, "VERSION", before + 1)
+        later.setattr(tables, "MIGRATIONS", {before + 1: (spoil,)})
         with pytest.raises(StoreError) as error:
             Store(file)
         assert f"stays at version {before}, because it cannot be read as one of version {before + 1}" in str(

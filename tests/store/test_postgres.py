@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.live import Store, StoreError, Study, Unavailable, schema
+from trimtab.live import Store, StoreError, Study, Unavailable
+from trimtab.store import tables
 
 pytest.importorskip("psycopg", reason='no psycopg: pip install "trimtab[postgres]"')
 
@@ -126,13 +127,13 @@ def test_a_newer_store_is_refused(url):
         with pytest.raises(StoreError, match="has version 99, but this trimtab reads up to"):
             Study.open(url, "newer", KNOBS)
     finally:
-        store._db.execute("UPDATE trimtab_meta SET version = ?", schema.VERSION)
+        store._db.execute("UPDATE trimtab_meta SET version = ?", tables.VERSION)
         store.close()
 
 
 def test_a_lot_is_stored_by_one_join(url):
     """Each study is looked up once: a second join may be planned as one of each row with each other row."""
-    from trimtab.live.server import COLUMNS, MOVE
+    from trimtab.store.backends.postgres import COLUMNS, MOVE
 
     with Store(url) as store:
         ((plan,),) = store._db.execute(f"EXPLAIN (FORMAT JSON) {MOVE}", *(kind.of([]) for kind in COLUMNS.values()))
@@ -158,10 +159,10 @@ def test_the_program(url, tmp_path):
 
 
 def test_a_text_that_cannot_be_stored_is_told_apart_from_a_server_that_is_away(url):
-    from trimtab.live.attention import Wanted
-    from trimtab.live.errors import Unstorable
-    from trimtab.live.pool import Pool
     from trimtab.serve.problems import as_problem
+    from trimtab.store.errors import Unstorable
+    from trimtab.store.pool import Pool
+    from trimtab.store.study_filter import Wanted
 
     pool = Pool(url, 1)
     with pool.store() as store:

@@ -1,6 +1,6 @@
 """Makes `kept/version-N.db`, a small store of the version of now, with everything in it that a store may hold.
 
-Later versions go on with it, so it is made once, when the version counts up: `python -m tests.live.keeping`.
+Later versions go on with it, so it is made once, when the version counts up: `python -m tests.store.kept_stores`.
 """
 
 import json
@@ -9,11 +9,12 @@ from contextlib import closing
 from pathlib import Path
 
 import trimtab as tt
-from trimtab.live import Study, beginning, schema, tokens
+from trimtab.live import Study, beginning, tokens
 from trimtab.live.limits import Limits
 from trimtab.live.pausing import paused
 from trimtab.live.row import RowStudy, load
-from trimtab.live.shared import SharedStore
+from trimtab.store import tables as schema
+from trimtab.store.shared_store import SharedStore
 
 FOLDER = Path(__file__).with_name("kept")
 NUMBERS = [

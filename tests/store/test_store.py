@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.live import NoStore, Store, StoreError, Study, schema
+from trimtab.live import NoStore, Store, StoreError, Study
+from trimtab.store import tables
 
 KNOBS = [{"name": "x", "low": 0.0, "high": 1.0, "start": 0.5}]
 
@@ -44,7 +45,7 @@ def test_a_newer_store_is_refused(file):
     with sqlite3.connect(file) as db:
         db.execute("UPDATE trimtab_meta SET version = 99")
     db.close()
-    refused(file, f"has version 99, but this trimtab reads up to {schema.VERSION}: upgrade trimtab")
+    refused(file, f"has version 99, but this trimtab reads up to {tables.VERSION}: upgrade trimtab")
 
 
 def test_something_else_is_refused(tmp_path):
@@ -106,10 +107,10 @@ def test_a_mutated_event_is_refused(file, column):
 
 
 def test_a_migration_is_all_or_nothing(file, monkeypatch):
-    before, after = schema.VERSION, schema.VERSION + 1
-    monkeypatch.setattr(schema, "VERSION", after)
+    before, after = tables.VERSION, tables.VERSION + 1
+    monkeypatch.setattr(tables, "VERSION", after)
     good = "ALTER TABLE trimtab_studies ADD COLUMN owner TEXT"
-    monkeypatch.setattr(schema, "MIGRATIONS", {after: (good, "ALTER TABLE missing ADD COLUMN x TEXT")})
+    monkeypatch.setattr(tables, "MIGRATIONS", {after: (good, "ALTER TABLE missing ADD COLUMN x TEXT")})
     with pytest.raises(StoreError, match="no such table"):
         Study.open(file, "a")
     with sqlite3.connect(file) as db:
@@ -118,7 +119,7 @@ def test_a_migration_is_all_or_nothing(file, monkeypatch):
     db.close()
     with pytest.raises(StoreError, match="open it once for writing"):
         Study.look(file, "a")
-    monkeypatch.setattr(schema, "MIGRATIONS", {after: (good,)})
+    monkeypatch.setattr(tables, "MIGRATIONS", {after: (good,)})
     store = Store(file)
     assert store.names() == ["a"]
     store.close()

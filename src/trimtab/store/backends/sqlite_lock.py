@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 from typing import IO
 
-from trimtab.live.errors import StoreError
-from trimtab.live.watch import identity
+from trimtab.store.backends.sqlite_file import identity
+from trimtab.store.errors import StoreError
 
 MOMENT = 0.5  # seconds for which a process that was killed may still have its lock, in a child that it just forked
 

@@ -10,7 +10,7 @@ import threading
 import pytest
 
 from trimtab.live import Study, Taken, Unavailable
-from trimtab.live.backoff import delays, patiently
+from trimtab.store.retry import delays, patiently
 
 from ..program import start
 
@@ -190,7 +190,7 @@ def test_a_connection_that_hangs_half_open(server, tmp_path, monkeypatch, until)
     folder = url.rpartition("host=")[2]
     proxy = Proxy(f"{folder}/.s.PGSQL.5432")
     where = f"postgresql://me@127.0.0.1:{proxy.door.getsockname()[1]}/postgres"
-    monkeypatch.setattr("trimtab.live.server.Connection.patience", 1.0)
+    monkeypatch.setattr("trimtab.store.backends.postgres.Connection.patience", 1.0)
     with Study.open(where, "half-open", KNOBS, seed=1) as study:
         study.tell(study.ask(), 1.0)
         trial, said = study.ask(), []

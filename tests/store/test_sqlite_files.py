@@ -107,7 +107,7 @@ def test_what_others_do_to_a_store_by_its_rules_is_no_harm(tmp_path, monkeypatch
         db.execute("CREATE TABLE trimtab_ballast AS SELECT zeroblob(1000000)")
     db.close()
     size = file.stat().st_size
-    monkeypatch.setattr("trimtab.live.lite.CHECKPOINT", 0.0)
+    monkeypatch.setattr("trimtab.store.backends.sqlite.CHECKPOINT", 0.0)
     with Study.open(file, "a") as study:
         with sqlite3.connect(file) as db:
             db.execute("DROP TABLE trimtab_ballast")
@@ -157,7 +157,7 @@ def test_what_another_stored_is_not_taken_for_ones_own(tmp_path):
 
 def test_a_plain_copy_has_what_is_older_than_a_minute(tmp_path, monkeypatch):
     """`cp trimtab.db` of a study that runs: never empty, and with all but the last rounds."""
-    monkeypatch.setattr("trimtab.live.lite.CHECKPOINT", 0.0)
+    monkeypatch.setattr("trimtab.store.backends.sqlite.CHECKPOINT", 0.0)
     with Study.open(tmp_path / "t.db", "a", KNOBS, seed=1) as study:
         shutil.copy(tmp_path / "t.db", tmp_path / "fresh.db")
         for value in range(10):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from trimtab.live import schema
-from trimtab.live.schema import EVENT_COLUMNS, ROUTINE, Event, Saved
-from trimtab.live.shared import SharedStore
+from trimtab.store import tables
+from trimtab.store.shared_store import SharedStore
+from trimtab.store.tables import EVENT_COLUMNS, ROUTINE, Event, Saved
 
 
 def thinned(store: SharedStore, study: Saved, since: float, most: int) -> list[Event]:
@@ -20,7 +20,7 @@ def thinned(store: SharedStore, study: Saved, since: float, most: int) -> list[E
         f" OR kind NOT IN ({kinds})) ORDER BY seq DESC LIMIT {2 * most:d}",
         *values,
     )
-    return [schema.read_event(row, store.where) for row in reversed(rows)]
+    return [tables.read_event(row, store.where) for row in reversed(rows)]
 
 
 def every(count: int, most: int) -> int:
@@ -46,7 +46,7 @@ def latest(store: SharedStore, study: Saved, most: int, *, rounds: bool) -> list
         f"SELECT {EVENT_COLUMNS} FROM trimtab_events WHERE study = ? AND {kinds} ORDER BY seq DESC LIMIT {most:d}",
         study.id,
     )
-    return [schema.read_event(row, store.where) for row in rows]
+    return [tables.read_event(row, store.where) for row in rows]
 
 
 def last_values(store: SharedStore, study: int, most: int) -> list[float]:

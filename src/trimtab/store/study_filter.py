@@ -6,8 +6,8 @@ import time
 from collections.abc import Collection
 from typing import NamedTuple
 
-from trimtab.live.approval import waiting
-from trimtab.live.schema import Saved
+from trimtab.store.approvals import waiting
+from trimtab.store.tables import Saved
 
 ATTENTION = ("waiting", "failing", "paused", "stale", "advice")
 STALE = 86_400.0  # seconds without a round

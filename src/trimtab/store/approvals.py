@@ -6,8 +6,8 @@ import json
 import time
 from typing import NamedTuple
 
-from trimtab.live.schema import Saved, Setting
-from trimtab.live.store import Store, person
+from trimtab.store.store import Store, person
+from trimtab.store.tables import Saved, Setting
 from trimtab.util.text import moment
 
 

@@ -14,17 +14,17 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from trimtab.live.errors import Damaged
+from trimtab.store.errors import Damaged
 from trimtab.types import Document
 from trimtab.util.checksums import canonical, checksum, hashed, quoted
 
-VERSION = 8
+VERSION = 9
 """Counts up with every change of what is stored: of tables and checksums, and of the documents in them."""
 REQUESTS = "CREATE TABLE trimtab_requests (id {id}, study INTEGER NOT NULL, request TEXT NOT NULL)"
 TOKENS = """CREATE TABLE trimtab_tokens (
         id TEXT PRIMARY KEY, hash TEXT NOT NULL, scope TEXT NOT NULL, study TEXT, label TEXT, created {real} NOT NULL,
         expires {real}, revoked {real}, parent TEXT)"""
-MIGRATIONS: dict[int, tuple[str, ...]] = {}
+MIGRATIONS: dict[int, tuple[str, ...]] = {9: ()}  # how often each limit is exceeded is read as unknown where it is missing
 """version → the statements that lead to it from the one before; without those of an older one, it is refused."""
 TABLES = (
     "CREATE TABLE trimtab_meta (version INTEGER NOT NULL)",

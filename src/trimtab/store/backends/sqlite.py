@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import IO, Any, ClassVar
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
-from trimtab.live.errors import Damaged, Moved, NoStore, StoreError, Taken, from_sqlite
-from trimtab.live.locking import is_locked, locked, stands
-from trimtab.live.schema import INSERT_EVENT
-from trimtab.live.watch import OVERWRITTEN, Watch, number
+from trimtab.store.backends.sqlite_file import OVERWRITTEN, Watch, number
+from trimtab.store.backends.sqlite_lock import is_locked, locked, stands
+from trimtab.store.errors import Damaged, Moved, NoStore, StoreError, Taken, from_sqlite
+from trimtab.store.tables import INSERT_EVENT
 
 PATIENCE = 10.0  # seconds that SQLite itself waits for a lock
 LONGEST = 1_000_000  # seconds that it can be told to: it counts milliseconds in 32 bits

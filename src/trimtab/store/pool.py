@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from trimtab.live.errors import Moved, StoreError, Unavailable
-from trimtab.live.shared import SharedStore
+from trimtab.store.errors import Moved, StoreError, Unavailable
+from trimtab.store.shared_store import SharedStore
 from trimtab.util.extras import pip_install
 
 PATIENCE = 5.0  # seconds to wait for a connection
@@ -78,7 +78,7 @@ class Pool:
     def _from_server(self) -> Iterator[SharedStore]:
         from psycopg_pool import PoolTimeout, TooManyRequests
 
-        from trimtab.live.server import Borrowed
+        from trimtab.store.backends.postgres import Borrowed
 
         try:
             connection = self._server.getconn()
@@ -106,7 +106,7 @@ def _server_pool(where: str, size: int) -> Any:
         from psycopg_pool import ConnectionPool
     except ImportError as error:
         raise ImportError(f"serving from PostgreSQL needs psycopg_pool: {pip_install('serve', 'postgres')}") from error
-    from trimtab.live.server import OPTIONS, Connection
+    from trimtab.store.backends.postgres import OPTIONS, Connection
 
     return ConnectionPool(
         "postgresql://" + where.partition("://")[2],

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
-from trimtab.live.errors import NoStore, Unavailable, from_server
+from trimtab.store.errors import NoStore, Unavailable, from_server
 from trimtab.types import Document
 from trimtab.util.extras import pip_install
 
@@ -19,7 +19,7 @@ try:
 except ImportError as error:
     raise ImportError(f"PostgreSQL needs psycopg: {pip_install('postgres')}") from error
 
-from trimtab.live.arrays import Blobs, Column, Floats, Ints, Longs, Texts
+from trimtab.store.backends.postgres_arrays import Blobs, Column, Floats, Ints, Longs, Texts
 
 PATIENCE = 30.0  # seconds for an answer; then the connection is given up
 MOMENT = 5.0  # seconds for an old session to end

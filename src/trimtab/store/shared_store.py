@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
 from typing import Any
 
-from trimtab.live import schema
-from trimtab.live.attention import Wanted, conditions
-from trimtab.live.database import Database
-from trimtab.live.errors import Damaged
-from trimtab.live.schema import EVENT_COLUMNS, SNAPSHOT_COLUMNS, STUDY_COLUMNS, Event, Marks, Move, Saved, Snapshot
-from trimtab.live.store import EVERY, Store
+from trimtab.store import tables
+from trimtab.store.backends.base import Database
+from trimtab.store.errors import Damaged
+from trimtab.store.store import EVERY, Store
+from trimtab.store.study_filter import Wanted, conditions
+from trimtab.store.tables import EVENT_COLUMNS, SNAPSHOT_COLUMNS, STUDY_COLUMNS, Event, Marks, Move, Saved, Snapshot
 from trimtab.types import Fields
 
 WIDTH = len(STUDY_COLUMNS.split(", "))
@@ -57,7 +57,7 @@ class SharedStore(Store):
             for move in more:
                 if move.row and move.row.get("archived", ...) is None:  # no other is moved
                     self._restore(move)
-            stored = db.move([*map(schema.move_row, moves)])
+            stored = db.move([*map(tables.move_row, moves)])
             for move in more:
                 if move.study.id in stored and move.snapshot is not None:
                     self._insert_snapshot(move.study.id, move.snapshot)
@@ -81,7 +81,7 @@ class SharedStore(Store):
             " ORDER BY seq LIMIT 1",
             *(study.id, seq),
         )
-        return schema.read_event(rows[0], self.where) if rows else None
+        return tables.read_event(rows[0], self.where) if rows else None
 
     def closing(self, study: Saved, seq: int, round: int) -> Event | None:
         """The first event from `seq` on that is the value of a round handed out before, or that may have closed it."""
@@ -90,7 +90,7 @@ class SharedStore(Store):
             " 'set', 'setup', 'import') OR (round = ? AND kind IN ('tell', 'applied', 'skip'))) ORDER BY seq LIMIT 1",
             *(study.id, seq, round),
         )
-        return schema.read_event(rows[0], self.where) if rows else None
+        return tables.read_event(rows[0], self.where) if rows else None
 
     def glance(self, name: str) -> tuple[Any, ...] | None:
         """Of a study, what GLANCE names; None if there is none."""
@@ -98,8 +98,8 @@ class SharedStore(Store):
         if not rows:
             return None
         *found, marked = rows[0]
-        if marked != schema.seal_marks(found[1], found[3:]):
-            raise schema.unfit(name, self.where)
+        if marked != tables.seal_marks(found[1], found[3:]):
+            raise tables.unfit(name, self.where)
         return tuple(found)
 
     def some(self, names: Sequence[str]) -> dict[str, Saved | Damaged]:
@@ -121,10 +121,10 @@ class SharedStore(Store):
 
     def _with_state(self, row: Sequence[Any]) -> tuple[Saved, Snapshot] | Damaged:
         try:
-            saved = schema.read_study(row[:WIDTH], self.where)
+            saved = tables.read_study(row[:WIDTH], self.where)
             if row[WIDTH] is None:
                 raise Damaged(f"study {saved.name!r} has no state left: restore the store from a backup")
-            return saved, schema.read_snapshot(row[WIDTH:], self.where)
+            return saved, tables.read_snapshot(row[WIDTH:], self.where)
         except Damaged as error:
             return error
 
@@ -139,7 +139,7 @@ class SharedStore(Store):
         )
         for study, *row in rows:
             with suppress(Damaged):  # then one is missing, which is seen
-                found[study].append(schema.read_event(row, self.where))
+                found[study].append(tables.read_event(row, self.where))
         return found
 
     def page(self, after: str, limit: int, wanted: Wanted = Wanted()) -> dict[str, Saved | Damaged]:  # noqa: B008
@@ -188,7 +188,7 @@ class SharedStore(Store):
             f"SELECT {EVENT_COLUMNS} FROM trimtab_events WHERE study = ? AND seq > ? ORDER BY seq LIMIT ?",
             *(study.id, after, most),
         )
-        return [schema.read_event(row, self.where) for row in rows]
+        return [tables.read_event(row, self.where) for row in rows]
 
     def holder(self, name: str) -> str | None:
         """Who holds a study now, whether its row is whole or not."""

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from trimtab.live.errors import Unavailable
+from trimtab.store.errors import Unavailable
 
 FIRST, LONGEST = 0.1, 30.0  # seconds
 T = TypeVar("T")

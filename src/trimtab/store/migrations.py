@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from trimtab.live import schema
-from trimtab.live.database import Database
-from trimtab.live.errors import Damaged, NoStore, StoreError, Unavailable
-from trimtab.live.schema import EVENT_COLUMNS, SNAPSHOT_COLUMNS, STUDY_COLUMNS
+from trimtab.store import tables
+from trimtab.store.backends.base import Database
+from trimtab.store.errors import Damaged, NoStore, StoreError, Unavailable
+from trimtab.store.tables import EVENT_COLUMNS, SNAPSHOT_COLUMNS, STUDY_COLUMNS
 
 
 def set_up(db: Database, mode: str) -> None:
     """Tables of this version; refused where that cannot be, or may not be in this mode."""
     version = version_of(db)
     _refuse(db.where, version, mode)
-    if version == schema.VERSION:
+    if version == tables.VERSION:
         return
     with db.transaction():
         db.take_turns()
         version = version_of(db)
         if version == 0:
-            _all(db, schema.TABLES)
-            db.execute("INSERT INTO trimtab_meta (version) VALUES (?)", schema.VERSION)
-        elif version != schema.VERSION:  # nobody else was faster
+            _all(db, tables.TABLES)
+            db.execute("INSERT INTO trimtab_meta (version) VALUES (?)", tables.VERSION)
+        elif version != tables.VERSION:  # nobody else was faster
             _refuse(db.where, version, mode)
             _migrate(db, version)
 
@@ -38,16 +38,16 @@ def version_of(db: Database) -> Any:
 
 def _migrate(db: Database, version: int) -> None:
     """Nothing is changed where the result could not be read."""
-    for number in range(version + 1, schema.VERSION + 1):
-        _all(db, schema.MIGRATIONS[number])
-    db.execute("UPDATE trimtab_meta SET version = ?", schema.VERSION)
+    for number in range(version + 1, tables.VERSION + 1):
+        _all(db, tables.MIGRATIONS[number])
+    db.execute("UPDATE trimtab_meta SET version = ?", tables.VERSION)
     try:
         _read_through(db)
     except Unavailable:
         raise
     except (ValueError, LookupError, TypeError, StoreError) as error:
         raise StoreError(
-            f"{db.where} stays at version {version}, because it cannot be read as one of version {schema.VERSION}"
+            f"{db.where} stays at version {version}, because it cannot be read as one of version {tables.VERSION}"
             f" ({error}): keep using the trimtab that wrote it"
         ) from None
 
@@ -58,11 +58,11 @@ def _read_through(db: Database) -> None:
     from trimtab.live.knobs import read_knobs
 
     for row in db.execute(f"SELECT {STUDY_COLUMNS} FROM trimtab_studies ORDER BY name"):
-        study = schema.read_study(row, db.where)
+        study = tables.read_study(row, db.where)
         for event in db.execute(f"SELECT {EVENT_COLUMNS} FROM trimtab_events WHERE study = ?", study.id):
-            schema.read_event(event, db.where)
+            tables.read_event(event, db.where)
         ordered = f"SELECT {SNAPSHOT_COLUMNS} FROM trimtab_snapshots WHERE study = ? ORDER BY seq"
-        snapshots = [schema.read_snapshot(one, db.where) for one in db.execute(ordered, study.id)]
+        snapshots = [tables.read_snapshot(one, db.where) for one in db.execute(ordered, study.id)]
         if not snapshots:
             raise Damaged(f"study {study.name!r} has no state")
         read_snapshot(read_knobs(study.setup), snapshots[-1], f"study {study.name!r}", verified=False)
@@ -76,7 +76,7 @@ def _all(db: Database, statements: Sequence[str]) -> None:
 
 
 def _refuse(where: str, version: object, mode: str) -> None:
-    known = schema.VERSION
+    known = tables.VERSION
     if version == 0 and mode != "create":
         raise NoStore(
             f"{where} holds no study: give the path of the store (in a shell: --store), or knobs to create one"
@@ -85,7 +85,7 @@ def _refuse(where: str, version: object, mode: str) -> None:
         raise Damaged(f"{where} is damaged (its version is {version!r}): restore it from a backup")
     if version > known:
         raise StoreError(f"{where} has version {version}, but this trimtab reads up to {known}: upgrade trimtab")
-    if version and any(number not in schema.MIGRATIONS for number in range(version + 1, known + 1)):
+    if version and any(number not in tables.MIGRATIONS for number in range(version + 1, known + 1)):
         raise StoreError(
             f"{where} has version {version}, but this trimtab reads versions from {_oldest()} on: write its studies to"
             " files with the trimtab that made it (trimtab export), and import them into a new store"
@@ -96,7 +96,7 @@ def _refuse(where: str, version: object, mode: str) -> None:
 
 def _oldest() -> int:
     """The first version that there is a way from."""
-    version = schema.VERSION
-    while version in schema.MIGRATIONS:
+    version = tables.VERSION
+    while version in tables.MIGRATIONS:
         version -= 1
     return version

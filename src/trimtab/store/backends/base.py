@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
-from trimtab.live.lite import InMemory, Lite
+from trimtab.store.backends.sqlite import InMemory, Lite
 
 
 class Database(Protocol):
@@ -89,7 +89,7 @@ def opened(where: str, mode: str, thorough: bool) -> Database:
     if scheme == "sqlite":
         return Lite(where, mode, thorough=thorough)
     if scheme.partition("+")[0] in ("postgresql", "postgres"):
-        from trimtab.live.server import Server
+        from trimtab.store.backends.postgres import Server
 
         return Server(where.replace(scheme, "postgresql", 1), mode, thorough=thorough)
     if not scheme:

@@ -16,11 +16,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
-from trimtab.live import schema
-from trimtab.live.database import Database, opened
-from trimtab.live.errors import Damaged, StoreError, Taken
-from trimtab.live.migrating import set_up
-from trimtab.live.schema import (
+from trimtab.store import tables
+from trimtab.store.backends.base import Database, opened
+from trimtab.store.errors import Damaged, StoreError, Taken
+from trimtab.store.migrations import set_up
+from trimtab.store.tables import (
     EVENT_COLUMNS,
     ROUTINE,
     SNAPSHOT_COLUMNS,
@@ -102,7 +102,7 @@ class Store:
         found: dict[str, Saved | Damaged] = {}
         for row in rows:
             try:
-                found[row[2]] = schema.read_study(row, self.where)
+                found[row[2]] = tables.read_study(row, self.where)
             except Damaged as error:
                 found[str(row[2])] = error
         return found
@@ -110,7 +110,7 @@ class Store:
     def find(self, name: str) -> Saved | None:
         """The study of that name, if there is one."""
         rows = self._ready().execute(f"SELECT {STUDY_COLUMNS} FROM trimtab_studies WHERE name = ?", name)
-        return schema.read_study(rows[0], self.where) if rows else None
+        return tables.read_study(rows[0], self.where) if rows else None
 
     def load(self, name: str) -> Saved:
         """The study of that name."""
@@ -136,7 +136,7 @@ class Store:
 
         state: what makes the state in one piece, of the study's uid.
         """
-        uid, urgent = os.urandom(8).hex(), schema.urgency(status)
+        uid, urgent = os.urandom(8).hex(), tables.urgency(status)
         made = time.time() if created is None else created
         about = (uid, name, made, canonical(setup), events[-1].seq, canonical(status), *urgent)
         db = self._ready()
@@ -144,7 +144,7 @@ class Store:
             db.execute(
                 "INSERT INTO trimtab_studies (uid, name, created, setup, seq, status, failures, advised, told,"
                 " checksum, marked, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                *(*about, schema.seal(*about), seal_marks(uid, Marks())),
+                *(*about, tables.seal(*about), seal_marks(uid, Marks())),
                 None if state is None else state(uid),
             )
             ((id,),) = db.execute("SELECT id FROM trimtab_studies WHERE name = ?", name)
@@ -169,8 +169,8 @@ class Store:
         request: what the event is the answer to; it is gone with it.
         """
         db, text = self._ready(), canonical(status)
-        urgent = schema.urgency(status)
-        sealed = schema.seal(study.uid, study.name, study.created, study.described, event.seq, text, *urgent)
+        urgent = tables.urgency(status)
+        sealed = tables.seal(study.uid, study.name, study.created, study.described, event.seq, text, *urgent)
         self._tried.append(event.time)
         with db.transaction():
             changed = db.change(
@@ -209,7 +209,7 @@ class Store:
             f"SELECT {EVENT_COLUMNS} FROM trimtab_events WHERE study = ? AND seq > ? AND seq <= ? ORDER BY seq",
             *(study.id, max(after, -1), until),
         )
-        return [schema.read_event(row, self.where) for row in rows]
+        return [tables.read_event(row, self.where) for row in rows]
 
     def snapshots(self, study: Saved, until: int = 2**62) -> list[Snapshot]:
         """All that are kept, from the oldest on."""
@@ -217,7 +217,7 @@ class Store:
             f"SELECT {SNAPSHOT_COLUMNS} FROM trimtab_snapshots WHERE study = ? AND seq <= ? ORDER BY seq",
             *(study.id, until),
         )
-        return [schema.read_snapshot(row, self.where) for row in rows]
+        return [tables.read_snapshot(row, self.where) for row in rows]
 
     def last_snapshot(self, study: Saved, until: int) -> Snapshot | None:
         """The newest one that is not after an event."""
@@ -225,7 +225,7 @@ class Store:
             f"SELECT {SNAPSHOT_COLUMNS} FROM trimtab_snapshots WHERE study = ? AND seq <= ? ORDER BY seq DESC LIMIT 1",
             *(study.id, until),
         )
-        return schema.read_snapshot(rows[0], self.where) if rows else None
+        return tables.read_snapshot(rows[0], self.where) if rows else None
 
     def before_round(self, study: Saved, round: int, *, late: bool = False) -> Event | None:
         """The newest event after which `round` was the next one, if it is still kept; late: that is when it was asked.
@@ -240,7 +240,7 @@ class Store:
             )
             rows = self._ready().execute(asked.format(EVENT_COLUMNS), study.id, round - 1)
             if rows:
-                return schema.read_event(rows[0], self.where)
+                return tables.read_event(rows[0], self.where)
         rows = self._ready().execute(
             f"SELECT {EVENT_COLUMNS} FROM trimtab_events WHERE study = ? AND ((kind IN ('tell', 'applied', 'skip')"
             " AND round = ?) OR (kind NOT IN ('ask', 'tell', 'applied', 'skip', 'baseline', 'hold', 'leave')"
@@ -248,7 +248,7 @@ class Store:
             " ORDER BY seq DESC LIMIT 1",
             *(study.id, round - 1, round),
         )
-        return schema.read_event(rows[0], self.where) if rows else None
+        return tables.read_event(rows[0], self.where) if rows else None
 
     def propose(self, study: Saved, proposal: str) -> None:
         """Write down what waits for a decision; an older decision is none on this."""
@@ -274,7 +274,7 @@ class Store:
         while rows := db.execute(f"SELECT {columns}, marked FROM trimtab_studies {where}", *this):
             *found, marked = rows[0]
             if marked != seal_marks(study.uid, found):
-                raise schema.unfit(study.name, self.where)
+                raise tables.unfit(study.name, self.where)
             if (after := change(Marks(*found))) is None:
                 return False
             changed = f"UPDATE trimtab_studies SET ({columns}, marked) = ({values}, ?) {where} AND marked = ?"
@@ -320,12 +320,12 @@ class Store:
         return same and there[0].time in self._tried
 
     def _insert_event(self, study: int, event: Event) -> None:
-        self._db.execute(schema.INSERT_EVENT, *schema.event_row(study, event))
+        self._db.execute(tables.INSERT_EVENT, *tables.event_row(study, event))
 
     def _insert_snapshot(self, study: int, snapshot: Snapshot) -> None:
         self._db.execute(
             f"INSERT INTO trimtab_snapshots (study, {SNAPSHOT_COLUMNS}) VALUES (?, ?, ?, ?, ?)",
-            *schema.snapshot_row(study, snapshot),
+            *tables.snapshot_row(study, snapshot),
         )
 
     def _thin(self, study: int, seq: int, keep: int) -> None:

@@ -1,0 +1,1 @@
+"""Where studies are kept: rows and their seals, SQLite and PostgreSQL, filters, approvals, retries."""
