@@ -24,7 +24,7 @@ from typing import Any
 import optuna
 
 from trimtab.live import Store, Study
-from trimtab.live.terms import KEEP
+from trimtab.spec.current_settings import KEEP
 from trimtab.store.tables import seal, urgency
 from trimtab.util.checksums import canonical
 

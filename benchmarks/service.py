@@ -38,12 +38,12 @@ import psutil
 
 from trimtab import storage
 from trimtab.live import beginning
-from trimtab.live.knobs import Knobs
 from trimtab.live.packed import packed
 from trimtab.live.row import Known, RowStudy, load, of_row
 from trimtab.serve import rounds
 from trimtab.serve.batch import answered, written
 from trimtab.serve.rounds import Result
+from trimtab.spec.knob_encoding import Knobs
 from trimtab.store.pool import Pool
 from trimtab.store.shared_store import SharedStore
 from trimtab.store.tables import EVENT_COLUMNS, Marks, seal, seal_marks, snapshot_row, urgency

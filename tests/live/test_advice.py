@@ -10,8 +10,8 @@ import pytest
 import trimtab as tt
 from trimtab.live import Study
 from trimtab.live.advice import ENOUGH, beyond
-from trimtab.live.knobs import Knob
 from trimtab.live.requests import read_change
+from trimtab.spec.knob_encoding import Knob
 
 
 def knob(name, low=0.0, high=1.0, start=0.5, **more):

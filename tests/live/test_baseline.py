@@ -10,7 +10,7 @@ import trimtab as tt
 from trimtab.live import Runner, Study, engine, read_config
 from trimtab.live.baseline import Baseline, read_baseline
 from trimtab.live.checking import check_study
-from trimtab.live.knobs import Knobs
+from trimtab.spec.knob_encoding import Knobs
 
 from .. import program
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import trimtab as tt
 from trimtab.live import Study, beginning, tokens
-from trimtab.live.limits import Limits
 from trimtab.live.pausing import paused
 from trimtab.live.row import RowStudy, load
+from trimtab.spec.constraints import Limits
 from trimtab.store import tables as schema
 from trimtab.store.shared_store import SharedStore
 

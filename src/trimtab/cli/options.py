@@ -10,8 +10,8 @@ from trimtab.cli.completing import studies
 from trimtab.util.text import clean, word
 
 if TYPE_CHECKING:
-    from trimtab.live.knobs import Knob
-    from trimtab.live.limits import Limits
+    from trimtab.spec.constraints import Limits
+    from trimtab.spec.knob_encoding import Knob
 
 StoreOption = Annotated[str, typer.Option("--store", envvar="TRIMTAB_STORE", help="SQLite file or PostgreSQL URL.")]
 Name = Annotated[

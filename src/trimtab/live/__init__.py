@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from trimtab.live.baseline import Baseline
     from trimtab.live.config import Config, read_config
     from trimtab.live.diagnostics import Diagnostics
-    from trimtab.live.guard import Guard
-    from trimtab.live.knobs import Knob, Knobs
-    from trimtab.live.limits import Limits
     from trimtab.live.runner import Report, Runner, Stopped
     from trimtab.live.saving import Saving
     from trimtab.live.study import Study, Trial
+    from trimtab.spec.constraints import Limits
+    from trimtab.spec.guard import Guard
+    from trimtab.spec.knob_encoding import Knob, Knobs
     from trimtab.store.errors import Damaged, Moved, NoStore, StoreError, Taken, Unavailable
     from trimtab.store.store import Store
     from trimtab.store.tables import Event
@@ -28,12 +28,12 @@ _WHERE = {
     "Diagnostics": "trimtab.live.diagnostics",
     "Finding": "trimtab.live.advice",
     **dict.fromkeys(("Damaged", "Moved", "NoStore", "StoreError", "Taken", "Unavailable"), "trimtab.store.errors"),
-    **dict.fromkeys(("Knob", "Knobs"), "trimtab.live.knobs"),
+    **dict.fromkeys(("Knob", "Knobs"), "trimtab.spec.knob_encoding"),
     **dict.fromkeys(("Report", "Runner", "Stopped"), "trimtab.live.runner"),
     "Baseline": "trimtab.live.baseline",
     "Event": "trimtab.store.tables",
-    "Guard": "trimtab.live.guard",
-    "Limits": "trimtab.live.limits",
+    "Guard": "trimtab.spec.guard",
+    "Limits": "trimtab.spec.constraints",
     "Saving": "trimtab.live.saving",
     "Store": "trimtab.store.store",
     "Study": "trimtab.live.study",

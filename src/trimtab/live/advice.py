@@ -13,8 +13,8 @@ import numpy as np
 
 from trimtab.live import engine
 from trimtab.live.history import Position
-from trimtab.live.knobs import Knob, Knobs
-from trimtab.live.limits import Limits
+from trimtab.spec.constraints import Limits
+from trimtab.spec.knob_encoding import Knob, Knobs
 
 ENOUGH = 50  # rounds before there is any advice, but for
 SOON = 20  # rounds before there is any on a limit

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from trimtab.live.knobs import Knobs
+from trimtab.spec.knob_encoding import Knobs
 from trimtab.store.tables import Setting
 from trimtab.types import Document, Fields
 from trimtab.util.checksums import checksum

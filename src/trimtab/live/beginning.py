@@ -10,12 +10,12 @@ from trimtab.live.baseline import EVERY, Wanted, read_baseline, said_of
 from trimtab.live.corrections import capped, fields_of, remedy, unlike
 from trimtab.live.diagnostics import Diagnostics
 from trimtab.live.history import Position
-from trimtab.live.knobs import Knobs, described, encode
-from trimtab.live.limits import Limits
 from trimtab.live.packed import SHAPES, packed
-from trimtab.live.terms import Terms
 from trimtab.recipes import Method, between_limits
 from trimtab.setup import Setup
+from trimtab.spec.constraints import Limits
+from trimtab.spec.current_settings import Terms
+from trimtab.spec.knob_encoding import Knobs, described, encode
 from trimtab.store.store import Store
 from trimtab.store.tables import Event, Saved
 from trimtab.types import Document, Fields

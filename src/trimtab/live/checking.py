@@ -7,8 +7,8 @@ from itertools import zip_longest
 
 from trimtab.live import engine
 from trimtab.live.history import Position, follow
-from trimtab.live.knobs import encode, read_knobs
 from trimtab.live.packed import SHAPES, packed, unpack
+from trimtab.spec.knob_encoding import encode, read_knobs
 from trimtab.store.errors import StoreError
 from trimtab.store.store import Store
 from trimtab.store.tables import Event, Saved

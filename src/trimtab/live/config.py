@@ -15,14 +15,14 @@ from pathlib import Path
 from trimtab.live.baseline import read_baseline
 from trimtab.live.beginning import check_name
 from trimtab.live.corrections import capped
-from trimtab.live.guard import LONGEST, Guard, spelt
-from trimtab.live.guard import choice as _choice
-from trimtab.live.guard import number as _number
-from trimtab.live.knobs import Knobs
-from trimtab.live.limits import Limits
 from trimtab.live.study import Callback, Study
-from trimtab.live.terms import KEEP, RUN, TABLES, Terms, check, flattened
 from trimtab.recipes import Method, between_limits, methods
+from trimtab.spec.constraints import Limits
+from trimtab.spec.current_settings import KEEP, RUN, TABLES, Terms, check, flattened
+from trimtab.spec.guard import LONGEST, Guard, spelt
+from trimtab.spec.guard import choice as _choice
+from trimtab.spec.guard import number as _number
+from trimtab.spec.knob_encoding import Knobs
 from trimtab.store.tables import Setting
 from trimtab.tuner import SHARE
 from trimtab.types import Document, Fields

@@ -18,10 +18,10 @@ from trimtab.live.corrections import (
     with_parts,
 )
 from trimtab.live.history import read_snapshot
-from trimtab.live.knobs import Knobs
 from trimtab.live.recorded import Recorded
 from trimtab.live.requests import read_request, requested
 from trimtab.recipes import Method
+from trimtab.spec.knob_encoding import Knobs
 from trimtab.store.errors import Unavailable
 from trimtab.store.store import person
 from trimtab.types import Document, Fields

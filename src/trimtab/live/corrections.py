@@ -19,10 +19,10 @@ from trimtab.live import engine
 from trimtab.live.baseline import EVERY, read_baseline
 from trimtab.live.history import Position
 from trimtab.live.saving import Ledger
-from trimtab.live.terms import DEFAULTS, Terms
 from trimtab.recipes import Method, between_limits
 from trimtab.recipes.method import name_of
 from trimtab.setup import Setup
+from trimtab.spec.current_settings import DEFAULTS, Terms
 from trimtab.types import Document, Fields
 from trimtab.util.durations import in_seconds
 from trimtab.validation import choose, near, real

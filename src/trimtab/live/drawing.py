@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from trimtab.live.knobs import Knob, level
 from trimtab.live.study import Study
 from trimtab.plotting import BLUE, GREY, VERMILION, WIDTH, style
+from trimtab.spec.knob_encoding import Knob, level
 from trimtab.store.tables import ROUNDS, Event
 from trimtab.types import Array
 from trimtab.util.files import writing

@@ -10,13 +10,13 @@ import numpy as np
 from trimtab import core, storage
 from trimtab.estimators import probing
 from trimtab.live.diagnostics import Diagnostics, Edge
-from trimtab.live.knobs import Knob, Knobs, Level, Setting
 from trimtab.reading import LARGEST
 from trimtab.reading import beside as with_limits
 from trimtab.recipes import Method
 from trimtab.recipes.method import RADII
 from trimtab.rescaling import interrupted, rescaled
 from trimtab.setup import Setup
+from trimtab.spec.knob_encoding import Knob, Knobs, Level, Setting
 from trimtab.state import State, frozen
 from trimtab.tuner import Tuner
 from trimtab.types import Array, Document, Value

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from trimtab.live.beginning import check_name
 from trimtab.live.history import Position, read_snapshot
-from trimtab.live.knobs import Knob, Knobs, described, read_knobs
+from trimtab.spec.knob_encoding import Knob, Knobs, described, read_knobs
 from trimtab.store.errors import Damaged
 from trimtab.store.store import Store
 from trimtab.store.tables import KINDS, ROUNDS, ROUTINE, UNLEARNT, Event, Saved, Snapshot

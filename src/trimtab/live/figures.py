@@ -15,8 +15,8 @@ import numpy as np
 
 from trimtab.live import engine
 from trimtab.live.drawing import smooth, span
-from trimtab.live.knobs import Knob, Knobs, level
 from trimtab.plotting import DARK, LIGHT, SANS, Ink
+from trimtab.spec.knob_encoding import Knob, Knobs, level
 from trimtab.store.tables import ROUNDS, ROUTINE, Event
 from trimtab.types import Array, Document
 from trimtab.util.extras import pip_install

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 from trimtab.live import engine
 from trimtab.live.baseline import Baseline
 from trimtab.live.diagnostics import Diagnostics
-from trimtab.live.knobs import Knob, Knobs, decode, encode, level, read_knobs
-from trimtab.live.limits import Limits
 from trimtab.live.saving import Ledger, Saving
-from trimtab.live.terms import Terms
 from trimtab.setup import Setup
+from trimtab.spec.constraints import Limits
+from trimtab.spec.current_settings import Terms
+from trimtab.spec.knob_encoding import Knob, Knobs, decode, encode, level, read_knobs
 from trimtab.state import State
 from trimtab.store.errors import Damaged
 from trimtab.store.tables import UNLEARNT, Event, Setting, Snapshot

@@ -10,8 +10,8 @@ from typing import Any
 from trimtab.live import engine
 from trimtab.live.advice import advised
 from trimtab.live.history import Position, follow
-from trimtab.live.knobs import encode, read_knobs
 from trimtab.live.viewed import Viewed
+from trimtab.spec.knob_encoding import encode, read_knobs
 from trimtab.store.errors import Damaged
 from trimtab.store.store import EVERY
 from trimtab.store.tables import ROUNDS, ROUTINE, STILL, Event, Move

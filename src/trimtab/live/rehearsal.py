@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from trimtab.live import engine
 from trimtab.live.config import Config
-from trimtab.live.knobs import Level
 from trimtab.live.study import Study
+from trimtab.spec.knob_encoding import Level
 
 
 class Span(NamedTuple):

@@ -14,18 +14,18 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from trimtab.live import beginning, engine, exchange
-from trimtab.live import limits as limiting
 from trimtab.live.advice import LIMITS
 from trimtab.live.baseline import Wanted, read_baseline, said_of
 from trimtab.live.correctable import Correctable
 from trimtab.live.corrections import moved
 from trimtab.live.diagnostics import Diagnostics
 from trimtab.live.history import Position
-from trimtab.live.knobs import Knob, Knobs
-from trimtab.live.limits import Limits
 from trimtab.live.pausing import pause_of
-from trimtab.live.terms import check
 from trimtab.recipes import Method
+from trimtab.spec import constraints as limiting
+from trimtab.spec.constraints import Limits
+from trimtab.spec.current_settings import check
+from trimtab.spec.knob_encoding import Knob, Knobs
 from trimtab.store import approvals
 from trimtab.store.errors import NoStore, StoreError
 from trimtab.store.store import Store

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from trimtab.live.config import Config, read_config
 from trimtab.live.corrections import FROM_FILE, WIDTHS
-from trimtab.live.knobs import Knob, Knobs
 from trimtab.live.study import Study
-from trimtab.live.terms import DEFAULTS, TABLES
 from trimtab.recipes.method import name_of
+from trimtab.spec.current_settings import DEFAULTS, TABLES
+from trimtab.spec.knob_encoding import Knob, Knobs
 from trimtab.types import Document
 from trimtab.util.files import check_destination, writing
 

@@ -12,12 +12,12 @@ from trimtab.live.advice import Finding, findings
 from trimtab.live.baseline import Baseline
 from trimtab.live.diagnostics import Diagnostics
 from trimtab.live.history import Position
-from trimtab.live.knobs import Knobs, decode
-from trimtab.live.limits import Limits
 from trimtab.live.saving import Saving
 from trimtab.live.summary import counted, summary
-from trimtab.live.terms import Terms
 from trimtab.setup import Setup
+from trimtab.spec.constraints import Limits
+from trimtab.spec.current_settings import Terms
+from trimtab.spec.knob_encoding import Knobs, decode
 from trimtab.state import State
 from trimtab.store.store import Store
 from trimtab.store.tables import Event, Saved, Setting

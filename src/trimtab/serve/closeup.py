@@ -8,11 +8,11 @@ import statistics
 import time
 from typing import Any
 
-from trimtab.live.knobs import Knob
 from trimtab.live.row import RowStudy
 from trimtab.live.study import Trial
 from trimtab.serve.rounds import guard_of, plan
 from trimtab.serve.showing import whole
+from trimtab.spec.knob_encoding import Knob
 from trimtab.store.approvals import waiting
 from trimtab.store.event_queries import latest
 from trimtab.store.shared_store import SharedStore

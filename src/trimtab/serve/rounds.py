@@ -6,12 +6,12 @@ import datetime
 import math
 from typing import Any, NamedTuple
 
-from trimtab.live.guard import Guard
-from trimtab.live.knobs import Knob, Level
 from trimtab.live.pausing import pause_of, paused
 from trimtab.live.row import RowStudy
 from trimtab.live.study import Trial
 from trimtab.serve.problems import Problem
+from trimtab.spec.guard import Guard
+from trimtab.spec.knob_encoding import Knob, Level
 from trimtab.store.tables import Event, Setting
 from trimtab.util.text import clean
 

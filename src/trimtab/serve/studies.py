@@ -10,9 +10,6 @@ from starlette.concurrency import run_in_threadpool
 
 from trimtab.live import beginning
 from trimtab.live.config import Config
-from trimtab.live.guard import Guard
-from trimtab.live.knobs import Knobs
-from trimtab.live.limits import Limits
 from trimtab.live.row import RowStudy
 from trimtab.serve.fleet import TRIES, Fleet, busy, stale
 from trimtab.serve.models import CorrectionIn, CorrectionOut, StudyIn, StudyList, StudyOut, StudyWhole
@@ -32,6 +29,9 @@ from trimtab.serve.wiring import (
     fleet,
     look,
 )
+from trimtab.spec.constraints import Limits
+from trimtab.spec.guard import Guard
+from trimtab.spec.knob_encoding import Knobs
 from trimtab.store.errors import Damaged, Taken
 from trimtab.store.shared_store import SharedStore
 from trimtab.store.study_filter import ATTENTION, Wanted

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any
 
-from trimtab.live.guard import LONGEST, Guard, number
-from trimtab.live.knobs import Knobs, described, read_knobs
+from trimtab.spec.guard import LONGEST, Guard, number
+from trimtab.spec.knob_encoding import Knobs, described, read_knobs
 from trimtab.types import Document, Fields
 from trimtab.util.durations import WANTED
 

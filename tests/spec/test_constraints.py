@@ -9,8 +9,8 @@ import pytest
 import trimtab as tt
 from trimtab.live import Study, read_config
 from trimtab.live.checking import check_study
-from trimtab.live.limits import Limits
 from trimtab.live.reading import read_values
+from trimtab.spec.constraints import Limits
 
 from ..program import run
 
