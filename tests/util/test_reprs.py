@@ -4,7 +4,7 @@ import numpy as np
 
 import trimtab as tt
 from trimtab.live import Study
-from trimtab.live.saving import Saving
+from trimtab.monitor.savings import Saving
 from trimtab.util.reprs import line
 
 KNOBS = [

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from trimtab.live.advice import Finding
-    from trimtab.live.baseline import Baseline
     from trimtab.live.config import Config, read_config
-    from trimtab.live.diagnostics import Diagnostics
     from trimtab.live.runner import Report, Runner, Stopped
-    from trimtab.live.saving import Saving
     from trimtab.live.study import Study, Trial
+    from trimtab.monitor.baseline import Baseline
+    from trimtab.monitor.diagnostics import Diagnostics
+    from trimtab.monitor.savings import Saving
     from trimtab.spec.constraints import Limits
     from trimtab.spec.guard import Guard
     from trimtab.spec.knob_encoding import Knob, Knobs
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
 _WHERE = {
     **dict.fromkeys(("Config", "read_config"), "trimtab.live.config"),
-    "Diagnostics": "trimtab.live.diagnostics",
+    "Diagnostics": "trimtab.monitor.diagnostics",
     "Finding": "trimtab.live.advice",
     **dict.fromkeys(("Damaged", "Moved", "NoStore", "StoreError", "Taken", "Unavailable"), "trimtab.store.errors"),
     **dict.fromkeys(("Knob", "Knobs"), "trimtab.spec.knob_encoding"),
     **dict.fromkeys(("Report", "Runner", "Stopped"), "trimtab.live.runner"),
-    "Baseline": "trimtab.live.baseline",
+    "Baseline": "trimtab.monitor.baseline",
     "Event": "trimtab.store.tables",
     "Guard": "trimtab.spec.guard",
     "Limits": "trimtab.spec.constraints",
-    "Saving": "trimtab.live.saving",
+    "Saving": "trimtab.monitor.savings",
     "Store": "trimtab.store.store",
     "Study": "trimtab.live.study",
     "Trial": "trimtab.live.study",

@@ -6,11 +6,11 @@ import re
 import time
 
 from trimtab.live import engine
-from trimtab.live.baseline import EVERY, Wanted, read_baseline, said_of
 from trimtab.live.corrections import capped, fields_of, remedy, unlike
-from trimtab.live.diagnostics import Diagnostics
 from trimtab.live.history import Position
 from trimtab.live.packed import SHAPES, packed
+from trimtab.monitor.baseline import EVERY, Wanted, read_baseline, said_of
+from trimtab.monitor.diagnostics import Diagnostics
 from trimtab.recipes import Method, between_limits
 from trimtab.setup import Setup
 from trimtab.spec.constraints import Limits

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
-from trimtab.live.baseline import read_baseline
 from trimtab.live.beginning import check_name
 from trimtab.live.corrections import capped
 from trimtab.live.study import Callback, Study
+from trimtab.monitor.baseline import read_baseline
 from trimtab.recipes import Method, between_limits, methods
 from trimtab.spec.constraints import Limits
 from trimtab.spec.current_settings import KEEP, RUN, TABLES, Terms, check, flattened

@@ -16,9 +16,9 @@ import numpy as np
 
 from trimtab.knobs import SHARE, Knob, Knobs
 from trimtab.live import engine
-from trimtab.live.baseline import EVERY, read_baseline
 from trimtab.live.history import Position
-from trimtab.live.saving import Ledger
+from trimtab.monitor.baseline import EVERY, read_baseline
+from trimtab.monitor.savings import Ledger
 from trimtab.recipes import Method, between_limits
 from trimtab.recipes.method import name_of
 from trimtab.setup import Setup

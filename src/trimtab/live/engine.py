@@ -9,7 +9,7 @@ import numpy as np
 
 from trimtab import core, storage
 from trimtab.estimators import probing
-from trimtab.live.diagnostics import Diagnostics, Edge
+from trimtab.monitor.diagnostics import Diagnostics, Edge
 from trimtab.reading import LARGEST
 from trimtab.reading import beside as with_limits
 from trimtab.recipes import Method

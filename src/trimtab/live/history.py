@@ -9,9 +9,9 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from trimtab.live import engine
-from trimtab.live.baseline import Baseline
-from trimtab.live.diagnostics import Diagnostics
-from trimtab.live.saving import Ledger, Saving
+from trimtab.monitor.baseline import Baseline
+from trimtab.monitor.diagnostics import Diagnostics
+from trimtab.monitor.savings import Ledger, Saving
 from trimtab.setup import Setup
 from trimtab.spec.constraints import Limits
 from trimtab.spec.current_settings import Terms

@@ -21,10 +21,10 @@ import numpy as np
 
 from trimtab import storage
 from trimtab.flat import Flat
-from trimtab.live.baseline import Baseline
-from trimtab.live.diagnostics import LAG, Diagnostics
 from trimtab.live.history import Position
-from trimtab.live.saving import Ledger
+from trimtab.monitor.baseline import Baseline
+from trimtab.monitor.diagnostics import LAG, Diagnostics
+from trimtab.monitor.savings import Ledger
 from trimtab.setup import Setup
 from trimtab.types import Array
 from trimtab.util.checksums import canonical

@@ -15,12 +15,12 @@ from typing import NamedTuple
 
 from trimtab.live import beginning, engine, exchange
 from trimtab.live.advice import LIMITS
-from trimtab.live.baseline import Wanted, read_baseline, said_of
 from trimtab.live.correctable import Correctable
 from trimtab.live.corrections import moved
-from trimtab.live.diagnostics import Diagnostics
 from trimtab.live.history import Position
 from trimtab.live.pausing import pause_of
+from trimtab.monitor.baseline import Wanted, read_baseline, said_of
+from trimtab.monitor.diagnostics import Diagnostics
 from trimtab.recipes import Method
 from trimtab.spec import constraints as limiting
 from trimtab.spec.constraints import Limits

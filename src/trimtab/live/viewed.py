@@ -9,11 +9,11 @@ from typing import Any
 
 from trimtab.live import engine
 from trimtab.live.advice import Finding, findings
-from trimtab.live.baseline import Baseline
-from trimtab.live.diagnostics import Diagnostics
 from trimtab.live.history import Position
-from trimtab.live.saving import Saving
 from trimtab.live.summary import counted, summary
+from trimtab.monitor.baseline import Baseline
+from trimtab.monitor.diagnostics import Diagnostics
+from trimtab.monitor.savings import Saving
 from trimtab.setup import Setup
 from trimtab.spec.constraints import Limits
 from trimtab.spec.current_settings import Terms

@@ -8,8 +8,8 @@ import pytest
 
 import trimtab as tt
 from trimtab.live import Runner, Study, engine, read_config
-from trimtab.live.baseline import Baseline, read_baseline
 from trimtab.live.checking import check_study
+from trimtab.monitor.baseline import Baseline, read_baseline
 from trimtab.spec.knob_encoding import Knobs
 
 from .. import program

@@ -8,8 +8,8 @@ import math
 import numpy as np
 import pytest
 
-from trimtab.live.baseline import Baseline
-from trimtab.live.saving import FEWEST, MOST, Ledger, quantile
+from trimtab.monitor.baseline import Baseline
+from trimtab.monitor.savings import FEWEST, MOST, Ledger, quantile
 
 
 def fed(values, is_baseline, probing=None):

@@ -9,7 +9,7 @@ import pytest
 
 import trimtab as tt
 from trimtab.live import Study
-from trimtab.live.diagnostics import LAG, Diagnostics, Edge
+from trimtab.monitor.diagnostics import LAG, Diagnostics, Edge
 
 
 def fed(values, moves=None, cap=math.inf, sides=0.0, dim=2):

@@ -1,0 +1,1 @@
+"""How a study does: running figures, savings, and the baseline that they are measured against."""
