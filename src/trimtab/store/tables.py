@@ -24,7 +24,7 @@ REQUESTS = "CREATE TABLE trimtab_requests (id {id}, study INTEGER NOT NULL, requ
 TOKENS = """CREATE TABLE trimtab_tokens (
         id TEXT PRIMARY KEY, hash TEXT NOT NULL, scope TEXT NOT NULL, study TEXT, label TEXT, created {real} NOT NULL,
         expires {real}, revoked {real}, parent TEXT)"""
-MIGRATIONS: dict[int, tuple[str, ...]] = {9: ()}  # how often each limit is exceeded is read as unknown where it is missing
+MIGRATIONS: dict[int, tuple[str, ...]] = {9: ()}  # how often a limit is exceeded: unknown where it is missing
 """version → the statements that lead to it from the one before; without those of an older one, it is refused."""
 TABLES = (
     "CREATE TABLE trimtab_meta (version INTEGER NOT NULL)",
