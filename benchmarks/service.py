@@ -37,9 +37,6 @@ from typing import Any, ClassVar
 import psutil
 
 from trimtab import storage
-from trimtab.live import beginning
-from trimtab.live.packed import packed
-from trimtab.live.row import Known, RowStudy, load, of_row
 from trimtab.serve import rounds
 from trimtab.serve.batch import answered, written
 from trimtab.serve.rounds import Result
@@ -47,6 +44,9 @@ from trimtab.spec.knob_encoding import Knobs
 from trimtab.store.pool import Pool
 from trimtab.store.shared_store import SharedStore
 from trimtab.store.tables import EVENT_COLUMNS, Marks, seal, seal_marks, snapshot_row, urgency
+from trimtab.study import create
+from trimtab.study.packed_state import packed
+from trimtab.study.unlocked import Known, RowStudy, load, of_row
 from trimtab.util.checksums import canonical
 
 DIM = 10
@@ -117,7 +117,7 @@ def fill(where: str, count: int) -> None:
     """So many studies that have just begun: one is made, the others are its copies, with names and seeds their own."""
     knobs = [{"name": f"x{k}", "low": 0.0, "high": 1.0, "start": 0.5} for k in range(DIM)]
     with SharedStore(where) as store:
-        first = beginning.create(store, name_of(0), Knobs.of(knobs), None, False, 1, {}, 0, None)
+        first = create.create(store, name_of(0), Knobs.of(knobs), None, False, 1, {}, 0, None)
         (known,) = load(store, [first.name])
         assert isinstance(known, Known)
         status = canonical(first.status)

@@ -16,9 +16,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from trimtab.live.study import Trial
 from trimtab.store.errors import Unavailable
 from trimtab.store.retry import delays
+from trimtab.study.study import Trial
 from trimtab.types import Document
 from trimtab.util.files import reason
 from trimtab.util.reprs import Brief, Facts

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 import trimtab as tt
-from trimtab.live import Runner, Study, engine, read_config
-from trimtab.live.checking import check_study
+from trimtab.live import Runner, Study, read_config
 from trimtab.monitor.baseline import Baseline, read_baseline
 from trimtab.spec.knob_encoding import Knobs
+from trimtab.study import core_calls
+from trimtab.study.verify import check_study
 
 from .. import program
 
@@ -67,7 +68,7 @@ def test_the_tuner_does_not_notice(tmp_path):
         kinds = run(study, 140)
         assert kinds.count("baseline") == 20
         run(other, 120)
-        assert engine.pack(study.setup, study.state) == engine.pack(other.setup, other.state)
+        assert core_calls.pack(study.setup, study.state) == core_calls.pack(other.setup, other.state)
         events = list(study.events())
         settings = [event.query for event in events if event.kind == "baseline"]
         assert settings == [list(study.start.values())] * 20

@@ -9,9 +9,9 @@ import sys
 import pytest
 
 from trimtab.live import Study
-from trimtab.live.checking import check_study
 from trimtab.store.shared_store import SharedStore
 from trimtab.store.tables import seal
+from trimtab.study.verify import check_study
 
 
 def test_each_is_recorded_with_who_and_why(service):

@@ -7,7 +7,6 @@ import threading
 import pytest
 
 from trimtab.live import Study
-from trimtab.live.checking import check_study
 from trimtab.serve import batch, rounds
 from trimtab.serve.batch import Gathering, Given, tell_many
 from trimtab.serve.fleet import Fleet
@@ -15,6 +14,7 @@ from trimtab.serve.rounds import Result
 from trimtab.store.errors import Unavailable
 from trimtab.store.pool import Pool
 from trimtab.store.shared_store import SharedStore
+from trimtab.study.verify import check_study
 
 from ..databases import server, url  # noqa: F401
 

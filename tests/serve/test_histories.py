@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from trimtab.live.checking import check_study
 from trimtab.store.shared_store import SharedStore
+from trimtab.study.verify import check_study
 
 from ..databases import server  # noqa: F401
 from .crowd import Crowd

@@ -13,8 +13,8 @@ import pytest
 import trimtab as tt
 from trimtab.client import Refused
 from trimtab.live import Study
-from trimtab.live.checking import check_study
 from trimtab.store.shared_store import SharedStore
+from trimtab.study.verify import check_study
 
 from ..databases import server  # noqa: F401
 from .conftest import KNOBS

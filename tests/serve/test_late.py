@@ -9,8 +9,8 @@ from tests.serve.conftest import KNOBS
 
 import trimtab as tt
 from trimtab.live import Study
-from trimtab.live.checking import check_study
 from trimtab.store.store import Store
+from trimtab.study.verify import check_study
 
 
 def value(knobs):

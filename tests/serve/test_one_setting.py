@@ -6,9 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 
-from trimtab.live.row import RowStudy, load
 from trimtab.randomness import Keyed
 from trimtab.store.shared_store import SharedStore
+from trimtab.study.unlocked import RowStudy, load
 
 from .test_kills import end
 from .test_kills import service as served

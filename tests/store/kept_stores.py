@@ -9,12 +9,13 @@ from contextlib import closing
 from pathlib import Path
 
 import trimtab as tt
-from trimtab.live import Study, beginning, tokens
-from trimtab.live.pausing import paused
-from trimtab.live.row import RowStudy, load
+from trimtab.live import Study, tokens
 from trimtab.spec.constraints import Limits
 from trimtab.store import tables as schema
 from trimtab.store.shared_store import SharedStore
+from trimtab.study import create
+from trimtab.study.changes.pause import paused
+from trimtab.study.unlocked import RowStudy, load
 
 FOLDER = Path(__file__).with_name("kept")
 NUMBERS = [
@@ -48,8 +49,8 @@ def fill(where):
         study.reset()
     with SharedStore(where) as store:
         given = (tt.Knobs.of(MIXED), None, False, 4, {}, 0, Limits())
-        beginning.create(store, "late", *given, None, 3)
-        beginning.create(store, "service", tt.Knobs.of(NUMBERS), None, False, 5, {}, 3, Limits())
+        create.create(store, "late", *given, None, 3)
+        create.create(store, "service", tt.Knobs.of(NUMBERS), None, False, 5, {}, 3, Limits())
         for _ in range(3):
             changed(store, "late", lambda study: study.hand_out())
         changed(store, "late", lambda study: study.tell(study.pending[1], 2.0))

@@ -6,7 +6,7 @@ from contextlib import closing
 import pytest
 
 from trimtab.live import Damaged, Store, Study
-from trimtab.live.checking import check_study
+from trimtab.study.verify import check_study
 
 from ..program import run
 

@@ -251,7 +251,7 @@ READ = """
 import os, sys
 from trimtab.cli.stores import list_studies
 from trimtab.cli.studies import show
-import trimtab.live.study
+import trimtab.study.study
 os.setuid(int(sys.argv[2]))
 list_studies(sys.argv[1], as_json=True)
 show("a", None, True, False, None, None, sys.argv[1])

@@ -7,10 +7,10 @@ from contextlib import closing
 import pytest
 
 from trimtab.live import Damaged, Store, StoreError, Study
-from trimtab.live.checking import check_study
-from trimtab.live.row import of_row
 from trimtab.store import tables
 from trimtab.store.shared_store import SharedStore
+from trimtab.study.unlocked import of_row
+from trimtab.study.verify import check_study
 
 from .kept_stores import FOLDER, changed, fill, go_on, shape
 

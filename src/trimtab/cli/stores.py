@@ -11,9 +11,9 @@ import typer
 
 from trimtab.cli.console import DAMAGED, app, err, say, whole_bar
 from trimtab.cli.options import Force, StoreOption, short
-from trimtab.live.summary import counted, summary
 from trimtab.store.errors import Damaged, StoreError
 from trimtab.store.store import Store
+from trimtab.study.summary import counted, summary
 from trimtab.types import Document
 from trimtab.util.files import check_destination, writable, writing
 from trimtab.util.text import clean, plural
@@ -111,7 +111,7 @@ def check(
 
     Exit status: 0 all is well; 1 something is damaged; 2 bad input.
     """
-    from trimtab.live.checking import check_study
+    from trimtab.study.verify import check_study
 
     with Store(store, "read") as opened, whole_bar("checking", show=not as_json or err.is_terminal) as bar:
         wrong: Document = {"": opened.check()}

@@ -20,8 +20,8 @@ from trimtab.util.files import check_destination, read_file, writable, write_ato
 from trimtab.util.text import moment
 
 if TYPE_CHECKING:
-    from trimtab.live.study import Study
     from trimtab.store.tables import Event
+    from trimtab.study.study import Study
 
 
 @app.command("show", epilog="Example: trimtab show demo --html demo.html")
@@ -38,7 +38,7 @@ def show(
     store: StoreOption = "trimtab.db",
 ) -> None:
     """Show one study: its settings, diagnostics and recent events."""
-    from trimtab.live.study import Study
+    from trimtab.study.study import Study
 
     with Study.look(store, only_study(store, name)) as study:
         if plot is not None or html is not None:
@@ -70,7 +70,7 @@ def approve(
 
     This is for studies with `approval = true`. The first decision on a round is final.
     """
-    from trimtab.live.study import Study
+    from trimtab.study.study import Study
 
     with Study.look(store, only_study(store, name), mode="write") as study:
         proposal = study.decide(approve=not reject, round=round)
@@ -86,7 +86,7 @@ def export(
     force: Force = False,
 ) -> None:
     """Write a study and its history to one file, for another store."""
-    from trimtab.live.study import Study
+    from trimtab.study.study import Study
 
     check_destination(file)
     if writable(file) is not None and not force:
@@ -103,7 +103,7 @@ def import_study(
     store: StoreOption = "trimtab.db",
 ) -> None:
     """Add an exported study to a store; it continues where it left off."""
-    from trimtab.live.exchange import adopt
+    from trimtab.study.export_import import adopt
 
     with whole_bar("importing", show=True) as report:
         found = adopt(store, read_file(file).decode(errors="replace"), name, report)
@@ -127,8 +127,8 @@ def set_fields(
     and those of the guard and the baseline (guard.failures). Either all changes apply or none. A running study takes
     them before its next round, without a restart, and keeps what it has learnt. `trimtab undo` reverts the last change.
     """
-    from trimtab.live.corrections import sentence
-    from trimtab.live.requests import correct, read_change
+    from trimtab.study.changes.queue import correct, read_change
+    from trimtab.study.changes.rules import sentence
 
     changed, taken = correct(store, name, dict(map(read_change, changes)), who=who, why=why)
     if as_json:
@@ -157,7 +157,7 @@ def undo(
     the last change of settings is undone, and what the study has learnt since is kept. The history records either and
     loses nothing.
     """
-    from trimtab.live.study import Study
+    from trimtab.study.study import Study
 
     name, round = _study_and_round(what or [], study)
     with Study.open(store, only_study(store, name)) as held:
@@ -177,7 +177,7 @@ def reset_to(
 
     The history is kept and records the reset.
     """
-    from trimtab.live.study import Study
+    from trimtab.study.study import Study
 
     if where != "start":
         raise ValueError(f"reset-to {where!r} is unknown: write trimtab reset-to start, or trimtab undo ROUND")
@@ -201,13 +201,13 @@ def _draw(study: Study, plot: Path | None, html: Path | None) -> None:
     for file in filter(None, (plot, html)):
         check_destination(file)
     if plot is not None:
-        from trimtab.live.drawing import draw_study
+        from trimtab.study.plots.matplotlib_figures import draw_study
 
         with working("drawing"):
             draw_study(study, plot)
         print(f"drawn: {plot}")
     if html is not None:
-        from trimtab.live.figures import to_html
+        from trimtab.study.plots.plotly_figures import to_html
 
         with working("drawing"):
             write_atomically(html, to_html(study).encode())

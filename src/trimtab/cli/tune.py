@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from trimtab.cli.display import Display
     from trimtab.live.config import Config
     from trimtab.live.runner import Runner
-    from trimtab.live.study import Study
+    from trimtab.study.study import Study
 
 FAILED = "no round gave a value: run the command by hand with the knobs that --dry-run prints, and check its last line"
 

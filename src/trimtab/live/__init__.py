@@ -9,10 +9,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from trimtab.live.advice import Finding
     from trimtab.live.config import Config, read_config
     from trimtab.live.runner import Report, Runner, Stopped
-    from trimtab.live.study import Study, Trial
     from trimtab.monitor.baseline import Baseline
     from trimtab.monitor.diagnostics import Diagnostics
     from trimtab.monitor.savings import Saving
@@ -22,11 +20,13 @@ if TYPE_CHECKING:
     from trimtab.store.errors import Damaged, Moved, NoStore, StoreError, Taken, Unavailable
     from trimtab.store.store import Store
     from trimtab.store.tables import Event
+    from trimtab.study.advice import Finding
+    from trimtab.study.study import Study, Trial
 
 _WHERE = {
     **dict.fromkeys(("Config", "read_config"), "trimtab.live.config"),
     "Diagnostics": "trimtab.monitor.diagnostics",
-    "Finding": "trimtab.live.advice",
+    "Finding": "trimtab.study.advice",
     **dict.fromkeys(("Damaged", "Moved", "NoStore", "StoreError", "Taken", "Unavailable"), "trimtab.store.errors"),
     **dict.fromkeys(("Knob", "Knobs"), "trimtab.spec.knob_encoding"),
     **dict.fromkeys(("Report", "Runner", "Stopped"), "trimtab.live.runner"),
@@ -36,8 +36,8 @@ _WHERE = {
     "Limits": "trimtab.spec.constraints",
     "Saving": "trimtab.monitor.savings",
     "Store": "trimtab.store.store",
-    "Study": "trimtab.live.study",
-    "Trial": "trimtab.live.study",
+    "Study": "trimtab.study.study",
+    "Trial": "trimtab.study.study",
 }
 
 

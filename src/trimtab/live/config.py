@@ -12,9 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
-from trimtab.live.beginning import check_name
-from trimtab.live.corrections import capped
-from trimtab.live.study import Callback, Study
 from trimtab.monitor.baseline import read_baseline
 from trimtab.recipes import Method, between_limits, methods
 from trimtab.spec.constraints import Limits
@@ -24,6 +21,9 @@ from trimtab.spec.guard import choice as _choice
 from trimtab.spec.guard import number as _number
 from trimtab.spec.knob_encoding import Knobs
 from trimtab.store.tables import Setting
+from trimtab.study.changes.rules import capped
+from trimtab.study.create import check_name
+from trimtab.study.study import Callback, Study
 from trimtab.tuner import SHARE
 from trimtab.types import Document, Fields
 from trimtab.util.durations import FIELDS as DURATIONS

@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from trimtab.live import engine
 from trimtab.live.config import Config
-from trimtab.live.study import Study
 from trimtab.spec.knob_encoding import Level
+from trimtab.study import core_calls
+from trimtab.study.study import Study
 
 
 class Span(NamedTuple):
@@ -40,7 +40,7 @@ def spans(study: Study) -> dict[str, Span]:
     A round that measures the point of the one before once more may be beyond, by as far as the centre has moved.
     """
     now, widest = (
-        engine.spans(study.knobs, study.setup, study.state, width)
-        for width in (engine.width(study.setup, study.state), study.setup.method.step.widest)
+        core_calls.spans(study.knobs, study.setup, study.state, width)
+        for width in (core_calls.width(study.setup, study.state), study.setup.method.step.widest)
     )
     return {name: Span(now[name], widest[name]) for name in now}

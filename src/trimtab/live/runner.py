@@ -16,11 +16,11 @@ from trimtab.live import command
 from trimtab.live.config import Config
 from trimtab.live.reading import read_values
 from trimtab.live.service import Heartbeat, notify
-from trimtab.live.study import Study
 from trimtab.live.terminal import rendered
 from trimtab.store.errors import StoreError
 from trimtab.store.retry import patiently
 from trimtab.store.tables import Event, Setting
+from trimtab.study.study import Study
 from trimtab.util.files import reason
 from trimtab.util.logs import log
 from trimtab.util.text import clean, word

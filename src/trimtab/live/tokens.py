@@ -13,8 +13,8 @@ import secrets
 import time
 from typing import NamedTuple
 
-from trimtab.live.beginning import check_name
 from trimtab.store.shared_store import SharedStore
+from trimtab.study.create import check_name
 from trimtab.util.text import clean
 
 SCOPES = ("read", "tell", "operate", "admin")

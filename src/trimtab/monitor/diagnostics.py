@@ -1,4 +1,4 @@
-"""How the tuning goes, from told values and moves alone, in O(1) per round; `trimtab.live.advice` makes advice of it.
+"""How the tuning goes, from told values and moves alone, in O(1) per round; `trimtab.study.advice` makes advice of it.
 
 All are running means over about the last hundred rounds (a plain mean before that), of what happened in told rounds:
 y the values, Δ the moves of the centre as shares of the ranges, ρ the length of a probe.

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
 
-from trimtab.live.pausing import paused
-from trimtab.live.row import RowStudy
 from trimtab.serve import rounds
 from trimtab.serve.fleet import Fleet, stale
 from trimtab.serve.models import ActionIn, DecisionIn, StudyOut, UndoIn
@@ -16,6 +14,8 @@ from trimtab.serve.problems import Problem
 from trimtab.serve.showing import at_a_glance
 from trimtab.serve.wiring import ANSWERS, Administers, IfMatch, Operates, StudyName, etag, expected, fleet
 from trimtab.store import approvals
+from trimtab.study.changes.pause import paused
+from trimtab.study.unlocked import RowStudy
 from trimtab.types import Document, Json
 
 router = APIRouter(prefix="/v1", tags=["actions"], responses=ANSWERS)

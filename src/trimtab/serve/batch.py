@@ -13,7 +13,6 @@ from typing import NamedTuple
 from pydantic_core import to_json
 from starlette.concurrency import run_in_threadpool
 
-from trimtab.live.row import RowStudy
 from trimtab.serve import rounds
 from trimtab.serve.fleet import TRIES, Fleet
 from trimtab.serve.problems import Problem, as_problem
@@ -21,6 +20,7 @@ from trimtab.serve.rounds import Result
 from trimtab.store.errors import Collided
 from trimtab.store.shared_store import SharedStore
 from trimtab.store.tables import Move
+from trimtab.study.unlocked import RowStudy
 from trimtab.types import Document
 
 Answer = Document | Problem

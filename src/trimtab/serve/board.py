@@ -13,8 +13,6 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
 
-from trimtab.live.figures import figure
-from trimtab.live.row import RowStudy
 from trimtab.serve.closeup import closeup
 from trimtab.serve.fleet import Fleet
 from trimtab.serve.overview import PAGE, Overview
@@ -24,6 +22,8 @@ from trimtab.serve.wiring import Reads, StudyName, fleet
 from trimtab.store.event_queries import thinned
 from trimtab.store.study_filter import ATTENTION
 from trimtab.store.tables import ROUNDS
+from trimtab.study.plots.plotly_figures import figure
+from trimtab.study.unlocked import RowStudy
 from trimtab.types import Document
 
 router = APIRouter(include_in_schema=False)

@@ -8,8 +8,6 @@ import statistics
 import time
 from typing import Any
 
-from trimtab.live.row import RowStudy
-from trimtab.live.study import Trial
 from trimtab.serve.rounds import guard_of, plan
 from trimtab.serve.showing import whole
 from trimtab.spec.knob_encoding import Knob
@@ -18,6 +16,8 @@ from trimtab.store.event_queries import latest
 from trimtab.store.shared_store import SharedStore
 from trimtab.store.study_filter import attention
 from trimtab.store.tables import Event
+from trimtab.study.study import Trial
+from trimtab.study.unlocked import RowStudy
 from trimtab.types import Document
 
 LOG, ROUNDS = 50, 15  # events and rounds of a page

@@ -16,7 +16,6 @@ from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
-from trimtab.live.row import RowStudy
 from trimtab.serve.access import Caller
 from trimtab.serve.fleet import Fleet
 from trimtab.serve.limits import EVENTS
@@ -26,6 +25,7 @@ from trimtab.serve.showing import at_a_glance, described
 from trimtab.serve.watching import Watch
 from trimtab.serve.wiring import ANSWERS, Reads, fleet
 from trimtab.store.errors import Damaged, StoreError, Unavailable
+from trimtab.study.unlocked import RowStudy
 from trimtab.types import Document, Json
 
 router = APIRouter(prefix="/v1", tags=["events"], responses=ANSWERS)

@@ -9,12 +9,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from trimtab.live.row import Known, RowStudy, caught_up, load, of_row
 from trimtab.serve.problems import Problem
 from trimtab.store.errors import Damaged
 from trimtab.store.pool import Pool
 from trimtab.store.shared_store import GLANCE, SharedStore
 from trimtab.store.tables import Saved
+from trimtab.study.unlocked import Known, RowStudy, caught_up, load, of_row
 
 T = TypeVar("T")
 TRIES = 30  # before somebody is told that a study is too busy

@@ -6,7 +6,6 @@ import threading
 import time
 from typing import NamedTuple
 
-from trimtab.live.figures import sparkline
 from trimtab.serve.showing import at_a_glance
 from trimtab.store.errors import Damaged
 from trimtab.store.event_queries import last_values
@@ -14,6 +13,7 @@ from trimtab.store.pool import Pool
 from trimtab.store.shared_store import SharedStore
 from trimtab.store.study_filter import Wanted
 from trimtab.store.tables import Saved
+from trimtab.study.plots.plotly_figures import sparkline
 from trimtab.types import Document
 
 PAGE = 50  # studies of a page

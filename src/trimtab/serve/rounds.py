@@ -6,13 +6,13 @@ import datetime
 import math
 from typing import Any, NamedTuple
 
-from trimtab.live.pausing import pause_of, paused
-from trimtab.live.row import RowStudy
-from trimtab.live.study import Trial
 from trimtab.serve.problems import Problem
 from trimtab.spec.guard import Guard
 from trimtab.spec.knob_encoding import Knob, Level
 from trimtab.store.tables import Event, Setting
+from trimtab.study.changes.pause import pause_of, paused
+from trimtab.study.study import Trial
+from trimtab.study.unlocked import RowStudy
 from trimtab.util.text import clean
 
 SERVICE = "the service"  # who pauses a study when a guard rail is hit

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import math
 
-from trimtab.live.row import RowStudy
 from trimtab.store.approvals import waiting
 from trimtab.store.study_filter import attention
 from trimtab.store.tables import Event, Saved
+from trimtab.study.unlocked import RowStudy
 from trimtab.types import Document
 
 OF_COMMANDS = ("pause", "timeout", "guard.dry_run", "guard.leave_at")

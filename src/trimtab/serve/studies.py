@@ -8,9 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 
-from trimtab.live import beginning
 from trimtab.live.config import Config
-from trimtab.live.row import RowStudy
 from trimtab.serve.fleet import TRIES, Fleet, busy, stale
 from trimtab.serve.models import CorrectionIn, CorrectionOut, StudyIn, StudyList, StudyOut, StudyWhole
 from trimtab.serve.problems import Problem
@@ -36,6 +34,8 @@ from trimtab.store.errors import Damaged, Taken
 from trimtab.store.shared_store import SharedStore
 from trimtab.store.study_filter import ATTENTION, Wanted
 from trimtab.store.tables import Saved
+from trimtab.study import create
+from trimtab.study.unlocked import RowStudy
 from trimtab.types import Document, Json
 from trimtab.util.checksums import canonical
 
@@ -143,7 +143,7 @@ def _create(store: SharedStore, name: str, asked: Document) -> bool:
     config = Config(name=name, command=["over HTTP"], **{**given, "knobs": knobs, "guard": guard})
     method, limits = config.build_method(), Limits.of(config.limits)
     try:
-        beginning.create(
+        create.create(
             *(store, name, config.knobs, method, config.goal == "maximise", config.seed),
             *(config.settings, config.baseline, limits, {"asked": asked}, asked.get("max_pending", 1)),
         )

@@ -16,8 +16,6 @@ from fastapi.routing import APIRoute
 from pydantic import BeforeValidator, Field
 from starlette.concurrency import run_in_threadpool
 
-from trimtab.live.row import RowStudy
-from trimtab.live.study import Trial
 from trimtab.serve import rounds
 from trimtab.serve.access import Caller, scope
 from trimtab.serve.batch import Answer, Gathering, Given, written
@@ -25,6 +23,8 @@ from trimtab.serve.models import BlockedOut, ResultIn, ResultOut, TellsIn, Tells
 from trimtab.serve.problems import Problem
 from trimtab.serve.rounds import Blocked, Result
 from trimtab.serve.wiring import ANSWERS, NAME, StudyName, Tells, etag, fleet
+from trimtab.study.study import Trial
+from trimtab.study.unlocked import RowStudy
 from trimtab.types import Document, Json
 from trimtab.util.durations import seconds
 

@@ -9,11 +9,11 @@ from typing import Annotated, TypeVar
 from fastapi import Depends, Header, Path, Request
 from starlette.concurrency import run_in_threadpool
 
-from trimtab.live.row import RowStudy
 from trimtab.serve.access import Caller, scope
 from trimtab.serve.fleet import Fleet
 from trimtab.serve.models import PROBLEMS
 from trimtab.serve.problems import Problem
+from trimtab.study.unlocked import RowStudy
 
 T = TypeVar("T")
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"

@@ -54,8 +54,8 @@ def _migrate(db: Database, version: int) -> None:
 
 def _read_through(db: Database) -> None:
     """Every row that a study is made of, and the state that it goes on from."""
-    from trimtab.live.history import read_snapshot  # here: few who open a store need it
     from trimtab.spec.knob_encoding import read_knobs
+    from trimtab.study.position import read_snapshot  # here: few who open a store need it
 
     for row in db.execute(f"SELECT {STUDY_COLUMNS} FROM trimtab_studies ORDER BY name"):
         study = tables.read_study(row, db.where)

@@ -1,7 +1,7 @@
 """The tables of a store, for SQLite and PostgreSQL alike, and how their rows are read and sealed.
 
-A study is a sealed row that says where it is, with the state to go on from (`trimtab.live.packed`); an event is value,
-query, centre and note, numbers as 8-byte floats; a snapshot is the state of the tuner after an event, at every
+A study is a sealed row that says where it is, with the state to go on from (`trimtab.study.packed_state`); an event is
+value, query, centre and note, numbers as 8-byte floats; a snapshot is the state of the tuner after an event, at every
 hundredth and wherever the state did not follow from values; a request is a correction that somebody asks the holder of
 a study for.
 """

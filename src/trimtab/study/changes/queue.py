@@ -12,7 +12,7 @@ from trimtab.store.errors import Taken
 from trimtab.types import Document, Fields
 
 if TYPE_CHECKING:
-    from trimtab.live.corrections import Changes
+    from trimtab.study.changes.rules import Changes
 
 PATIENCE, POLL = 5.0, 0.1  # seconds: for the holder's answer, and between two looks for it
 
@@ -50,7 +50,7 @@ def read_change(text: str) -> tuple[str, object]:
 
 def correct(where: str, name: str, changes: Fields, *, who: str | None, why: str | None) -> tuple[Changes, bool]:
     """Correct a study, or have it corrected by whoever holds it; what changes, and whether it is done already."""
-    from trimtab.live.study import Study
+    from trimtab.study.study import Study
 
     try:
         with Study.open(where, name) as study:

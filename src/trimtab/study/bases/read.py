@@ -7,10 +7,6 @@ from abc import ABC
 from collections.abc import Iterator
 from typing import Any
 
-from trimtab.live import engine
-from trimtab.live.advice import Finding, findings
-from trimtab.live.history import Position
-from trimtab.live.summary import counted, summary
 from trimtab.monitor.baseline import Baseline
 from trimtab.monitor.diagnostics import Diagnostics
 from trimtab.monitor.savings import Saving
@@ -21,6 +17,10 @@ from trimtab.spec.knob_encoding import Knobs, decode
 from trimtab.state import State
 from trimtab.store.store import Store
 from trimtab.store.tables import Event, Saved, Setting
+from trimtab.study import core_calls
+from trimtab.study.advice import Finding, findings
+from trimtab.study.position import Position
+from trimtab.study.summary import counted, summary
 from trimtab.types import Document
 from trimtab.util.reprs import Brief, Facts
 
@@ -77,7 +77,7 @@ class Viewed(Brief, ABC):
     @property
     def centre(self) -> Setting:
         """The operating point now: the nearest setting the system can take."""
-        return self.knobs.setting(engine.centre(self.state))
+        return self.knobs.setting(core_calls.centre(self.state))
 
     center = centre
 
@@ -109,7 +109,7 @@ class Viewed(Brief, ABC):
     @property
     def probes(self) -> dict[str, float]:
         """How far probes go at present, by knob, in its units (the rms); of a choice, a share of a weight."""
-        return engine.probes(self.knobs, self.setup, self.state)
+        return core_calls.probes(self.knobs, self.setup, self.state)
 
     def events(self, after: int = -1) -> Iterator[Event]:
         """The history, oldest first; thinned where it is old."""
@@ -142,12 +142,12 @@ class Viewed(Brief, ABC):
 
     def to_frame(self) -> Any:
         """The history as a data frame, of pandas or else of polars; a column per knob, for query and centre."""
-        from trimtab.live.frames import to_frame
+        from trimtab.study.plots.data_frame import to_frame
 
         return to_frame(self)
 
     def figure(self) -> Any:
         """The history as a Plotly figure."""
-        from trimtab.live.figures import figure
+        from trimtab.study.plots.plotly_figures import figure
 
         return figure(self)

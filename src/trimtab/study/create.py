@@ -5,10 +5,6 @@ from __future__ import annotations
 import re
 import time
 
-from trimtab.live import engine
-from trimtab.live.corrections import capped, fields_of, remedy, unlike
-from trimtab.live.history import Position
-from trimtab.live.packed import SHAPES, packed
 from trimtab.monitor.baseline import EVERY, Wanted, read_baseline, said_of
 from trimtab.monitor.diagnostics import Diagnostics
 from trimtab.recipes import Method, between_limits
@@ -18,6 +14,10 @@ from trimtab.spec.current_settings import Terms
 from trimtab.spec.knob_encoding import Knobs, described, encode
 from trimtab.store.store import Store
 from trimtab.store.tables import Event, Saved
+from trimtab.study import core_calls
+from trimtab.study.changes.rules import capped, fields_of, remedy, unlike
+from trimtab.study.packed_state import SHAPES, packed
+from trimtab.study.position import Position
 from trimtab.types import Document, Fields
 
 
@@ -51,7 +51,7 @@ def create(
         method = between_limits(knobs.movable) if method is None else method
         method = capped(method, Knobs(knobs.all, method.radius), largest)
     told, goal = len(limits.all), bool(maximise)
-    setup, state = engine.begin(knobs, method, maximise=goal, seed=seed, limits=told, max_pending=max_pending)
+    setup, state = core_calls.begin(knobs, method, maximise=goal, seed=seed, limits=told, max_pending=max_pending)
     knobs = Knobs(knobs.all, setup.method.radius)
     plan = read_baseline(EVERY if baseline is None else baseline, knobs)
     given = {**settings, **({} if baseline is None else said_of(plan))}
@@ -59,7 +59,7 @@ def create(
         settings
     )
     begin = Position(setup, state, Diagnostics(), terms, limits=limits).planned(*plan)
-    centre = encode(knobs, knobs.values(engine.centre(state)))
+    centre = encode(knobs, knobs.values(core_calls.centre(state)))
     start = Event(0, 0, "start", None, None, centre, time.time(), None)
     shape = SHAPES.of(begin)
     return store.add(

@@ -10,8 +10,9 @@ import pytest
 
 import trimtab as tt
 from trimtab.core import ask
-from trimtab.live import Study, engine, read_config
+from trimtab.live import Study, read_config
 from trimtab.store.backends.sqlite import Lite
+from trimtab.study import core_calls
 
 KNOBS = [
     {"name": "x", "low": 0.0, "high": 10.0, "start": 2.0},
@@ -46,7 +47,7 @@ def wide(study):
 
 
 def exact(study):
-    return engine.pack(study.setup, study.state)
+    return core_calls.pack(study.setup, study.state)
 
 
 def physical(study):
@@ -168,7 +169,7 @@ def test_learning_anew_would_be_seen():
     with learnt(150) as study:
         before = run(study, 40)
         assert cost(study.centre) < 0.02
-        state = engine.restart(study.setup, study.state, study.state.centre)
+        state = core_calls.restart(study.setup, study.state, study.state.centre)
         study._position = study._position._replace(state=state)
         study._open = None
         assert max(run(study, 40)) > 3 * max(before) + 0.05

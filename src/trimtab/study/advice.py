@@ -1,7 +1,7 @@
 """One sentence of advice for each figure that leaves its healthy range: it names the field to change, and the value.
 
 A sentence is said only where the figures cannot come about in a study that is well. Each has its runs in
-tests/live/test_advice.py: some where it is right, and some where it must be silent.
+tests/study/test_advice.py: some where it is right, and some where it must be silent.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from trimtab.live import engine
-from trimtab.live.history import Position
 from trimtab.spec.constraints import Limits
 from trimtab.spec.knob_encoding import Knob, Knobs
+from trimtab.study import core_calls
+from trimtab.study.position import Position
 
 ENOUGH = 50  # rounds before there is any advice, but for
 SOON = 20  # rounds before there is any on a limit
@@ -44,7 +44,7 @@ class Finding(NamedTuple):
 
 def findings(name: str, position: Position) -> dict[str, Finding]:
     """Every figure of a study, with advice where it is wanted."""
-    figures = position.diagnostics.figures(engine.probe_length(position.setup))
+    figures = position.diagnostics.figures(core_calls.probe_length(position.setup))
     said = _sentences(name, position, figures) if position.diagnostics.told >= ENOUGH else {}
     if position.limits.all:
         figures[LIMITS] = max(position.limits.exceeded, default=0.0)
@@ -81,7 +81,7 @@ def _sentences(name: str, position: Position, figures: dict[str, float]) -> dict
             f" trimtab set {name} radius={_round(min(4 * radius, 0.5))}."
         )
     if not adaptive and running.long > HALF:
-        share = 0.35 * engine.probe_length(position.setup) / _shortest(terms.knobs)
+        share = 0.35 * core_calls.probe_length(position.setup) / _shortest(terms.knobs)
         said["contraction"] = (
             "Most moves are longer than the probes behind them, because step is too large: shorten them with"
             f" trimtab set {name} guard.largest_move={_round(min(share, 1.0))}."

@@ -4,8 +4,8 @@ import numpy as np
 
 import trimtab as tt
 from trimtab import storage
-from trimtab.flat import Flat
 from trimtab.setup import Setup
+from trimtab.study.flat_state import Flat
 
 CUBE = tt.Box(0.0, 1.0)
 SETUP = Setup(tt.auto(radius=0.05), (10,), domain=CUBE)

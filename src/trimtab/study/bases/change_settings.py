@@ -1,4 +1,4 @@
-"""What of a study is how it is corrected while it runs; `trimtab.live.corrections` says what may be, and how."""
+"""What of a study is how it is corrected while it runs; `trimtab.study.changes.rules` says what may be, and how."""
 
 from __future__ import annotations
 
@@ -6,7 +6,13 @@ import logging
 from contextlib import suppress
 from dataclasses import replace
 
-from trimtab.live.corrections import (
+from trimtab.recipes import Method
+from trimtab.spec.knob_encoding import Knobs
+from trimtab.store.errors import Unavailable
+from trimtab.store.store import person
+from trimtab.study.bases.write import Recorded
+from trimtab.study.changes.queue import read_request, requested
+from trimtab.study.changes.rules import (
     Changes,
     corrected,
     differences,
@@ -17,13 +23,7 @@ from trimtab.live.corrections import (
     sentence,
     with_parts,
 )
-from trimtab.live.history import read_snapshot
-from trimtab.live.recorded import Recorded
-from trimtab.live.requests import read_request, requested
-from trimtab.recipes import Method
-from trimtab.spec.knob_encoding import Knobs
-from trimtab.store.errors import Unavailable
-from trimtab.store.store import person
+from trimtab.study.position import read_snapshot
 from trimtab.types import Document, Fields
 
 LOG = logging.getLogger("trimtab.live")

@@ -9,9 +9,9 @@ import pytest
 
 import trimtab as tt
 from trimtab.live import Study
-from trimtab.live.advice import ENOUGH, beyond
-from trimtab.live.requests import read_change
 from trimtab.spec.knob_encoding import Knob
+from trimtab.study.advice import ENOUGH, beyond
+from trimtab.study.changes.queue import read_change
 
 
 def knob(name, low=0.0, high=1.0, start=0.5, **more):

@@ -20,12 +20,12 @@ from typing import NamedTuple
 import numpy as np
 
 from trimtab import storage
-from trimtab.flat import Flat
-from trimtab.live.history import Position
 from trimtab.monitor.baseline import Baseline
 from trimtab.monitor.diagnostics import LAG, Diagnostics
 from trimtab.monitor.savings import Ledger
 from trimtab.setup import Setup
+from trimtab.study.flat_state import Flat
+from trimtab.study.position import Position
 from trimtab.types import Array
 from trimtab.util.checksums import canonical
 

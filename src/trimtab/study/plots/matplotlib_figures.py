@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from trimtab.live.study import Study
 from trimtab.plotting import BLUE, GREY, VERMILION, WIDTH, style
 from trimtab.spec.knob_encoding import Knob, level
 from trimtab.store.tables import ROUNDS, Event
+from trimtab.study.study import Study
 from trimtab.types import Array
 from trimtab.util.files import writing
 from trimtab.util.text import clean

@@ -5,11 +5,12 @@ import random
 
 import pytest
 
-from trimtab.live import Study, packed
-from trimtab.live.checking import check_study
-from trimtab.live.packed import SHAPES, Packed, unpack
-from trimtab.live.row import load
+from trimtab.live import Study
 from trimtab.store.shared_store import SharedStore
+from trimtab.study import packed_state
+from trimtab.study.packed_state import SHAPES, Packed, unpack
+from trimtab.study.unlocked import load
+from trimtab.study.verify import check_study
 
 PLAIN = [
     {"name": "heat", "low": 150, "high": 220, "start": 180},
@@ -48,17 +49,17 @@ def test_a_piece_holds_a_position(knobs):
     studies, _ = grown(knobs, 8, 300, baseline=7)
     for study in studies:
         there, shape = study._position, SHAPES.of(study._position)
-        data = packed.packed(shape, study.uid, there, study.seq, study._turn)
+        data = packed_state.packed(shape, study.uid, there, study.seq, study._turn)
         piece = unpack(study.uid, data, study.seq)
         assert piece[:4] == (shape.key, study.setup.seed, study.seq, study._turn)
         again = shape.position(study.setup, piece.numbers)
         assert again.snapshot(study.seq) == there.snapshot(study.seq)
-        assert packed.pack(study.uid, Packed(*piece)) == data
+        assert packed_state.pack(study.uid, Packed(*piece)) == data
 
 
 def test_a_piece_of_another_event_or_study_or_a_damaged_one_is_none():
     (study,), _ = grown(PLAIN, 1, 5)
-    data = packed.packed(SHAPES.of(study._position), "me", study._position, 4, 4)
+    data = packed_state.packed(SHAPES.of(study._position), "me", study._position, 4, 4)
     assert unpack("me", data, 4) is not None
     assert unpack("me", data, 5) is None
     assert unpack("you", data, 4) is None
@@ -87,7 +88,7 @@ def test_a_state_in_a_row_that_values_do_not_lead_to_is_found(store):
     Study.open(store.where, "bent", PLAIN, seed=1, baseline=0).close()
     (known,) = load(store, ["bent"])
     moved = known.position._replace(state=known.position.state._replace(centre=known.position.state.centre + 0.01))
-    data = packed.packed(known.shape, known.saved.uid, moved, 0, 0)
+    data = packed_state.packed(known.shape, known.saved.uid, moved, 0, 0)
     store.execute("UPDATE trimtab_studies SET state = ? WHERE name = 'bent'", data)
     (wrong,) = check_study(store, known.saved)
     assert wrong == "the stored state does not match event 0: restore the store from a backup"

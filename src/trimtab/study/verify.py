@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import zip_longest
 
-from trimtab.live import engine
-from trimtab.live.history import Position, follow
-from trimtab.live.packed import SHAPES, packed, unpack
 from trimtab.spec.knob_encoding import encode, read_knobs
 from trimtab.store.errors import StoreError
 from trimtab.store.store import Store
 from trimtab.store.tables import Event, Saved
+from trimtab.study import core_calls
+from trimtab.study.packed_state import SHAPES, packed, unpack
+from trimtab.study.position import Position, follow
 
 
 def check_study(store: Store, saved: Saved, report: Callable[[float], None] | None = None) -> list[str]:
@@ -56,7 +56,7 @@ def _in_row(store: Store, saved: Saved, there: Position, last: Event | None) -> 
     shape = SHAPES.of(there)
     if piece is None or shape is None or piece.key != shape.key or last is None:
         return []  # it is not read by anybody
-    if encode(knobs, knobs.values(engine.centre(there.state))) != last.centre:
+    if encode(knobs, knobs.values(core_calls.centre(there.state))) != last.centre:
         return []  # another version of NumPy leads there, in the last digits
     if data != packed(shape, saved.uid, there, saved.seq, saved.status["turn"]):
         return [f"the stored state does not match event {saved.seq}: restore the store from a backup"]

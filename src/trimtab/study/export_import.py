@@ -10,12 +10,12 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from trimtab.live.beginning import check_name
-from trimtab.live.history import Position, read_snapshot
 from trimtab.spec.knob_encoding import Knob, Knobs, described, read_knobs
 from trimtab.store.errors import Damaged
 from trimtab.store.store import Store
 from trimtab.store.tables import KINDS, ROUNDS, ROUTINE, UNLEARNT, Event, Saved, Snapshot
+from trimtab.study.create import check_name
+from trimtab.study.position import Position, read_snapshot
 from trimtab.types import Document
 from trimtab.util.checksums import canonical, checksum
 from trimtab.util.text import clean

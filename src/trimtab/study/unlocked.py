@@ -12,14 +12,14 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from trimtab.live import engine
-from trimtab.live.history import Position, advance, follow
-from trimtab.live.packed import SHAPES, Shape, packed, unpack
-from trimtab.live.study import Study, Trial
 from trimtab.store import approvals, tables
 from trimtab.store.errors import Damaged
 from trimtab.store.shared_store import SharedStore
 from trimtab.store.tables import ROUTINE, STILL, Event, Move, Saved, Setting, Snapshot
+from trimtab.study import core_calls
+from trimtab.study.packed_state import SHAPES, Shape, packed, unpack
+from trimtab.study.position import Position, advance, follow
+from trimtab.study.study import Study, Trial
 from trimtab.types import Document
 from trimtab.util.text import clean
 
@@ -44,7 +44,7 @@ class Known(NamedTuple):
     @property
     def at_rest(self) -> Known:
         """The same in a tenth of the memory: what is drawn ahead is drawn again when it is needed."""
-        setup = engine.at_rest(self.position.setup)
+        setup = core_calls.at_rest(self.position.setup)
         return self._replace(position=self.position._replace(setup=setup))
 
 
@@ -161,7 +161,7 @@ class RowStudy(Study):
         return []
 
     def _handed_out(self, id: int, round: int) -> Trial:
-        return Trial(id, self.knobs.probe(engine.ask(self.setup, self.state, round), self.setup.seed, round), round)
+        return Trial(id, self.knobs.probe(core_calls.ask(self.setup, self.state, round), self.setup.seed, round), round)
 
     def hand_out(self, note: str | None = None) -> Trial:
         """The next trial, which is open from now on beside others; its number is that of the event."""
@@ -193,7 +193,7 @@ class RowStudy(Study):
     def _was_left_alone(self, seq: int) -> bool:
         """Whether a correction was of the run alone, so that the open trial was still open after it."""
         before, after = (self._position_after(at)[1] for at in (seq - 1, seq))
-        same = engine.pack(before.setup, before.state) == engine.pack(after.setup, after.state)
+        same = core_calls.pack(before.setup, before.state) == core_calls.pack(after.setup, after.state)
         return same and before.baseline == after.baseline
 
     def proposed(self, trial: Trial) -> approvals.Decision | None:
@@ -231,13 +231,13 @@ class RowStudy(Study):
         reference, set_to = trial.kind == "baseline", list(trial.knobs.values())
         if value is None or reference or any(map(math.isnan, told)):
             kind = "baseline" if reference else "skip"
-            state = self.state if reference else engine.tell(self.setup, self.state, None, None, trial.round)
+            state = self.state if reference else core_calls.tell(self.setup, self.state, None, None, trial.round)
             after = self._position.after(self.knobs, kind, None, state, None, trial.round)
             self._record(kind, after, trial.round, None, set_to, note)
             return
         excesses = self.limits.excesses(told)
         told_at = (value, trial.knobs, excesses, trial.round)
-        state = engine.tell_at(self.knobs, self.setup, self.state, *told_at)
+        state = core_calls.tell_at(self.knobs, self.setup, self.state, *told_at)
         after = self._position.after(self.knobs, "applied", value, state, told or None, trial.round)
         self._record("applied", after, trial.round, value, set_to, note, told or None)
 

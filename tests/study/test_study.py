@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import trimtab as tt
-from trimtab.live import StoreError, Study, engine
-from trimtab.live.drawing import draw_study
+from trimtab.live import StoreError, Study
 from trimtab.store.tables import ROUTINE
+from trimtab.study import core_calls
+from trimtab.study.plots.matplotlib_figures import draw_study
 
 KNOBS = [
     {"name": "gain", "low": 0.0, "high": 10.0, "start": 2.0},
@@ -109,7 +110,7 @@ def test_undo_is_exact_and_recorded(tmp_path):
         run(study, 20)
         study.undo(there.round)
         assert study.round == there.round == 19
-        assert engine.pack(study.setup, study.state) == engine.pack(study.setup, there)
+        assert core_calls.pack(study.setup, study.state) == core_calls.pack(study.setup, there)
         again = study.ask()
         assert (again.knobs, again.round) == (query.knobs, query.round)
         assert again.id == 42 > query.id  # it never comes again
@@ -261,7 +262,7 @@ def test_old_history_is_thinned_by_the_rule(tmp_path):
         study.undo(2555)  # between two snapshots
         assert study.round == 2555
         study.undo(2600)
-        assert engine.pack(study.setup, study.state) == engine.pack(study.setup, state)
+        assert core_calls.pack(study.setup, study.state) == core_calls.pack(study.setup, state)
 
 
 def test_clock_going_backwards(tmp_path, monkeypatch):

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from trimtab.live import engine
 from trimtab.monitor.baseline import Baseline
 from trimtab.monitor.diagnostics import Diagnostics
 from trimtab.monitor.savings import Ledger, Saving
@@ -19,6 +18,7 @@ from trimtab.spec.knob_encoding import Knob, Knobs, decode, encode, level, read_
 from trimtab.state import State
 from trimtab.store.errors import Damaged
 from trimtab.store.tables import UNLEARNT, Event, Setting, Snapshot
+from trimtab.study import core_calls
 from trimtab.types import Document
 
 LOG = logging.getLogger("trimtab.live")
@@ -49,7 +49,7 @@ class Position(NamedTuple):
     def handed_out(self, id: int) -> Position:
         """With the next trial open, under a number, and the one after it the next."""
         asked = (*self.pending, (self.state.round, id))
-        return self._replace(state=engine.hand_out(self.setup, self.state), asked=asked)
+        return self._replace(state=core_calls.hand_out(self.setup, self.state), asked=asked)
 
     def after(
         self,
@@ -69,7 +69,7 @@ class Position(NamedTuple):
         elif kind in UNLEARNT:
             now = replace(now, failures=0)
         else:
-            now = engine.measured(knobs, self.setup, self.state, state, now, value)
+            now = core_calls.measured(knobs, self.setup, self.state, state, now, value)
         found = self._replace(state=state, diagnostics=now)
         if kind in ("tell", "applied") and limits is not None:
             found = found._replace(limits=self.limits.after(limits))
@@ -82,7 +82,7 @@ class Position(NamedTuple):
         if value is not None and kind == "baseline":
             ledger = ledger.reference(slot, value)
         elif value is not None:
-            ledger = ledger.tuned(slot, value, engine.probing_cost(self.setup, self.state, round))
+            ledger = ledger.tuned(slot, value, core_calls.probing_cost(self.setup, self.state, round))
         return {"baseline": self.baseline.after(kind, value is None, self.setup.seed), "ledger": ledger}
 
     @property
@@ -101,7 +101,7 @@ class Position(NamedTuple):
         figures = {**self.diagnostics.to_dict(), BASELINE: self.baseline.to_dict(), LEDGER: self.ledger.to_dict()}
         figures |= {LIMITS: self.limits.to_dict()} if self.limits.all else {}
         figures |= {ASKED: self.pending} if self.pending else {}
-        text = engine.pack(self.setup, self.state, self.terms.to_dict())
+        text = core_calls.pack(self.setup, self.state, self.terms.to_dict())
         return Snapshot(seq, text, json.loads(json.dumps(figures)))
 
     def status(self, knobs: Knobs, turn: int, time: float | None) -> Document:
@@ -111,7 +111,7 @@ class Position(NamedTuple):
         found = glance(
             self.state.round,
             turn,
-            knobs.setting(engine.centre(self.state)),
+            knobs.setting(core_calls.centre(self.state)),
             running.values[-1] if told else None,
             (running.fast, running.slow) if told else None,
             (running.skipped, running.failures),
@@ -177,13 +177,13 @@ def advance(position: Position, events: Sequence[Event], who: str) -> Position:
             continue
         if event.kind in ("tell", "skip"):
             excesses = None if event.limits is None else position.limits.excesses(event.limits)
-            state = engine.tell(position.setup, state, event.value, excesses, event.round)
+            state = core_calls.tell(position.setup, state, event.value, excesses, event.round)
         elif event.kind == "applied":
             query = decode(knobs, event.query or [], whole=True)
             applied = {knob.name: level for knob, level in zip(knobs.all, query, strict=True)}
             excesses = None if event.limits is None else position.limits.excesses(event.limits)
             told = (event.value or 0.0, applied, excesses, event.round)
-            state = engine.tell_at(knobs, position.setup, state, *told)
+            state = core_calls.tell_at(knobs, position.setup, state, *told)
         position = position.after(knobs, event.kind, event.value, state, event.limits, event.round)
     if events:
         _compare(knobs, position.state, events[-1], who)
@@ -193,7 +193,7 @@ def advance(position: Position, events: Sequence[Event], who: str) -> Position:
 def read_snapshot(knobs: Knobs | Document, snapshot: Snapshot, who: str, *, verified: bool = True) -> Position:
     """The position that a snapshot keeps; verified: it is of a store, which has read it before."""
     try:
-        setup, state, said = engine.unpack(snapshot.state, verified=verified)
+        setup, state, said = core_calls.unpack(snapshot.state, verified=verified)
         if said is not None:
             terms = Terms.from_dict(said)
         else:
@@ -209,7 +209,7 @@ def read_snapshot(knobs: Knobs | Document, snapshot: Snapshot, who: str, *, veri
 
 
 def _compare(knobs: Knobs, state: State, event: Event, who: str) -> None:
-    centre = engine.centre(state)
+    centre = core_calls.centre(state)
     if encode(knobs, knobs.values(centre)) == event.centre:
         return
     recorded = decode(knobs, event.centre, whole=False)

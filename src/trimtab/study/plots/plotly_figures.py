@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trimtab.live import engine
-from trimtab.live.drawing import smooth, span
 from trimtab.plotting import DARK, LIGHT, SANS, Ink
 from trimtab.spec.knob_encoding import Knob, Knobs, level
 from trimtab.store.tables import ROUNDS, ROUTINE, Event
+from trimtab.study import core_calls
+from trimtab.study.plots.matplotlib_figures import smooth, span
 from trimtab.types import Array, Document
 from trimtab.util.extras import pip_install
 from trimtab.util.text import clean
 
 if TYPE_CHECKING:
-    from trimtab.live.viewed import Viewed
+    from trimtab.study.bases.read import Viewed
 
 LARGEST = 1e140  # values are drawn up to this, so that their squares are finite
 MARKS = 30  # events that are no rounds and have a line of their own, the last ones
@@ -56,7 +56,7 @@ def figure(
     draw.values("maximise" if study.setup.maximise else "minimise")
     for k, knob in enumerate(shown):
         draw.knob(k + 2, k, knob)
-    draw.moves(rows, study.knobs, engine.longest_move(study.setup))
+    draw.moves(rows, study.knobs, core_calls.longest_move(study.setup))
     draw.marks()
     found.update_xaxes(gridcolor=ink.grid, zeroline=False, type="date")
     zone = time.strftime("%Z", time.localtime(told[-1].time if told else None))

@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 
 from trimtab.knobs import SHARE, Knob, Knobs
-from trimtab.live import engine
-from trimtab.live.history import Position
 from trimtab.monitor.baseline import EVERY, read_baseline
 from trimtab.monitor.savings import Ledger
 from trimtab.recipes import Method, between_limits
 from trimtab.recipes.method import name_of
 from trimtab.setup import Setup
 from trimtab.spec.current_settings import DEFAULTS, Terms
+from trimtab.study import core_calls
+from trimtab.study.position import Position
 from trimtab.types import Document, Fields
 from trimtab.util.durations import in_seconds
 from trimtab.validation import choose, near, real
@@ -108,7 +108,7 @@ def moved(position: Position, knobs: Knobs, method: Method) -> Position:
     limits = np.array([(old.low, old.high) != (new.low, new.high) for old, new in pairs])
     state = position.state
     if knobs != before or replace(method, max_move=None) != replace(position.setup.method, max_move=None):
-        state = engine.carried(setup, state, factors)
+        state = core_calls.carried(setup, state, factors)
     running = position.diagnostics.rescaled(factors, limits)
     return position._replace(setup=setup, state=state, diagnostics=running, terms=replace(position.terms, knobs=knobs))
 
@@ -215,7 +215,7 @@ def _knobs(study: str, terms: Terms, new: Fields, radius: float) -> Knobs:
                 del ranges[knob.name]
         all.append(replace(knob, **given))
     found = Knobs(tuple(all), radius, ranges)
-    engine.check_radii(found)
+    core_calls.check_radii(found)
     return found
 
 

@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from trimtab.live.viewed import Viewed
+    from trimtab.study.bases.read import Viewed
 
 
 def columns(study: Viewed) -> dict[str, list[Any]]:

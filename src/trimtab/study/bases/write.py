@@ -7,14 +7,14 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from trimtab.live import engine
-from trimtab.live.advice import advised
-from trimtab.live.history import Position, follow
-from trimtab.live.viewed import Viewed
 from trimtab.spec.knob_encoding import encode, read_knobs
 from trimtab.store.errors import Damaged
 from trimtab.store.store import EVERY
 from trimtab.store.tables import ROUNDS, ROUTINE, STILL, Event, Move
+from trimtab.study import core_calls
+from trimtab.study.advice import advised
+from trimtab.study.bases.read import Viewed
+from trimtab.study.position import Position, follow
 from trimtab.util.text import clean
 
 LOG = logging.getLogger("trimtab.live")
@@ -64,7 +64,7 @@ class Recorded(Viewed):
         """Everything that changes goes through here: first the disk, then the memory."""
         seq, now = self.seq + 1, time.time()
         knobs = after.terms.knobs
-        centre = encode(knobs, knobs.values(engine.centre(after.state)))
+        centre = encode(knobs, knobs.values(core_calls.centre(after.state)))
         asked = None if query is None else encode(knobs, query)
         event = Event(seq, round, kind, value, asked, centre, now, None if note is None else clean(note), limits)
         turn = self._turn if kind in STILL or self._leaves_alone(kind, after) else seq

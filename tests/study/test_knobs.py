@@ -9,11 +9,11 @@ import os
 import pytest
 
 from trimtab.live import Study, read_config
-from trimtab.live.drawing import draw_study
-from trimtab.live.history import follow
 from trimtab.recipes import residual
 from trimtab.recipes.primal_dual import primal_dual
 from trimtab.store.errors import Damaged
+from trimtab.study.plots.matplotlib_figures import draw_study
+from trimtab.study.position import follow
 
 from .. import program
 

@@ -13,12 +13,6 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
 
-from trimtab.live import beginning, engine, exchange
-from trimtab.live.advice import LIMITS
-from trimtab.live.correctable import Correctable
-from trimtab.live.corrections import moved
-from trimtab.live.history import Position
-from trimtab.live.pausing import pause_of
 from trimtab.monitor.baseline import Wanted, read_baseline, said_of
 from trimtab.monitor.diagnostics import Diagnostics
 from trimtab.recipes import Method
@@ -30,6 +24,12 @@ from trimtab.store import approvals
 from trimtab.store.errors import NoStore, StoreError
 from trimtab.store.store import Store
 from trimtab.store.tables import Event, Saved, Setting
+from trimtab.study import core_calls, create, export_import
+from trimtab.study.advice import LIMITS
+from trimtab.study.bases.change_settings import Correctable
+from trimtab.study.changes.pause import pause_of
+from trimtab.study.changes.rules import moved
+from trimtab.study.position import Position
 from trimtab.types import Fields
 from trimtab.util.advice_warning import AdviceWarning
 from trimtab.util.durations import in_seconds
@@ -126,7 +126,7 @@ class Study(Correctable):
         1
         >>> folder.cleanup()
         """
-        beginning.check_name(name)
+        create.check_name(name)
         maximise = maximise if maximize is None else maximize
         settings = {**in_seconds(settings or {}), **({} if keep is None else {"keep": keep})}
         check(settings)
@@ -139,9 +139,9 @@ class Study(Correctable):
                 found = store.load(name)
             if found is None:
                 assert wanted is not None
-                found = beginning.create(store, name, wanted, method, maximise, seed, settings, baseline, limited)
+                found = create.create(store, name, wanted, method, maximise, seed, settings, baseline, limited)
             study = cls(store, found, callbacks=callbacks)
-            beginning.compare(name, study.knobs, study.setup, wanted, method, maximise, seed)
+            create.compare(name, study.knobs, study.setup, wanted, method, maximise, seed)
             study.refresh()
             plan = {} if baseline is None else said_of(read_baseline(baseline, study.knobs))
             study._hear(wanted, method, {**settings, **plan}, source)
@@ -215,7 +215,7 @@ class Study(Correctable):
                 value += 0.0  # not every database knows −0
             beside = [] if value is None else self._position.limits.read(limits)
             excesses = self._position.limits.excesses(beside) if beside else None
-            state = engine.tell(self.setup, self.state, value, excesses, asked.round)
+            state = core_calls.tell(self.setup, self.state, value, excesses, asked.round)
             number = None if value is None or any(map(math.isnan, (value, *beside))) else float(value)
             told = beside if beside and number is not None else None
             kind = "skip" if number is None else "tell"
@@ -296,7 +296,7 @@ class Study(Correctable):
     def reset(self, failures: int = 0) -> None:
         """Back to where the system was at first, with nothing learnt; the round numbers go on."""
         with self._lock:
-            state = engine.restart(self.setup, self.state, self.knobs.start)
+            state = core_calls.restart(self.setup, self.state, self.knobs.start)
             fresh = Diagnostics(failures=failures, skipped=self.diagnostics.skipped)
             self._record("reset", self._position._replace(state=state, diagnostics=fresh), self.round, note="to start")
 
@@ -322,7 +322,7 @@ class Study(Correctable):
                 there = there.after(self.knobs, "baseline", None, there.state)
             else:
                 excesses = [0.0] * len(self.limits.all)
-                state = engine.tell(self.setup, there.state, value, excesses or None)
+                state = core_calls.tell(self.setup, there.state, value, excesses or None)
                 there = there.after(self.knobs, "tell", value, state)
 
     def _next(self, id: int, there: Position) -> Trial:
@@ -330,7 +330,7 @@ class Study(Correctable):
         round = there.state.round
         if there.baseline.is_due:
             return Trial(id, dict(there.baseline.setting or self.start), round, "baseline")
-        return Trial(id, self.knobs.probe(engine.ask(there.setup, there.state), there.setup.seed, round), round)
+        return Trial(id, self.knobs.probe(core_calls.ask(there.setup, there.state), there.setup.seed, round), round)
 
     def propose(self, setting: Setting) -> None:
         """Say what would be set next, for a person to decide on; once is enough."""
@@ -355,12 +355,12 @@ class Study(Correctable):
         with self._lock:
             snapshots = [s for s in self._store.snapshots(self._saved, self.seq) if s.seq < self.seq]
             snapshots.append(self._position.snapshot(self.seq))
-            return exchange.write(self._saved, self._store.events(self._saved, until=self.seq), snapshots)
+            return export_import.write(self._saved, self._store.events(self._saved, until=self.seq), snapshots)
 
     @staticmethod
     def adopt(where: str | os.PathLike[str], text: str, name: str | None = None) -> str:
         """Put what `export` wrote into another store; gives the study's name there."""
-        return exchange.adopt(where, text, name)
+        return export_import.adopt(where, text, name)
 
     def _asked_for(self, trial: Trial | int) -> Trial:
         """The open trial, if this is the one."""

@@ -1,0 +1,1 @@
+"""A study: its position, the changes that move it, and the class `Study` over a store."""

@@ -1,0 +1,1 @@
+"""The base classes that `Study` is made of: read, write, change settings."""

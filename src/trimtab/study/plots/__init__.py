@@ -1,0 +1,1 @@
+"""Pictures and tables of a study: Plotly, matplotlib, data frames."""
