@@ -23,7 +23,7 @@ from functools import cache
 MODULES = (
     *("concurrent.futures", "csv", "joblib", "matplotlib.figure", "matplotlib.backends.backend_agg", "numpy", "typer"),
     *("rich.live", "rich.progress", "rich.table", "sqlite3", "tomllib", "trimtab.checks", "trimtab.lab"),
-    *("trimtab.study.verify", "trimtab.live.runner", "trimtab.problems", "trimtab.theory", "trimtab.tuner"),
+    *("trimtab.study.verify", "trimtab.tune.loop", "trimtab.problems", "trimtab.theory", "trimtab.tuner"),
 )
 """What commands import when they need it, and what does not look at the environment."""
 LENGTH = 4  # bytes that say how long a request is

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from trimtab.cli import app
 from trimtab.live import Store, Study
-from trimtab.live.example import write_example
+from trimtab.tune.template import write_example
 from trimtab.util.extras import pip_install
 
 from ..program import run, start

@@ -8,8 +8,8 @@ from pages import text
 
 from trimtab.knobs import Knob
 from trimtab.live import Config, Guard
-from trimtab.live.config import UNFIT
 from trimtab.recipes import methods
+from trimtab.tune.config import UNFIT
 
 PAGE = text("docs/live.md")
 SECTIONS = {"[knobs.NAME]", "[baseline]", "[limits]", "[guard]"}

@@ -6,10 +6,10 @@ import threading
 import pytest
 
 from trimtab.live import Study, read_config
-from trimtab.live.runner import Runner
 from trimtab.store.shared_store import SharedStore
 from trimtab.study.changes.pause import paused
 from trimtab.study.verify import check_study
+from trimtab.tune.loop import Runner
 
 from .conftest import KNOBS
 

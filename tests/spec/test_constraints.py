@@ -8,9 +8,9 @@ import pytest
 
 import trimtab as tt
 from trimtab.live import Study, read_config
-from trimtab.live.reading import read_values
 from trimtab.spec.constraints import Limits
 from trimtab.study.verify import check_study
+from trimtab.tune.parse_value import read_values
 
 from ..program import run
 

@@ -21,10 +21,10 @@ from rich.text import Text
 
 from trimtab.cli.console import discard, err, out, say
 from trimtab.cli.options import ends, limits_in_words, short
-from trimtab.live.runner import Report, Runner
 from trimtab.spec.knob_encoding import Knob
 from trimtab.store.tables import Setting
 from trimtab.study.study import Study
+from trimtab.tune.loop import Report, Runner
 from trimtab.util.advice_warning import AdviceWarning
 from trimtab.util.logs import log, log_to
 from trimtab.util.text import clean, plural

@@ -19,9 +19,9 @@ from trimtab.util.text import clean, word
 
 if TYPE_CHECKING:
     from trimtab.cli.display import Display
-    from trimtab.live.config import Config
-    from trimtab.live.runner import Runner
     from trimtab.study.study import Study
+    from trimtab.tune.config import Config
+    from trimtab.tune.loop import Runner
 
 FAILED = "no round gave a value: run the command by hand with the knobs that --dry-run prints, and check its last line"
 
@@ -48,12 +48,12 @@ def init_study(
     centre. Edit what a running study cannot change (add or remove knobs, change the goal or the method), then run it
     under its new name.
     """
-    from trimtab.live.config import read_config
-    from trimtab.live.example import write_example
-    from trimtab.live.service import install_lines, write_unit
+    from trimtab.tune.config import read_config
+    from trimtab.tune.systemd import install_lines, write_unit
+    from trimtab.tune.template import write_example
 
     if study is not None:
-        from trimtab.live.successor import write_successor
+        from trimtab.tune.init_from import write_successor
 
         written = [write_successor(file, store, study)]
     else:
@@ -89,8 +89,8 @@ def tune(
     Exit status: 0 ended as asked; 2 bad input; 3 stopped by the guard; 4 every round failed; 5 the store is unavailable
     or was lost; 130 interrupted within a round.
     """
-    from trimtab.live.config import read_config
-    from trimtab.live.rehearsal import rehearsal
+    from trimtab.tune.config import read_config
+    from trimtab.tune.dry_run import rehearsal
 
     config = read_config(file)
     if log not in (None, "text", "json"):
@@ -111,7 +111,7 @@ def tune(
 def _tune(config: Config, rounds: int | None, log: str | None, *, live: bool) -> int:
     """The exit status, after the rounds; none is run where somebody has set guard.dry_run."""
     from trimtab.cli.display import display
-    from trimtab.live.runner import Runner
+    from trimtab.tune.loop import Runner
 
     config.check_program()
     with config.open() as study:
@@ -127,7 +127,7 @@ def _tune(config: Config, rounds: int | None, log: str | None, *, live: bool) ->
 
 def _rehearse(config: Config, study: Study, rounds: int | None) -> None:
     """What would be set, in lines that a shell can run."""
-    from trimtab.live.rehearsal import spans
+    from trimtab.tune.dry_run import spans
 
     found = spans(study)
     for knob in (knob for knob in study.knobs.all if knob.size):
@@ -150,9 +150,9 @@ def _say_in_handler(text: str) -> None:
 
 def _run(runner: Runner, rounds: int | None, shown: Display) -> int:
     """The exit status, after everything is said and the system is where it shall stay."""
-    from trimtab.live.command import Interrupted
-    from trimtab.live.runner import Stopped, stops_on_signals
-    from trimtab.live.service import notify
+    from trimtab.tune.command import Interrupted
+    from trimtab.tune.loop import Stopped, stops_on_signals
+    from trimtab.tune.systemd import notify
 
     study, began, status = runner.study, runner.study.baseline.slot, 0
     with stops_on_signals(runner, _say_in_handler):

@@ -9,8 +9,6 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from trimtab.live.config import Config, read_config
-    from trimtab.live.runner import Report, Runner, Stopped
     from trimtab.monitor.baseline import Baseline
     from trimtab.monitor.diagnostics import Diagnostics
     from trimtab.monitor.savings import Saving
@@ -22,14 +20,16 @@ if TYPE_CHECKING:
     from trimtab.store.tables import Event
     from trimtab.study.advice import Finding
     from trimtab.study.study import Study, Trial
+    from trimtab.tune.config import Config, read_config
+    from trimtab.tune.loop import Report, Runner, Stopped
 
 _WHERE = {
-    **dict.fromkeys(("Config", "read_config"), "trimtab.live.config"),
+    **dict.fromkeys(("Config", "read_config"), "trimtab.tune.config"),
     "Diagnostics": "trimtab.monitor.diagnostics",
     "Finding": "trimtab.study.advice",
     **dict.fromkeys(("Damaged", "Moved", "NoStore", "StoreError", "Taken", "Unavailable"), "trimtab.store.errors"),
     **dict.fromkeys(("Knob", "Knobs"), "trimtab.spec.knob_encoding"),
-    **dict.fromkeys(("Report", "Runner", "Stopped"), "trimtab.live.runner"),
+    **dict.fromkeys(("Report", "Runner", "Stopped"), "trimtab.tune.loop"),
     "Baseline": "trimtab.monitor.baseline",
     "Event": "trimtab.store.tables",
     "Guard": "trimtab.spec.guard",

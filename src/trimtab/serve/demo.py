@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from trimtab.client import Client
 from trimtab.knobs import Setting
-from trimtab.live import simulator
+from trimtab.tune import simulator
 from trimtab.types import Document
 
 BEFORE = 150  # rounds as fast as they go, so that there is something to see at once

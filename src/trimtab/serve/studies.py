@@ -8,7 +8,6 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 
-from trimtab.live.config import Config
 from trimtab.serve.fleet import TRIES, Fleet, busy, stale
 from trimtab.serve.models import CorrectionIn, CorrectionOut, StudyIn, StudyList, StudyOut, StudyWhole
 from trimtab.serve.problems import Problem
@@ -36,6 +35,7 @@ from trimtab.store.study_filter import ATTENTION, Wanted
 from trimtab.store.tables import Saved
 from trimtab.study import create
 from trimtab.study.unlocked import RowStudy
+from trimtab.tune.config import Config
 from trimtab.types import Document, Json
 from trimtab.util.checksums import canonical
 

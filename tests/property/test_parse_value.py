@@ -6,8 +6,8 @@ import unicodedata
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from trimtab.live.reading import read_value
-from trimtab.live.terminal import MIXED, rendered
+from trimtab.tune.parse_value import read_value
+from trimtab.tune.terminal import MIXED, rendered
 
 HEIGHT, WIDTH = 24, 80
 

@@ -7,8 +7,8 @@ import pytest
 
 import trimtab
 from trimtab.live import read_config
-from trimtab.live.config import Config, Guard
-from trimtab.live.example import write_example
+from trimtab.tune.config import Config, Guard
+from trimtab.tune.template import write_example
 
 GOOD = """
 name = "a"
@@ -253,7 +253,7 @@ def test_files_and_programs_that_are_not_there(tmp_path):
 
 
 def test_the_simulator_drifts_and_has_its_best_inside():
-    from trimtab.live.simulator import best, cost
+    from trimtab.tune.simulator import best, cost
 
     for round in range(0, 3000, 50):
         valve, pump = best(round)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from trimtab.live.terminal import MIXED, rendered
+from trimtab.tune.terminal import MIXED, rendered
 from trimtab.util.text import clean, shown
 
 Read = tuple[float | None, str | None]

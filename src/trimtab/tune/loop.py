@@ -12,15 +12,15 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from typing import NamedTuple, TypeVar
 
-from trimtab.live import command
-from trimtab.live.config import Config
-from trimtab.live.reading import read_values
-from trimtab.live.service import Heartbeat, notify
-from trimtab.live.terminal import rendered
 from trimtab.store.errors import StoreError
 from trimtab.store.retry import patiently
 from trimtab.store.tables import Event, Setting
 from trimtab.study.study import Study
+from trimtab.tune import command
+from trimtab.tune.config import Config
+from trimtab.tune.parse_value import read_values
+from trimtab.tune.systemd import Heartbeat, notify
+from trimtab.tune.terminal import rendered
 from trimtab.util.files import reason
 from trimtab.util.logs import log
 from trimtab.util.text import clean, word

@@ -7,12 +7,12 @@ import os
 import re
 from pathlib import Path
 
-from trimtab.live.config import Config, read_config
 from trimtab.recipes.method import name_of
 from trimtab.spec.current_settings import DEFAULTS, TABLES
 from trimtab.spec.knob_encoding import Knob, Knobs
 from trimtab.study.changes.rules import FROM_FILE, WIDTHS
 from trimtab.study.study import Study
+from trimtab.tune.config import Config, read_config
 from trimtab.types import Document
 from trimtab.util.files import check_destination, writing
 

@@ -15,8 +15,8 @@ import pytest
 
 import trimtab as tt
 from trimtab.live import Guard, Runner, Stopped, Study, read_config
-from trimtab.live.reading import read_value
-from trimtab.live.rehearsal import rehearsal, spans
+from trimtab.tune.dry_run import rehearsal, spans
+from trimtab.tune.parse_value import read_value
 
 from ..program import start
 
@@ -74,7 +74,7 @@ def run(config, rounds):
     ],
 )
 def test_what_a_command_may_do(config, script, value, note, monkeypatch):
-    monkeypatch.setattr("trimtab.live.command.GRACE", 0.2)
+    monkeypatch.setattr("trimtab.tune.command.GRACE", 0.2)
     study = config("sh", "-c", script)
     hangs = note is not None and note.startswith("no answer")
     (report,), kinds = run(replace(study, timeout=0.5) if hangs else study, 1)
@@ -319,7 +319,7 @@ def test_a_pause_is_not_measured_by_the_wall_clock(config, monkeypatch):
         slept.append(seconds)
         now[0] += seconds
 
-    monkeypatch.setattr("trimtab.live.runner.time", SimpleNamespace(monotonic=lambda: now[0], sleep=sleep))
+    monkeypatch.setattr("trimtab.tune.loop.time", SimpleNamespace(monotonic=lambda: now[0], sleep=sleep))
     study = replace(config("echo", "1"), pause=0.2)
     reports, _ = run(study, 3)
     assert len(reports) == 3

@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from trimtab.live.config import Config
 from trimtab.spec.knob_encoding import Level
 from trimtab.study import core_calls
 from trimtab.study.study import Study
+from trimtab.tune.config import Config
 
 
 class Span(NamedTuple):

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from trimtab.live import Study, read_config
-from trimtab.live.command import run
-from trimtab.live.reading import read_value
+from trimtab.tune.command import run
+from trimtab.tune.parse_value import read_value
 
 from ..program import run as trimtab
 from ..program import start

@@ -1,0 +1,1 @@
+"""`trimtab tune`: study.toml, the loop that runs a command, and what `trimtab init` writes."""
