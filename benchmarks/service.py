@@ -37,9 +37,9 @@ from typing import Any, ClassVar
 import psutil
 
 from trimtab import storage
-from trimtab.serve import rounds
-from trimtab.serve.batch import answered, written
-from trimtab.serve.rounds import Result
+from trimtab.serve.api import ask_tell
+from trimtab.serve.api.ask_tell import Result
+from trimtab.serve.api.tell_batch import answered, written
 from trimtab.spec.knob_encoding import Knobs
 from trimtab.store.pool import Pool
 from trimtab.store.shared_store import SharedStore
@@ -373,7 +373,7 @@ def parts(where: str, many: int) -> dict[str, float]:
             known = [found for one in raw if (found := of_row(one, store.where)) is not None]
             studies = [RowStudy(store, one) for one in known]
             ticks.append(time.perf_counter())
-            told = [rounds.tell(study, study.open_id, Result(0.5)) for study in studies]
+            told = [ask_tell.tell(study, study.open_id, Result(0.5)) for study in studies]
             ticks.append(time.perf_counter())
             written({"results": [answered(*pair, next=True) for pair in zip(told, studies, strict=True)]})
             ticks.append(time.perf_counter())

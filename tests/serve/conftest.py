@@ -12,9 +12,9 @@ pytest.importorskip("fastapi", reason='no FastAPI: pip install "trimtab[serve]"'
 import httpx
 import uvicorn
 
-from trimtab.live import tokens
 from trimtab.serve.app import create
-from trimtab.serve.running import connecting
+from trimtab.serve.http import tokens
+from trimtab.serve.server import connecting
 from trimtab.serve.settings import Settings
 from trimtab.store.shared_store import SharedStore
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from trimtab.live import tokens
-from trimtab.serve import access
+from trimtab.serve.http import auth, tokens
 from trimtab.serve.settings import Settings
 from trimtab.store.shared_store import SharedStore
 
@@ -51,7 +50,7 @@ NOBODY = [
 @pytest.fixture(autouse=True)
 def no_patience(monkeypatch):
     """What is known of a token is asked for again each time."""
-    monkeypatch.setattr(access, "TRUST", 0.0)
+    monkeypatch.setattr(auth, "TRUST", 0.0)
 
 
 def needed(path, method):

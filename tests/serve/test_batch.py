@@ -7,10 +7,10 @@ import threading
 import pytest
 
 from trimtab.live import Study
-from trimtab.serve import batch, rounds
-from trimtab.serve.batch import Gathering, Given, tell_many
-from trimtab.serve.fleet import Fleet
-from trimtab.serve.rounds import Result
+from trimtab.serve.api import ask_tell, tell_batch
+from trimtab.serve.api.ask_tell import Result
+from trimtab.serve.api.studies_cache import Fleet
+from trimtab.serve.api.tell_batch import Gathering, Given, tell_many
 from trimtab.store.errors import Unavailable
 from trimtab.store.pool import Pool
 from trimtab.store.shared_store import SharedStore
@@ -122,7 +122,7 @@ def test_those_that_somebody_else_was_faster_with_are_told_again(kind, tmp_path,
         Study.open(where, name, PLAIN, seed=n, baseline=0).close()
     pool = Pool(where, 3)
     mine, theirs = Fleet(pool, 100), Fleet(pool, 100)
-    tell, raced = rounds.tell, []
+    tell, raced = ask_tell.tell, []
 
     def slower(*told):
         if not raced:
@@ -131,7 +131,7 @@ def test_those_that_somebody_else_was_faster_with_are_told_again(kind, tmp_path,
             assert [answer["again"] for answer in answers] == [False] * 4
         return tell(*told)
 
-    monkeypatch.setattr(rounds, "tell", slower)
+    monkeypatch.setattr(ask_tell, "tell", slower)
     given = [Given(name, 1, Result(5.0 if n < 2 else 6.0), True) for n, name in enumerate(names)]
     answers = tell_many(mine, given)
     assert [getattr(answer, "status", 200) for answer in answers] == [200, 200, 409, 409, *[200] * 6]
@@ -216,7 +216,7 @@ def test_requests_that_come_while_others_are_stored_are_stored_together(monkeypa
         open_now.set()
         return names, await asyncio.gather(*tasks, return_exceptions=True)
 
-    monkeypatch.setattr(batch, "tell_many", stored)
+    monkeypatch.setattr(tell_batch, "tell_many", stored)
     names, answers = asyncio.run(run())
     assert lots == [["a"], ["b", "c", "d", "e"], list("fghijk"), ["away"]]
     for name, answer in zip(names, answers, strict=True):
@@ -254,7 +254,7 @@ def test_callers_take_turns(monkeypatch, spare):
         go_on.set()
         await asyncio.gather(*waiting)
 
-    monkeypatch.setattr(batch, "tell_many", stored)
+    monkeypatch.setattr(tell_batch, "tell_many", stored)
     asyncio.run(run())
     large = "large" * 3
     assert lots == (["a", "bc", *[large] * 3] if spare else [large, large, "di", "efg", large, "h"])
@@ -281,14 +281,14 @@ def test_one_whose_numbers_are_beyond_all_bounds_fails_alone(service, monkeypatc
     """Whatever is wrong with one study, those in the same request are stored."""
     for name in "abcdefgh":
         service.make(name, knobs=PLAIN)
-    tell = rounds.tell
+    tell = ask_tell.tell
 
     def fails(study, *rest):
         if study.name == "c":
             raise OverflowError("34, Numerical result out of range")
         return tell(study, *rest)
 
-    monkeypatch.setattr(rounds, "tell", fails)
+    monkeypatch.setattr(ask_tell, "tell", fails)
     answers = sent(service, [{"study": name, "trial": 1, "value": 1.0} for name in "abcdefgh"])
     assert [answer["status"] for answer in answers] == [200, 200, 500, *[200] * 5]
     monkeypatch.undo()

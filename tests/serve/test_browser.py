@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from trimtab.live import tokens
+from trimtab.serve.http import tokens
 from trimtab.store.shared_store import SharedStore
 
 sync_api = pytest.importorskip("playwright.sync_api", reason='no Playwright: pip install "trimtab[dev]"')
@@ -377,7 +377,7 @@ def test_by_keyboard(service, visit):
 
 
 def test_search_pages_and_ranges(service, visit, monkeypatch):
-    for module in ("board", "overview"):
+    for module in ("dashboard.routes", "dashboard.fleet_page"):
         monkeypatch.setattr(f"trimtab.serve.{module}.PAGE", 3)
     for n in range(4):
         service.make(f"study-{n}")
@@ -412,7 +412,7 @@ def test_before_the_first_round_there_is_no_empty_chart(service, visit):
 
 
 def test_a_long_history_is_thinned(service, monkeypatch):
-    monkeypatch.setattr("trimtab.serve.board.POINTS", 50)
+    monkeypatch.setattr("trimtab.serve.dashboard.routes.POINTS", 50)
     service.make()
     service.run(60)
     figure = service.http.get("/studies/a/figure").json()

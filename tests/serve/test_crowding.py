@@ -6,7 +6,7 @@ import socket
 import httpx
 import pytest
 
-from trimtab.serve.protocol import LARGEST
+from trimtab.serve.http.header_timeout import LARGEST
 
 HEAD = b"PUT /v1/studies/a/trials/1/result HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
 

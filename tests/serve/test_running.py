@@ -10,7 +10,7 @@ import sys
 import httpx
 import pytest
 
-from trimtab.serve import health
+from trimtab.serve.api.routes import health
 from trimtab.store.errors import StoreError, Unavailable
 
 from ..program import run, start
@@ -39,7 +39,7 @@ def test_whatever_is_logged_is_a_line_of_json():
     """Also by the packages that are used, by Python's own warnings, and in a worker that has begun twice."""
     say = """
 import logging, warnings
-from trimtab.serve.running import log_lines
+from trimtab.serve.server import log_lines
 log_lines()
 log_lines()
 logging.getLogger("psycopg.pool").warning("error connecting")
@@ -95,7 +95,7 @@ def test_the_limit_of_open_files_is_raised():
     pytest.importorskip("resource")
     say = """
 import resource
-from trimtab.serve.running import most_connections, raise_files
+from trimtab.serve.server import most_connections, raise_files
 from trimtab.serve.settings import Settings
 resource.setrlimit(resource.RLIMIT_NOFILE, (256, 800))
 raise_files(600)

@@ -9,7 +9,8 @@ from contextlib import closing
 from pathlib import Path
 
 import trimtab as tt
-from trimtab.live import Study, tokens
+from trimtab.live import Study
+from trimtab.serve.http import tokens
 from trimtab.spec.constraints import Limits
 from trimtab.store import tables as schema
 from trimtab.store.shared_store import SharedStore

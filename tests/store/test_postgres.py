@@ -159,7 +159,7 @@ def test_the_program(url, tmp_path):
 
 
 def test_a_text_that_cannot_be_stored_is_told_apart_from_a_server_that_is_away(url):
-    from trimtab.serve.problems import as_problem
+    from trimtab.serve.http.errors import as_problem
     from trimtab.store.errors import Unstorable
     from trimtab.store.pool import Pool
     from trimtab.store.study_filter import Wanted

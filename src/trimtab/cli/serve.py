@@ -42,7 +42,7 @@ def serve(
     token, only requests from this machine are answered; `trimtab token create` makes a token.
     """
     try:
-        from trimtab.serve.running import check_port, run
+        from trimtab.serve.server import check_port, run
         from trimtab.serve.settings import Settings, is_loopback
     except ImportError as error:
         raise ImportError(f"trimtab serve needs {error.name}: {pip_install('cli', 'serve')}") from error
@@ -75,7 +75,7 @@ def create(
 
     It is printed only once: the store keeps nothing but its hash.
     """
-    from trimtab.live import tokens
+    from trimtab.serve.http import tokens
     from trimtab.store.shared_store import SharedStore
 
     with SharedStore(store) as opened:
@@ -100,7 +100,7 @@ def list_tokens(
 
     The tokens themselves are not stored and cannot be shown.
     """
-    from trimtab.live import tokens
+    from trimtab.serve.http import tokens
     from trimtab.store.shared_store import SharedStore
 
     with SharedStore(store, "write") as opened:
@@ -132,7 +132,7 @@ def revoke(
     store: StoreOption = "trimtab.db",
 ) -> None:
     """Revoke a token; a running service refuses it within five seconds."""
-    from trimtab.live import tokens
+    from trimtab.serve.http import tokens
     from trimtab.store.shared_store import SharedStore
 
     with SharedStore(store, "write") as opened:

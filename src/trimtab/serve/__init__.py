@@ -1,8 +1,8 @@
 """`trimtab serve`: live studies over HTTP, and a dashboard, on the same store. Needs the extra `serve`.
 
 app        the application: what it is made of, in which order
-fleet      studies on rows: load, change, compare and set, try again; a small cache by sequence
-studies, trials, actions, events, health      the routes of the API
-pages, templates/, static/                    sign-in and the dashboard
-access, problems, limits, observing           who may, what is answered otherwise, how much, what is logged
+server, settings, demo     how it is started
+http/         sign-in and tokens, errors, limits, what is logged
+api/          models, the rules of ask and tell, a small cache of studies; routes/, one module a thing
+dashboard/    pages for people, with templates/ and static/
 """

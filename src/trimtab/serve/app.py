@@ -12,17 +12,19 @@ from fastapi import FastAPI
 from fastapi.staticfiles import StaticFiles
 
 from trimtab import __version__
-from trimtab.serve import actions, events, health, pages, problems, studies, trials
-from trimtab.serve.access import Door
-from trimtab.serve.batch import Gathering
-from trimtab.serve.fleet import Fleet
-from trimtab.serve.heads import Heads
-from trimtab.serve.limits import Bounded, Limits
-from trimtab.serve.observing import Figures, Observed
-from trimtab.serve.overview import Overview
+from trimtab.serve.api.change_polling import Watch
+from trimtab.serve.api.routes import actions, events, health, studies, trials
+from trimtab.serve.api.studies_cache import Fleet
+from trimtab.serve.api.tell_batch import Gathering
+from trimtab.serve.dashboard import login
+from trimtab.serve.dashboard.fleet_page import Overview
+from trimtab.serve.dashboard.templating import HERE, problem_page
+from trimtab.serve.http import errors
+from trimtab.serve.http.auth import Door
+from trimtab.serve.http.head_requests import Heads
+from trimtab.serve.http.observability import Figures, Observed
+from trimtab.serve.http.request_limits import Bounded, Limits
 from trimtab.serve.settings import Settings
-from trimtab.serve.views import HERE, problem_page
-from trimtab.serve.watching import Watch
 from trimtab.store.pool import Pool
 from trimtab.types import Document
 
@@ -54,10 +56,10 @@ def create(settings: Settings | None = None) -> FastAPI:
 
     app = FastAPI(title="trimtab", version=__version__, description=ABOUT, lifespan=life, docs_url=None, redoc_url=None)
     app.state.settings, app.state.limits, app.state.figures = settings, limits, figures
-    for routes in (trials, studies, actions, events, health, pages):  # most requests are for the first
+    for routes in (trials, studies, actions, events, health, login):  # most requests are for the first
         app.include_router(routes.router)
     app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
-    problems.install(app, problem_page)
+    errors.install(app, problem_page)
     app.add_middleware(Heads)
     app.add_middleware(Bounded, limits=limits, settings=settings)
     app.add_middleware(Observed, figures=figures, settings=settings)

@@ -16,13 +16,13 @@ from fastapi.routing import APIRoute
 from pydantic import BeforeValidator, Field
 from starlette.concurrency import run_in_threadpool
 
-from trimtab.serve import rounds
-from trimtab.serve.access import Caller, scope
-from trimtab.serve.batch import Answer, Gathering, Given, written
-from trimtab.serve.models import BlockedOut, ResultIn, ResultOut, TellsIn, TellsOut, TrialOut
-from trimtab.serve.problems import Problem
-from trimtab.serve.rounds import Blocked, Result
-from trimtab.serve.wiring import ANSWERS, NAME, StudyName, Tells, etag, fleet
+from trimtab.serve.api import ask_tell
+from trimtab.serve.api.ask_tell import Blocked, Result
+from trimtab.serve.api.deps import ANSWERS, NAME, StudyName, Tells, etag, fleet
+from trimtab.serve.api.models import BlockedOut, ResultIn, ResultOut, TellsIn, TellsOut, TrialOut
+from trimtab.serve.api.tell_batch import Answer, Gathering, Given, written
+from trimtab.serve.http.auth import Caller, scope
+from trimtab.serve.http.errors import Problem
 from trimtab.study.study import Trial
 from trimtab.study.unlocked import RowStudy
 from trimtab.types import Document, Json
@@ -114,7 +114,7 @@ async def ask(
     """
 
     def act(study: RowStudy) -> Trial | Blocked | None:
-        return rounds.ask(study, datetime.datetime.now().time(), another=another)
+        return ask_tell.ask(study, datetime.datetime.now().time(), another=another)
 
     end = time.monotonic() + wait
     with ExitStack() as stack:
@@ -158,7 +158,7 @@ async def _all_told(request: Request, body: TellsIn, caller: Caller) -> Response
 
 
 def _result(body: ResultIn) -> Result:
-    return Result(rounds.number(body.value), body.note, body.applied, body.values)
+    return Result(ask_tell.number(body.value), body.note, body.applied, body.values)
 
 
 def _said(answer: Answer) -> Document:

@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from trimtab.serve.problems import Problem
+from trimtab.serve.http.errors import Problem
 from trimtab.store.errors import Damaged
 from trimtab.store.pool import Pool
 from trimtab.store.shared_store import GLANCE, SharedStore

@@ -16,14 +16,14 @@ from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
-from trimtab.serve.access import Caller
-from trimtab.serve.fleet import Fleet
-from trimtab.serve.limits import EVENTS
-from trimtab.serve.models import EventList
-from trimtab.serve.problems import Problem
-from trimtab.serve.showing import at_a_glance, described
-from trimtab.serve.watching import Watch
-from trimtab.serve.wiring import ANSWERS, Reads, fleet
+from trimtab.serve.api.change_polling import Watch
+from trimtab.serve.api.deps import ANSWERS, Reads, fleet
+from trimtab.serve.api.json_views import at_a_glance, described
+from trimtab.serve.api.models import EventList
+from trimtab.serve.api.studies_cache import Fleet
+from trimtab.serve.http.auth import Caller
+from trimtab.serve.http.errors import Problem
+from trimtab.serve.http.request_limits import EVENTS
 from trimtab.store.errors import Damaged, StoreError, Unavailable
 from trimtab.study.unlocked import RowStudy
 from trimtab.types import Document, Json

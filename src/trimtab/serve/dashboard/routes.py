@@ -13,12 +13,12 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
 
-from trimtab.serve.closeup import closeup
-from trimtab.serve.fleet import Fleet
-from trimtab.serve.overview import PAGE, Overview
-from trimtab.serve.problems import Problem
-from trimtab.serve.views import page, visitor
-from trimtab.serve.wiring import Reads, StudyName, fleet
+from trimtab.serve.api.deps import Reads, StudyName, fleet
+from trimtab.serve.api.studies_cache import Fleet
+from trimtab.serve.dashboard.fleet_page import PAGE, Overview
+from trimtab.serve.dashboard.study_page import closeup
+from trimtab.serve.dashboard.templating import page, visitor
+from trimtab.serve.http.errors import Problem
 from trimtab.store.event_queries import thinned
 from trimtab.store.study_filter import ATTENTION
 from trimtab.store.tables import ROUNDS

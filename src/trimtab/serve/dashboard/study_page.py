@@ -8,8 +8,8 @@ import statistics
 import time
 from typing import Any
 
-from trimtab.serve.rounds import guard_of, plan
-from trimtab.serve.showing import whole
+from trimtab.serve.api.ask_tell import guard_of, plan
+from trimtab.serve.api.json_views import whole
 from trimtab.spec.knob_encoding import Knob
 from trimtab.store.approvals import waiting
 from trimtab.store.event_queries import latest

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 from fastapi import Request
 from starlette.concurrency import run_in_threadpool
 
-from trimtab.live import tokens
-from trimtab.serve.problems import Problem
+from trimtab.serve.http import tokens
+from trimtab.serve.http.errors import Problem
 from trimtab.serve.settings import is_loopback
 from trimtab.store.pool import Pool
 from trimtab.util.text import clean

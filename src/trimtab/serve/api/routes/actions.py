@@ -7,12 +7,12 @@ from collections.abc import Callable
 from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
 
-from trimtab.serve import rounds
-from trimtab.serve.fleet import Fleet, stale
-from trimtab.serve.models import ActionIn, DecisionIn, StudyOut, UndoIn
-from trimtab.serve.problems import Problem
-from trimtab.serve.showing import at_a_glance
-from trimtab.serve.wiring import ANSWERS, Administers, IfMatch, Operates, StudyName, etag, expected, fleet
+from trimtab.serve.api import ask_tell
+from trimtab.serve.api.deps import ANSWERS, Administers, IfMatch, Operates, StudyName, etag, expected, fleet
+from trimtab.serve.api.json_views import at_a_glance
+from trimtab.serve.api.models import ActionIn, DecisionIn, StudyOut, UndoIn
+from trimtab.serve.api.studies_cache import Fleet, stale
+from trimtab.serve.http.errors import Problem
 from trimtab.store import approvals
 from trimtab.study.changes.pause import paused
 from trimtab.study.unlocked import RowStudy
@@ -127,7 +127,7 @@ def _pause(studies: Fleet, response: Response, name: str, who: str, why: str, se
         if study.saved.holder is not None and not study.released():
             study.pause_row(paused(who, why))  # the process that holds it sees that, and records it
         else:
-            rounds.pause(study, who, why)
+            ask_tell.pause(study, who, why)
         return study
 
     return _shown(studies.change(name, act, expected=seq), response)
@@ -139,7 +139,7 @@ def _resume(studies: Fleet, response: Response, name: str, who: str, why: str, s
         if study.saved.paused is None:
             raise Problem(409, "not-held", f"study {name!r} is not paused: there is nothing to resume")
         if study.saved.holder is None or study.released():
-            study.note("resume", rounds.words(who, why))
+            study.note("resume", ask_tell.words(who, why))
         study.pause_row(None)
         return study
 
@@ -151,7 +151,7 @@ def _restore(studies: Fleet, response: Response, name: str, who: str, why: str, 
         if study.saved.archived is None:
             raise Problem(409, "not-archived", f"study {name!r} is not archived")
         study.archive(None)
-        study.note("restore", rounds.words(who, why))
+        study.note("restore", ask_tell.words(who, why))
         return study
 
     return _shown(studies.change(name, act, expected=seq), response)

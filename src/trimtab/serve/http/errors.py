@@ -14,7 +14,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 
-from trimtab.serve.meant import fields_at
+from trimtab.serve.http.suggestions import fields_at
 from trimtab.store.errors import SAFE, Damaged, Moved, StoreError, Taken, Unavailable, Unstorable
 from trimtab.types import Document
 from trimtab.util.text import clean

@@ -1,7 +1,7 @@
 """Limit the time and the size of all of a request that is not its body.
 
 Uvicorn waits for the end of the headers for ever, and httptools keeps as many as come, before a body and after it.
-Bodies are limited by `trimtab.serve.limits`, which only sees a request whose headers are there.
+Bodies are limited by `trimtab.serve.http.request_limits`, which only sees a request whose headers are there.
 """
 
 from __future__ import annotations

@@ -9,10 +9,10 @@ from typing import Annotated, TypeVar
 from fastapi import Depends, Header, Path, Request
 from starlette.concurrency import run_in_threadpool
 
-from trimtab.serve.access import Caller, scope
-from trimtab.serve.fleet import Fleet
-from trimtab.serve.models import PROBLEMS
-from trimtab.serve.problems import Problem
+from trimtab.serve.api.models import PROBLEMS
+from trimtab.serve.api.studies_cache import Fleet
+from trimtab.serve.http.auth import Caller, scope
+from trimtab.serve.http.errors import Problem
 from trimtab.study.unlocked import RowStudy
 
 T = TypeVar("T")

@@ -14,8 +14,8 @@ from functools import partial
 
 import uvicorn
 
-from trimtab.live import tokens
-from trimtab.serve.protocol import Prompt, Silent
+from trimtab.serve.http import tokens
+from trimtab.serve.http.header_timeout import Prompt, Silent
 from trimtab.serve.settings import Settings, is_loopback
 from trimtab.store.errors import Unavailable
 from trimtab.store.pool import Pool
@@ -83,7 +83,7 @@ def run(settings: Settings) -> None:
             environment["PROMETHEUS_MULTIPROC_DIR"] = stack.enter_context(tempfile.TemporaryDirectory())
         os.environ.update(environment)
         uvicorn.run(
-            "trimtab.serve.running:worker",
+            "trimtab.serve.server:worker",
             factory=True,
             host=settings.host,
             port=settings.port,

@@ -6,7 +6,7 @@ import datetime
 import math
 from typing import Any, NamedTuple
 
-from trimtab.serve.problems import Problem
+from trimtab.serve.http.errors import Problem
 from trimtab.spec.guard import Guard
 from trimtab.spec.knob_encoding import Knob, Level
 from trimtab.store.tables import Event, Setting

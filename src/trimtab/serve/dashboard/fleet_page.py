@@ -6,7 +6,7 @@ import threading
 import time
 from typing import NamedTuple
 
-from trimtab.serve.showing import at_a_glance
+from trimtab.serve.api.json_views import at_a_glance
 from trimtab.store.errors import Damaged
 from trimtab.store.event_queries import last_values
 from trimtab.store.pool import Pool

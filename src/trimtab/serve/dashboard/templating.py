@@ -10,8 +10,8 @@ from fastapi import Request
 from fastapi.responses import Response
 from fastapi.templating import Jinja2Templates
 
-from trimtab.serve.access import Caller
-from trimtab.serve.problems import Problem
+from trimtab.serve.http.auth import Caller
+from trimtab.serve.http.errors import Problem
 from trimtab.util.text import clean, moment
 
 HERE = Path(__file__).parent

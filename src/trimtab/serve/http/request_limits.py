@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from trimtab.serve.access import COOKIE
-from trimtab.serve.problems import Problem, as_problem
+from trimtab.serve.http.auth import COOKIE
+from trimtab.serve.http.errors import Problem, as_problem
 from trimtab.serve.settings import Settings
 from trimtab.store.errors import StoreError
 

@@ -12,14 +12,14 @@ from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
 
-from trimtab.live import tokens
-from trimtab.serve import board
-from trimtab.serve.access import COOKIE, Caller, Door, check_origin, name_of
-from trimtab.serve.views import page, visitor
+from trimtab.serve.dashboard import routes
+from trimtab.serve.dashboard.templating import page, visitor
+from trimtab.serve.http import tokens
+from trimtab.serve.http.auth import COOKIE, Caller, Door, check_origin, name_of
 
 DAY = 12 * 3600.0  # seconds that a session lasts
 router = APIRouter(include_in_schema=False)
-router.include_router(board.router)
+router.include_router(routes.router)
 
 
 @router.get("/login")

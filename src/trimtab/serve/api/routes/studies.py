@@ -8,12 +8,8 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 
-from trimtab.serve.fleet import TRIES, Fleet, busy, stale
-from trimtab.serve.models import CorrectionIn, CorrectionOut, StudyIn, StudyList, StudyOut, StudyWhole
-from trimtab.serve.problems import Problem
-from trimtab.serve.rounds import words
-from trimtab.serve.showing import OF_COMMANDS, at_a_glance, correctable, whole
-from trimtab.serve.wiring import (
+from trimtab.serve.api.ask_tell import words
+from trimtab.serve.api.deps import (
     ANSWERS,
     NAME,
     Administers,
@@ -26,6 +22,10 @@ from trimtab.serve.wiring import (
     fleet,
     look,
 )
+from trimtab.serve.api.json_views import OF_COMMANDS, at_a_glance, correctable, whole
+from trimtab.serve.api.models import CorrectionIn, CorrectionOut, StudyIn, StudyList, StudyOut, StudyWhole
+from trimtab.serve.api.studies_cache import TRIES, Fleet, busy, stale
+from trimtab.serve.http.errors import Problem
 from trimtab.spec.constraints import Limits
 from trimtab.spec.guard import Guard
 from trimtab.spec.knob_encoding import Knobs

@@ -10,11 +10,11 @@ from fastapi import APIRouter, Depends, Request, Response
 from prometheus_client import exposition
 from starlette.concurrency import run_in_threadpool
 
-from trimtab.serve.access import Caller, scope
-from trimtab.serve.fleet import Fleet
-from trimtab.serve.models import PROBLEMS
-from trimtab.serve.observing import Figures
-from trimtab.serve.problems import Problem
+from trimtab.serve.api.models import PROBLEMS
+from trimtab.serve.api.studies_cache import Fleet
+from trimtab.serve.http.auth import Caller, scope
+from trimtab.serve.http.errors import Problem
+from trimtab.serve.http.observability import Figures
 from trimtab.store.errors import Damaged, StoreError
 from trimtab.store.retry import delays
 from trimtab.types import Json

@@ -13,10 +13,10 @@ from typing import NamedTuple
 from pydantic_core import to_json
 from starlette.concurrency import run_in_threadpool
 
-from trimtab.serve import rounds
-from trimtab.serve.fleet import TRIES, Fleet
-from trimtab.serve.problems import Problem, as_problem
-from trimtab.serve.rounds import Result
+from trimtab.serve.api import ask_tell
+from trimtab.serve.api.ask_tell import Result
+from trimtab.serve.api.studies_cache import TRIES, Fleet
+from trimtab.serve.http.errors import Problem, as_problem
 from trimtab.store.errors import Collided
 from trimtab.store.shared_store import SharedStore
 from trimtab.store.tables import Move
@@ -118,12 +118,12 @@ class Gathering:
                 future.set_result(theirs)
 
 
-def answered(told: rounds.Told, study: RowStudy, *, next: bool) -> Answer:
+def answered(told: ask_tell.Told, study: RowStudy, *, next: bool) -> Answer:
     """What a value led to; with the trial that follows, if that is wanted and can be said."""
     if told.refused is not None:
         return Problem(409, "outside", f"{told.refused}; the study is paused until someone resumes it")
     answer = {"seq": told.event.seq, "again": told.again, "open": study.open_id}
-    trial = rounds.following(study, datetime.datetime.now().time()) if next else None
+    trial = ask_tell.following(study, datetime.datetime.now().time()) if next else None
     return answer if trial is None else {**answer, "next": trial._asdict()}
 
 
@@ -156,7 +156,7 @@ def _wave(
             if one.study not in found:
                 raise Problem(404, "no-study", f"there is no study {one.study!r}")
             study = RowStudy(store, studies.as_in_row(store, found[one.study]))
-            answer = answered(rounds.tell(study, one.trial, one.result), study, next=one.next)
+            answer = answered(ask_tell.tell(study, one.trial, one.result), study, next=one.next)
         except Exception as error:
             answers[n] = as_problem(error)
             continue

@@ -1,0 +1,1 @@
+"""The pages for people: sign-in, the list of studies, a study."""
