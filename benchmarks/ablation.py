@@ -24,8 +24,8 @@ from joblib import Parallel, delayed
 import trimtab as tt
 from trimtab import lab
 from trimtab.estimators import doubts, plane
-from trimtab.lab.cells import DRIFT
-from trimtab.lab.record import quantiles
+from trimtab.lab.sim.record import quantiles
+from trimtab.lab.suites.drift import DRIFT
 from trimtab.problems import make
 from trimtab.steps import adaptive, following
 

@@ -29,8 +29,9 @@ from rich.console import Console
 from rich.table import Table
 
 from trimtab import lab
-from trimtab.lab import Record, keeping, sweeping
-from trimtab.lab.crews import BACKENDS, hire
+from trimtab.lab import Record
+from trimtab.lab.parallel import result_cache, sweep
+from trimtab.lab.parallel.executors import BACKENDS, hire
 
 EFFICIENCY = 0.85  # at least so busy, as a share of loky
 
@@ -68,9 +69,9 @@ def measure(backend: str, workers: int, cells: int, rounds: int) -> dict[str, fl
         for future in [crew.submit(n, compute, {**warm, "seed": n}) for n in range(workers)]:
             future.result()
     saving = 0.0
-    save = keeping.Folder.save
+    save = result_cache.Folder.save
 
-    def timed_save(self: keeping.Folder, name: str, result: keeping.Result) -> None:
+    def timed_save(self: result_cache.Folder, name: str, result: result_cache.Result) -> None:
         nonlocal saving
         start = time.perf_counter()
         save(self, name, result)
@@ -79,16 +80,16 @@ def measure(backend: str, workers: int, cells: int, rounds: int) -> dict[str, fl
     work = [{"rounds": rounds, "trials": 50, "seed": n} for n in range(cells)]
     close = crew.close
     crew.close = lambda: None  # type: ignore[method-assign]
-    keeping.Folder.save = timed_save  # type: ignore[method-assign]
-    original = sweeping.hire
-    sweeping.hire = lambda *_: crew  # type: ignore[assignment]
+    result_cache.Folder.save = timed_save  # type: ignore[method-assign]
+    original = sweep.hire
+    sweep.hire = lambda *_: crew  # type: ignore[assignment]
     try:
         with tempfile.TemporaryDirectory() as folder:
             begin = time.perf_counter()
-            found = sweeping.sweep(compute, work, jobs=workers, backend=backend, folder=folder)
+            found = sweep.sweep(compute, work, jobs=workers, backend=backend, folder=folder)
             wall = time.perf_counter() - begin
     finally:
-        sweeping.hire, keeping.Folder.save = original, save  # type: ignore[method-assign]
+        sweep.hire, result_cache.Folder.save = original, save  # type: ignore[method-assign]
         begin = time.perf_counter()
         close()
         ended = time.perf_counter() - begin

@@ -17,8 +17,8 @@ import numpy as np
 
 import trimtab as tt
 from trimtab import lab
-from trimtab.lab.cells import DRIFT, sensible_radius
-from trimtab.lab.record import quantiles
+from trimtab.lab.sim.record import quantiles
+from trimtab.lab.suites.drift import DRIFT, sensible_radius
 from trimtab.problems import make
 
 SPEED, NOISE, ROUNDS = 0.01, 0.003, 1000

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 
 import trimtab as tt
 from trimtab import lab, problems
-from trimtab.lab.record import quantiles
+from trimtab.lab.sim.record import quantiles
 from trimtab.plotting import AMBER as ORANGE
 from trimtab.plotting import BLUE, GREEN, GREY, WIDTH
 from trimtab.plotting import VERMILION as RED

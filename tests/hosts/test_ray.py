@@ -18,7 +18,7 @@ sys.path.insert(0, os.fspath(Path(__file__).parents[1] / "lab"))
 import clusters  # noqa: E402
 
 from trimtab import lab  # noqa: E402
-from trimtab.lab import crews  # noqa: E402
+from trimtab.lab.parallel import executors  # noqa: E402
 
 
 def test_a_killed_worker_costs_its_cell(tmp_path):
@@ -83,7 +83,7 @@ def test_a_cluster_at_an_address_is_used_and_left(head, tmp_path):
         assert sweep.process.pid not in {process for _, process in sweep.begun()}
 
 
-@pytest.mark.parametrize("failures", [1, crews.KNOCKS - 1, crews.KNOCKS])
+@pytest.mark.parametrize("failures", [1, executors.KNOCKS - 1, executors.KNOCKS])
 def test_a_connection_that_ray_aborts_is_asked_for_again(failures, monkeypatch):
     """The server that Ray starts for each client dies at its fork now and then: the next one lives."""
     asked = []
@@ -94,10 +94,10 @@ def test_a_connection_that_ray_aborts_is_asked_for_again(failures, monkeypatch):
             raise ConnectionAbortedError("Initialization failure from server")
 
     monkeypatch.setattr(ray, "init", init)
-    if failures == crews.KNOCKS:
+    if failures == executors.KNOCKS:
         with pytest.raises(ConnectionAbortedError):
-            crews.Ray(2, "ray://127.0.0.1:1")
+            executors.Ray(2, "ray://127.0.0.1:1")
     else:
-        crews.Ray(2, "ray://127.0.0.1:1")
-    assert len(asked) == min(failures + 1, crews.KNOCKS)
+        executors.Ray(2, "ray://127.0.0.1:1")
+    assert len(asked) == min(failures + 1, executors.KNOCKS)
     assert {options["address"] for options in asked} == {"ray://127.0.0.1:1"}

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from trimtab.lab.crews import deaf
+from trimtab.lab.parallel.executors import deaf
 
 
 def start_workers(go, sent, started):

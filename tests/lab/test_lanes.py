@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import trimtab as tt
-from trimtab.lab import lanes
-from trimtab.lab.about import described
+from trimtab.lab.sim import lanes
+from trimtab.lab.sim.provenance import described
 from trimtab.state import take
 
 

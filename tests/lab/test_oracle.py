@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from trimtab import lab
-from trimtab.lab import oracle
+from trimtab.lab.suites import oracle
 from trimtab.problems import Quadratic, make
 
 

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from trimtab.lab import Record, quantiles, run
-from trimtab.lab.about import plain
-from trimtab.lab.record import spread
+from trimtab.lab.sim.provenance import plain
+from trimtab.lab.sim.record import spread
 from trimtab.recipes import residual
 
 

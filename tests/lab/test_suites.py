@@ -8,18 +8,20 @@ import pytest
 
 import trimtab as tt
 from trimtab import lab
-from trimtab.lab import cells, drawing, late, outcomes, suites, unseen
-from trimtab.lab import standings as standing
-from trimtab.lab.outcomes import Kept, Result
-from trimtab.lab.standings import Standings
+from trimtab.lab import plots
+from trimtab.lab.suites import drift, held_out, judge, late
+from trimtab.lab.suites import ratios as standing
+from trimtab.lab.suites import scores as outcomes
+from trimtab.lab.suites.ratios import Standings
+from trimtab.lab.suites.scores import Kept, Result
 from trimtab.problems import make
 
-SMALL = cells.Place("small", "quadratic-v1", {"dim": 2, "noise": 0.01, "radius": 0.1}, 60)
+SMALL = drift.Place("small", "quadratic-v1", {"dim": 2, "noise": 0.01, "radius": 0.1}, 60)
 
 
 def test_the_table_is_read_as_it_stands():
-    assert len(cells.DRIFT) == 66
-    jump = next(place for place in cells.DRIFT if place.group == "jumps")
+    assert len(drift.DRIFT) == 66
+    jump = next(place for place in drift.DRIFT if place.group == "jumps")
     assert jump.problem == "quadratic-v1"
     assert jump.rounds == 1000
     assert jump.parameters == {
@@ -32,21 +34,21 @@ def test_the_table_is_read_as_it_stands():
         "radius": 0.1414,
         "offset": 0.002,
     }
-    for place in cells.DRIFT:
+    for place in drift.DRIFT:
         make(place.problem, **place.parameters)
 
 
 def test_five_networks_for_choosing_and_five_others_held_out():
     shown, unknown = (
         [place.parameters.get("network", 12) for place in places if place.problem.startswith("allocation")]
-        for places in (cells.DRIFT, unseen.held_out())
+        for places in (drift.DRIFT, held_out.held_out())
     )
     assert len(set(shown)) == len(set(unknown)) == 5
     assert not set(shown) & set(unknown)
 
 
 def test_at_the_wall_the_optimum_is_within_half_a_probe():
-    walls = [place for place in cells.DRIFT if place.group == "wall"]
+    walls = [place for place in drift.DRIFT if place.group == "wall"]
     assert walls
     for place in walls:
         assert 0 < place.parameters["gap"] <= 0.5 * place.parameters["radius"]
@@ -57,11 +59,11 @@ def test_at_the_wall_the_optimum_is_within_half_a_probe():
 
 def test_held_out_cells_are_made_by_the_rule_alone():
     """Nothing is run on them: they are made, and cost something finite where they start."""
-    places = unseen.held_out()
+    places = held_out.held_out()
     assert len(places) >= 40
-    assert places == unseen.held_out(unseen.SEED)
+    assert places == held_out.held_out(held_out.SEED)
     assert not {(p.problem, json.dumps(p.parameters)) for p in places} & {
-        (p.problem, json.dumps(p.parameters)) for p in cells.DRIFT
+        (p.problem, json.dumps(p.parameters)) for p in drift.DRIFT
     }
     for place in places:
         problem = make(place.problem, **place.parameters)
@@ -73,12 +75,12 @@ def test_held_out_cells_are_made_by_the_rule_alone():
 
 def test_the_rule_deals_every_kind():
     """On another seed than that which is held out."""
-    places = [place for place in unseen.held_out(1) if "drift" in place.parameters]
+    places = [place for place in held_out.held_out(1) if "drift" in place.parameters]
     landscapes = [place for place in places if "noise_law" in place.parameters]
-    assert {place.parameters["drift"] for place in landscapes} == set(unseen.DRIFTS)
-    assert {place.parameters["noise_law"] for place in landscapes} == set(unseen.NOISES)
+    assert {place.parameters["drift"] for place in landscapes} == set(held_out.DRIFTS)
+    assert {place.parameters["noise_law"] for place in landscapes} == set(held_out.NOISES)
     wrong = [
-        place.parameters["radius"] / cells.sensible_radius(place.parameters["dim"])
+        place.parameters["radius"] / drift.sensible_radius(place.parameters["dim"])
         for place in landscapes
         if place.problem != "rosenbrock-v1"
     ]
@@ -88,7 +90,7 @@ def test_the_rule_deals_every_kind():
 
 def test_steps_are_the_best_of_the_grid_for_each_score():
     problem = make(SMALL.problem, **SMALL.parameters)
-    found = suites.compute(suites.Task(SMALL, "residual", 5, 3)).outcome
+    found = judge.compute(judge.Task(SMALL, "residual", 5, 3)).outcome
     steps = [outcomes.SMALLEST * 10 ** (k / outcomes.FINEST) for k in range(24, outcomes.COUNT)]
     methods = {repr(step): tt.residual(radius=0.1, step=step) for step in steps}
     records = lab.simulate(problem, methods, rounds=60, trials=5, seed=3)
@@ -119,7 +121,7 @@ def test_an_outcome_is_kept_exactly(tmp_path):
 def standings(**values):
     rng = np.random.default_rng(0)
     base = rng.uniform(1, 2, (3, 20))
-    places = tuple(cells.Place(f"g{n // 2}", "quadratic-v1", {}, 10) for n in range(3))
+    places = tuple(drift.Place(f"g{n // 2}", "quadratic-v1", {}, 10) for n in range(3))
     rows = [
         {
             name: {"centre": Result(factor * base[n], 0), "played": Result(factor**2 * base[n], 2)}
@@ -222,14 +224,14 @@ def test_points_are_drawn_in_the_row_of_their_group(tmp_path, monkeypatch):
     names = [f"m{k}" for k in range(9)]
     found = standings(residual=1.0, **{name: 1e-3 * 10**k for k, name in enumerate(names)})
     drawn = []
-    monkeypatch.setattr(drawing, "save", lambda figure, path: drawn.append(figure) or [])
-    drawing.draw_standings(found, tmp_path)
+    monkeypatch.setattr(plots, "save", lambda figure, path: drawn.append(figure) or [])
+    plots.draw_standings(found, tmp_path)
     for axis in drawn[0].axes:
         points = [np.asarray(one.get_offsets()) for one in axis.collections]
         assert len(points) == len(names)
         for some in points:
             np.testing.assert_array_equal(np.round(some[:, 1]), [0, 0, 1])  # the groups of the three cells
-            assert ((drawing.EDGES[0] <= some[:, 0]) & (some[:, 0] <= drawing.EDGES[1])).all()
+            assert ((plots.EDGES[0] <= some[:, 0]) & (some[:, 0] <= plots.EDGES[1])).all()
         assert "below 0.05 or above 50: at the edge" in axis.get_xlabel()
 
 
@@ -293,12 +295,12 @@ def test_related_methods_are_in_the_list_where_they_are_not_too_dear(monkeypatch
         asked.extend((task.method, make(task.place.problem, **task.place.parameters).dim) for task in tasks)
         return [None] * len(tasks)
 
-    monkeypatch.setattr(suites, "sweep", sweep)
+    monkeypatch.setattr(judge, "sweep", sweep)
     lab.judge("drift")
     for name in ("reszo", "hlf-szo", "pbgd"):
         dims = [dim for method, dim in asked if method == name]
         assert len(dims) > 40
-        assert max(dims) == suites.LARGEST[name]
+        assert max(dims) == judge.LARGEST[name]
     assert len([method for method, _ in asked if method == "residual"]) == 66
     asked.clear()
     lab.judge("drift", ["reszo"])  # named, it is run everywhere

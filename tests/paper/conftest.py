@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.lab.keeping import kept, key, shelf_at
+from trimtab.lab.parallel.result_cache import kept, key, shelf_at
 from trimtab.paper import MODES, experiments
 from trimtab.paper.cells import cells, load
 

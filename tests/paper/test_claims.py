@@ -5,7 +5,7 @@ import copy
 import numpy as np
 import pytest
 
-from trimtab.lab.record import quantiles
+from trimtab.lab.sim.record import quantiles
 from trimtab.paper import MODES, experiments
 from trimtab.paper.claims import claims
 from trimtab.paper.experiments import LITERAL

@@ -19,7 +19,7 @@ from trimtab.util.files import cache_folder
 
 if TYPE_CHECKING:
     from trimtab.lab import Standings
-    from trimtab.lab.about import Plain
+    from trimtab.lab.sim.provenance import Plain
 
 USUAL = "quadratic-v1"
 """The problem for methods that come without one."""
@@ -102,7 +102,7 @@ def compare_methods(
     --cluster names one.
     """
     from trimtab.lab import compare, judge
-    from trimtab.lab.drawing import draw_comparison
+    from trimtab.lab.plots import draw_comparison
 
     if bool(what) == (suite is not None):
         raise ValueError("give either a problem, for example lqr-v1, a file of your own, or --suite drift")
@@ -183,7 +183,7 @@ def compare_methods(
 
 def _problem(what: list[str]) -> tuple[str, list[str], list[str]]:
     """The problem, the files among what was typed, and the methods that these register."""
-    from trimtab.lab.own import load_own, read_own
+    from trimtab.lab.user_files import load_own, read_own
 
     files = [word for word in what if word.endswith(".py")]
     ids = [word for word in what if word not in files]
@@ -245,7 +245,7 @@ def _interrupted(what: str, *, place: str | Path | None) -> None:
 
 
 def _show(found: Standings, target: Path, *, as_json: bool, place: str | Path | None) -> None:
-    from trimtab.lab.drawing import draw_standings
+    from trimtab.lab.plots import draw_standings
 
     target.mkdir(parents=True, exist_ok=True)
     summary = json.dumps(found.summary(), indent=1)

@@ -62,7 +62,7 @@ def _spread(values: Mapping[str, float | str | None] | None) -> str:
 
 def ratio_table(found: Standings) -> Table:
     """How each method did over a suite, in ratios to the references."""
-    from trimtab.lab.outcomes import SCORES
+    from trimtab.lab.suites.scores import SCORES
 
     kind = "held out" if found.held_out else "for development"
     table = new_table(

@@ -152,7 +152,7 @@ def _fits(theorem: str, given: Document) -> None:
 
 
 def _document(plan: Plan, bound: Bound | None, notes: list[str]) -> Document:
-    from trimtab.lab.about import plain
+    from trimtab.lab.sim.provenance import plain
 
     found: Document = {**asdict(plan), "holds": plan.holds, "notes": notes, "bound": None}
     if bound is not None:

@@ -33,7 +33,7 @@ from trimtab.state import Look, State, make
 from trimtab.types import Array, Memory, Value
 from trimtab.validation import real, whole
 
-# Chosen on draws of the rule `trimtab.lab.unseen` under other seeds, where the radius is wrong by up to four.
+# Chosen on draws of the rule `trimtab.lab.suites.held_out` under other seeds, where the radius is wrong by up to four.
 NOWHERE = 1e100  # the distance to an optimum of which nothing is known
 SLOW = 150.0  # rounds: the window of the rms slope, so long that it does not follow a single jump
 OTHERS = 1 / 100.0  # the least weight of another surprise in that of the values

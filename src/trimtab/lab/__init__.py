@@ -1,13 +1,13 @@
 """Run many tuners on many drifting problems, measure and compare: `run`, `tune`, `compare` and their `Record`."""
 
-from trimtab.lab.comparing import Comparison, compare
-from trimtab.lab.hindsight import hindsight
-from trimtab.lab.record import Record, quantiles
-from trimtab.lab.running import run, simulate
-from trimtab.lab.standings import Ratio, Standings
-from trimtab.lab.suites import SUITES, judge
-from trimtab.lab.sweeping import sweep
-from trimtab.lab.tuning import Tuned, tune
+from trimtab.lab.comparison import Comparison, compare
+from trimtab.lab.parallel.sweep import sweep
+from trimtab.lab.sim.record import Record, quantiles
+from trimtab.lab.sim.simulate import run, simulate
+from trimtab.lab.sim.static_optimum import hindsight
+from trimtab.lab.step_search import Tuned, tune
+from trimtab.lab.suites.judge import SUITES, judge
+from trimtab.lab.suites.ratios import Ratio, Standings
 
 __all__ = [
     "SUITES",

@@ -12,11 +12,11 @@ import numpy as np
 
 import trimtab.problems as problems
 from trimtab.lab import Record, run, simulate
-from trimtab.lab.about import plain
-from trimtab.lab.record import quantiles
-from trimtab.lab.running import Progress
-from trimtab.lab.sweeping import Cell
-from trimtab.lab.tuning import TUNING, build
+from trimtab.lab.parallel.sweep import Cell
+from trimtab.lab.sim.provenance import plain
+from trimtab.lab.sim.record import quantiles
+from trimtab.lab.sim.simulate import Progress
+from trimtab.lab.step_search import TUNING, build
 from trimtab.paper import proofs
 from trimtab.paper.document import Map, Ready, TableData
 from trimtab.paper.experiments import COMMON, ILLUSTRATION, OFFLINE, PAPER, UNTUNED, Experiment, Mode

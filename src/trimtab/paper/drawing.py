@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trimtab.lab import Record
-from trimtab.lab.drawing import band
-from trimtab.lab.record import quantiles
+from trimtab.lab.plots import band
+from trimtab.lab.sim.record import quantiles
 from trimtab.paper.statistics import written
 from trimtab.plotting import BLUE, GREEN, GREY, VERMILION, colour_of, panels
 from trimtab.types import Array

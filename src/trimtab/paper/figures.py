@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from trimtab.lab import Record
-from trimtab.lab.drawing import band
-from trimtab.lab.running import Progress
+from trimtab.lab.plots import band
+from trimtab.lab.sim.simulate import Progress
 from trimtab.paper.document import (
     Comparison,
     ExperimentResult,

@@ -14,9 +14,9 @@ from trimtab.directions import Gaussian, Sphere
 from trimtab.domains import Ball, Box, Domain, Simplex
 from trimtab.estimators import ModifiedTwoPoint, Residual
 from trimtab.lab import run, simulate, tune
-from trimtab.lab.about import plain
-from trimtab.lab.sweeping import Cell
-from trimtab.lab.tuning import build
+from trimtab.lab.parallel.sweep import Cell
+from trimtab.lab.sim.provenance import plain
+from trimtab.lab.step_search import build
 from trimtab.paper.document import (
     Feasible,
     Lemma,

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from trimtab.lab.crews import Crew, hired
-from trimtab.lab.sweeping import Cell, sweep
+from trimtab.lab.parallel.executors import Crew, hired
+from trimtab.lab.parallel.sweep import Cell, sweep
 from trimtab.paper.cells import Runs, Table, cells, compute, load, needs, preparations
 from trimtab.paper.claims import claims
 from trimtab.paper.document import Results

@@ -11,8 +11,8 @@ from typing import cast
 import numpy as np
 
 from trimtab.lab import Record
-from trimtab.lab.about import plain
-from trimtab.lab.record import quantiles
+from trimtab.lab.sim.provenance import plain
+from trimtab.lab.sim.record import quantiles
 from trimtab.paper.cells import Runs
 from trimtab.paper.document import (
     Checks,

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from trimtab.lab import simulate
-from trimtab.lab.about import Plain, plain
-from trimtab.lab.record import quantiles
-from trimtab.lab.running import Progress
-from trimtab.lab.tuning import TUNING, build, needs_step
+from trimtab.lab.sim.provenance import Plain, plain
+from trimtab.lab.sim.record import quantiles
+from trimtab.lab.sim.simulate import Progress
+from trimtab.lab.step_search import TUNING, build, needs_step
 from trimtab.problems import Problem
 
 Setting = tuple[float, float | None]

@@ -12,8 +12,8 @@ from typing import TypedDict
 
 import numpy as np
 
-from trimtab.lab.about import plain
-from trimtab.lab.record import divided, quantiles
+from trimtab.lab.sim.provenance import plain
+from trimtab.lab.sim.record import divided, quantiles
 from trimtab.paper.document import Number, Spread
 from trimtab.types import Array
 

@@ -18,10 +18,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trimtab.lab.about import Plain, plain
-from trimtab.lab.cells import Place
-from trimtab.lab.outcomes import SCORES, Outcome, Score
-from trimtab.lab.record import divided, quantiles, spread
+from trimtab.lab.sim.provenance import Plain, plain
+from trimtab.lab.sim.record import divided, quantiles, spread
+from trimtab.lab.suites.drift import Place
+from trimtab.lab.suites.scores import SCORES, Outcome, Score
 from trimtab.types import Array, Document
 
 RESAMPLES, LEVEL, BOOTSTRAP = 1000, 0.95, 0xB007

@@ -1,7 +1,8 @@
 """Fixed lists of cells on which all methods are judged together: `judge`.
 
-`drift`: problem × dimension × drift × noise, for choosing (`trimtab.lab.cells`) and held out (`trimtab.lab.unseen`).
-`late`: values that come some rounds late (`trimtab.lab.late`).
+`drift`: problem × dimension × drift × noise, for choosing (`trimtab.lab.suites.drift`) and held out
+(`trimtab.lab.suites.held_out`).
+`late`: values that come some rounds late (`trimtab.lab.suites.late`).
 """
 
 from __future__ import annotations
@@ -10,16 +11,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from trimtab.lab.cells import DRIFT, Place
-from trimtab.lab.late import LATE, simulate_late
-from trimtab.lab.oracle import consult, knows
-from trimtab.lab.outcomes import Kept, Outcome, in_hindsight, untuned
-from trimtab.lab.record import Record
-from trimtab.lab.running import Progress, simulate
-from trimtab.lab.standings import Standings
-from trimtab.lab.sweeping import sweep
-from trimtab.lab.tuning import build, needs_step
-from trimtab.lab.unseen import held_out as unseen
+from trimtab.lab.parallel.sweep import sweep
+from trimtab.lab.sim.record import Record
+from trimtab.lab.sim.simulate import Progress, simulate
+from trimtab.lab.step_search import build, needs_step
+from trimtab.lab.suites.drift import DRIFT, Place
+from trimtab.lab.suites.held_out import held_out as unseen
+from trimtab.lab.suites.late import LATE, simulate_late
+from trimtab.lab.suites.oracle import consult, knows
+from trimtab.lab.suites.ratios import Standings
+from trimtab.lab.suites.scores import Kept, Outcome, in_hindsight, untuned
 from trimtab.problems import Problem, make
 from trimtab.recipes import Method
 

@@ -1,7 +1,8 @@
 """Many cells, each a pure function of its configuration, over all cores or a cluster, each computed once.
 
 A finished cell is saved at once and not computed again: neither after an interruption, nor by another run that shares
-the place (`trimtab.lab.keeping`). Who computes is told apart from what is done with it (`trimtab.lab.crews`).
+the place (`trimtab.lab.parallel.result_cache`). Who computes is told apart from what is done with it
+(`trimtab.lab.parallel.executors`).
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from trimtab.lab.claims import Claims
-from trimtab.lab.crews import BACKENDS, Crew, Report, hire
-from trimtab.lab.keeping import Result, kept, key, shelf_at
-from trimtab.lab.record import Record
+from trimtab.lab.parallel.cell_locks import Claims
+from trimtab.lab.parallel.executors import BACKENDS, Crew, Report, hire
+from trimtab.lab.parallel.result_cache import Result, kept, key, shelf_at
+from trimtab.lab.sim.record import Record
 from trimtab.types import Document
 from trimtab.validation import whole
 
@@ -46,10 +47,10 @@ def sweep(
     jobs: workers. backend: "loky", processes of this machine (one job alone is this process); "dask" or "ray", a
     cluster: that at the address `cluster`, else that of this process, else one of `jobs` processes for the time being.
     It is started only if something is missing. A worker that dies costs the cell it was at, which is computed again.
-    crew: who computes instead, and stays (`trimtab.lab.crews.hired`). folder: where finished cells are kept, also while
-    others work on the same: a folder, which machines may share, or the URL of an object store (fsspec). None keeps
-    nothing; a cell that names a method or problem from outside trimtab is never kept. report(n, share): cell n is done
-    to this share. load: reads what the `save(path)` of a result wrote.
+    crew: who computes instead, and stays (`trimtab.lab.parallel.executors.hired`). folder: where finished cells are
+    kept, also while others work on the same: a folder, which machines may share, or the URL of an object store
+    (fsspec). None keeps nothing; a cell that names a method or problem from outside trimtab is never kept. report(n,
+    share): cell n is done to this share. load: reads what the `save(path)` of a result wrote.
 
     >>> sweep(lambda cell: cell**2, [1, 2, 3])
     [1, 4, 9]

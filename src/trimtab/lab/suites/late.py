@@ -12,12 +12,12 @@ from collections.abc import Mapping
 import numpy as np
 
 from trimtab import core
-from trimtab.lab import lanes
-from trimtab.lab.about import about
-from trimtab.lab.book import Book
-from trimtab.lab.cells import Place, sensible_radius
-from trimtab.lab.record import Record
-from trimtab.lab.running import THRESHOLD
+from trimtab.lab.sim import lanes
+from trimtab.lab.sim.provenance import about
+from trimtab.lab.sim.record import Record
+from trimtab.lab.sim.recorder import Book
+from trimtab.lab.sim.simulate import THRESHOLD
+from trimtab.lab.suites.drift import Place, sensible_radius
 from trimtab.problems import Problem
 from trimtab.recipes import Method
 from trimtab.setup import Setup

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from trimtab.lab.about import About, Plain, plain
+from trimtab.lab.sim.provenance import About, Plain, plain
 from trimtab.types import Array, Document, Integers
 from trimtab.util.files import pack_archive, read_archive, write_atomically
 from trimtab.util.reprs import Brief, Facts

@@ -5,7 +5,7 @@ import pytest
 
 import trimtab as tt
 from trimtab import lab
-from trimtab.lab import tuning
+from trimtab.lab import step_search
 from trimtab.problems import from_function, make
 
 METHODS = {
@@ -172,8 +172,8 @@ def test_doing_nothing_stays_at_the_start():
 
 def test_tuning_finds_a_good_step_on_other_trials(monkeypatch):
     seeds = []
-    simulate = tuning.simulate
-    monkeypatch.setattr(tuning, "simulate", lambda *a, **k: seeds.append(k["seed"]) or simulate(*a, **k))
+    simulate = step_search.simulate
+    monkeypatch.setattr(step_search, "simulate", lambda *a, **k: seeds.append(k["seed"]) or simulate(*a, **k))
     tuned = lab.tune("quadratic-v1", "residual", rounds=80, trials=8, seed=5)
     assert 5 not in seeds
     best = min(tuned.table, key=lambda row: (row["diverged"], float(row["median"])))

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from trimtab.lab.about import about
-from trimtab.lab.book import Book
-from trimtab.lab.evidence import Witness
-from trimtab.lab.hindsight import hindsight
-from trimtab.lab.lanes import Group, groups
-from trimtab.lab.record import Record
+from trimtab.lab.sim.lanes import Group, groups
+from trimtab.lab.sim.provenance import about
+from trimtab.lab.sim.record import Record
+from trimtab.lab.sim.recorder import Book
+from trimtab.lab.sim.static_optimum import hindsight
+from trimtab.lab.sim.theory_witness import Witness
 from trimtab.problems import Problem, World, make
 from trimtab.recipes import Method
 from trimtab.types import Array
@@ -84,9 +84,9 @@ def simulate(
     trials, first: the trials first, …, first + trials − 1 of this seed; a trial is the same in any company.
     noise: of the second query of a two-point method: "independent", or "common" with the first.
     gradients: record ‖∇f_t(x_t)‖². static: find the best fixed point in hindsight, for the static regret.
-    evidence: record what the assumptions of the theory speak of (`trimtab.lab.evidence`; about three times the work).
-    variance_at: rounds at which each estimator is resampled, at its own iterate and at one common to all methods.
-    variance_of: the coordinates that count in it. common: the one point, `(trials, d)`, if not the optimiser.
+    evidence: record what the assumptions of the theory speak of (`trimtab.lab.sim.theory_witness`; about three times
+    the work). variance_at: rounds at which each estimator is resampled, at its own iterate and at one common to all
+    methods. variance_of: the coordinates that count in it. common: the one point, `(trials, d)`, if not the optimiser.
     progress: called with the share that is done.
 
     >>> import trimtab as tt

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.lab.about import About
-from trimtab.lab.record import Record
+from trimtab.lab.sim.provenance import About
+from trimtab.lab.sim.record import Record
 from trimtab.types import Array
 
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from trimtab.lab.about import About, Plain
-from trimtab.lab.crews import Report
-from trimtab.lab.own import Own, load_own, read_own
-from trimtab.lab.record import Record
-from trimtab.lab.running import Progress, run
-from trimtab.lab.sweeping import sweep
-from trimtab.lab.tuning import build, tune
+from trimtab.lab.parallel.executors import Report
+from trimtab.lab.parallel.sweep import sweep
+from trimtab.lab.sim.provenance import About, Plain
+from trimtab.lab.sim.record import Record
+from trimtab.lab.sim.simulate import Progress, run
+from trimtab.lab.step_search import build, tune
+from trimtab.lab.user_files import Own, load_own, read_own
 from trimtab.problems import Problem, make
 from trimtab.types import Document
 

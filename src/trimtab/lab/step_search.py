@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trimtab.lab.about import Plain, plain
-from trimtab.lab.record import quantiles
-from trimtab.lab.running import Progress, simulate
+from trimtab.lab.sim.provenance import Plain, plain
+from trimtab.lab.sim.record import quantiles
+from trimtab.lab.sim.simulate import Progress, simulate
 from trimtab.problems import Problem, make
 from trimtab.recipes import Method, methods
 

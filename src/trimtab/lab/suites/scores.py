@@ -16,8 +16,8 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from trimtab.lab.about import plain
-from trimtab.lab.record import Record, quantiles
+from trimtab.lab.sim.provenance import plain
+from trimtab.lab.sim.record import Record, quantiles
 from trimtab.recipes import Method
 from trimtab.types import Array
 from trimtab.util.files import write_atomically

@@ -7,7 +7,7 @@ import platform
 import threading
 import time
 
-from trimtab.lab.keeping import Shelf
+from trimtab.lab.parallel.result_cache import Shelf
 
 PATIENCE = 60.0  # seconds without a sign of life, after which a claim is taken over; signs come four times as often
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trimtab.lab.comparing import Comparison
-from trimtab.lab.outcomes import SCORES
-from trimtab.lab.record import Record, quantiles
-from trimtab.lab.standings import Standings
+from trimtab.lab.comparison import Comparison
+from trimtab.lab.sim.record import Record, quantiles
+from trimtab.lab.suites.ratios import Standings
+from trimtab.lab.suites.scores import SCORES
 from trimtab.plotting import COMMON, GREY, colour_of, panels, save, style
 from trimtab.types import Array, Integers
 

@@ -20,7 +20,7 @@ from typing import TypeGuard
 
 import numpy as np
 
-from trimtab.lab.outcomes import SCORES, Outcome, Result, Score
+from trimtab.lab.suites.scores import SCORES, Outcome, Result, Score
 from trimtab.problems import Problem, Quadratic
 from trimtab.randomness import DIRECTIONS, Keyed
 from trimtab.types import Array

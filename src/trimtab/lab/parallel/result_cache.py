@@ -43,7 +43,7 @@ R = TypeVar("R", bound=Result)
 @cache
 def code_version() -> str:
     """A hash of the package's source and of what it computes with: results of other code are not mistaken for its."""
-    root = Path(__file__).parents[1]
+    root = Path(__file__).parents[2]
     digest = hashlib.sha256()
     for name in COMPUTES:
         with suppress(metadata.PackageNotFoundError):  # SciPy and Numba are optional

@@ -12,7 +12,8 @@ import pytest
 
 import trimtab as tt
 from trimtab import lab, problems
-from trimtab.lab import claims, comparing, crews, keeping, sweeping
+from trimtab.lab import comparison
+from trimtab.lab.parallel import cell_locks, executors, result_cache, sweep
 from trimtab.util.extras import pip_install
 
 OPTIONS = {"rounds": 12, "trials": 4, "tuning_trials": 3, "variances": 2, "seed": 2}
@@ -73,19 +74,19 @@ def test_nothing_is_started_when_nothing_is_missing(reference, kept, backend, mo
     def fail(*_):
         raise AssertionError("a cluster was started")
 
-    monkeypatch.setattr(sweeping, "hire", fail)
+    monkeypatch.setattr(sweep, "hire", fail)
     same(reference, lab.compare("lqr-v1", NAMES, jobs=2, backend=backend, folder=kept, **OPTIONS))
     with pytest.raises(AssertionError, match="was started"):
         lab.compare("lqr-v1", [*NAMES, "one-point"], jobs=2, backend=backend, folder=kept, **OPTIONS)
 
 
 def test_a_crew_that_was_hired_stays_for_the_next_sweep():
-    with crews.hired(2) as crew:
+    with executors.hired(2) as crew:
         whose = ["__import__('os').getpid()"] * 6
-        first, second = (set(sweeping.sweep(eval, whose, jobs=2, crew=crew)) for _ in range(2))
+        first, second = (set(sweep.sweep(eval, whose, jobs=2, crew=crew)) for _ in range(2))
     assert second <= first  # the same processes
     assert os.getpid() not in first
-    with crews.hired(1) as crew:
+    with executors.hired(1) as crew:
         assert crew is None  # this process
 
 
@@ -102,38 +103,38 @@ def test_an_object_store_keeps_the_same_cells(reference, reference_bytes, monkey
             found |= {member: archive.read(member) for member in archive.namelist()}
     assert found == reference_bytes
     files.pipe_file(archives[0], b"PK damaged")
-    monkeypatch.setattr(comparing, "compute", counted := Counted(comparing.compute))
+    monkeypatch.setattr(comparison, "compute", counted := Counted(comparison.compute))
     same(reference, lab.compare("lqr-v1", NAMES, folder=place, **OPTIONS))
     assert counted.calls == 1
     files.rm("/sweeps", recursive=True)
 
 
 def test_a_folder_may_be_given_as_a_url(reference, kept, monkeypatch):
-    monkeypatch.setattr(comparing, "compute", None)
+    monkeypatch.setattr(comparison, "compute", None)
     same(reference, lab.compare("lqr-v1", NAMES, folder=kept.as_uri(), **OPTIONS))
 
 
 def test_a_cell_that_kills_every_worker_is_named():
     with pytest.raises(ChildProcessError, match="workers die of 9"):
-        sweeping.sweep(os._exit, [9], jobs=2)
+        sweep.sweep(os._exit, [9], jobs=2)
 
 
 def test_an_error_in_a_cell_is_that_of_the_cell():
     with pytest.raises(ValueError, match="invalid literal"):
-        sweeping.sweep(int, ["17", "x"], jobs=2)
+        sweep.sweep(int, ["17", "x"], jobs=2)
 
 
 def test_workers_have_the_same_code():
-    assert crews.there(int, "17", keeping.code_version(), 1) == 17
+    assert executors.there(int, "17", result_cache.code_version(), 1) == 17
     with pytest.raises(
         ImportError, match="has another trimtab than this one, or another NumPy, SciPy or Numba: install"
     ):
-        crews.there(int, "17", "other code", 1)
+        executors.there(int, "17", "other code", 1)
 
 
 def test_a_claim_keeps_others_away_until_it_is_released(tmp_path):
-    shelf = keeping.shelf_at(tmp_path)
-    one, two = claims.Claims(shelf), claims.Claims(shelf)
+    shelf = result_cache.shelf_at(tmp_path)
+    one, two = cell_locks.Claims(shelf), cell_locks.Claims(shelf)
     assert one.take("a")
     assert one.take("a")
     assert not two.take("a")
@@ -146,12 +147,12 @@ def test_a_claim_keeps_others_away_until_it_is_released(tmp_path):
 
 
 def test_the_claim_of_a_dead_process_is_taken_at_once(tmp_path):
-    shelf = keeping.shelf_at(tmp_path)
+    shelf = result_cache.shelf_at(tmp_path)
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
     shelf.create("a.claim", f"{platform.node()} {dead.pid} 0123 0".encode())
     shelf.create("b.claim", f"elsewhere {dead.pid} 0123 0".encode())
-    mine = claims.Claims(shelf)
+    mine = cell_locks.Claims(shelf)
     assert mine.take("a")
     assert not mine.take("b")
     mine.close()
@@ -159,25 +160,25 @@ def test_the_claim_of_a_dead_process_is_taken_at_once(tmp_path):
 
 def test_a_claim_without_signs_of_life_is_taken_over(tmp_path, monkeypatch):
     clock = [100.0]
-    monkeypatch.setattr(claims.time, "monotonic", lambda: clock[0])
-    shelf = keeping.shelf_at(tmp_path)
+    monkeypatch.setattr(cell_locks.time, "monotonic", lambda: clock[0])
+    shelf = result_cache.shelf_at(tmp_path)
     shelf.create("a.claim", b"elsewhere 1 0123 0")
-    mine = claims.Claims(shelf)
+    mine = cell_locks.Claims(shelf)
     assert not mine.take("a")
-    clock[0] += claims.PATIENCE - 1
+    clock[0] += cell_locks.PATIENCE - 1
     assert not mine.take("a")
     shelf.write("a.claim", b"elsewhere 1 0123 1")  # a sign
     clock[0] += 2
     assert not mine.take("a")
-    clock[0] += claims.PATIENCE + 1
+    clock[0] += cell_locks.PATIENCE + 1
     assert mine.take("a")
     mine.close()
 
 
 def test_a_run_gives_signs_of_life(tmp_path, monkeypatch):
-    monkeypatch.setattr(claims, "PATIENCE", 0.04)
-    shelf = keeping.shelf_at(tmp_path)
-    mine = claims.Claims(shelf)
+    monkeypatch.setattr(cell_locks, "PATIENCE", 0.04)
+    shelf = result_cache.shelf_at(tmp_path)
+    mine = cell_locks.Claims(shelf)
     mine.take("a")
     first = shelf.read("a.claim")
     while shelf.read("a.claim") == first:
@@ -204,22 +205,22 @@ def test_finished_cells_are_not_computed_again(reference, tmp_path, monkeypatch)
     def fail(cell, progress=None):
         raise AssertionError("computed again")
 
-    monkeypatch.setattr(comparing, "compute", fail)
+    monkeypatch.setattr(comparison, "compute", fail)
     same(first, lab.compare("lqr-v1", NAMES, folder=tmp_path, **OPTIONS))
     with pytest.raises(AssertionError, match="computed again"):
         lab.compare("lqr-v1", NAMES, folder=tmp_path, **{**OPTIONS, "seed": 3})
-    monkeypatch.setattr(keeping, "code_version", lambda: "other code")
+    monkeypatch.setattr(result_cache, "code_version", lambda: "other code")
     with pytest.raises(AssertionError, match="computed again"):
         lab.compare("lqr-v1", NAMES, folder=tmp_path, **OPTIONS)
 
 
-@pytest.mark.parametrize("package", keeping.COMPUTES)
+@pytest.mark.parametrize("package", result_cache.COMPUTES)
 def test_cells_are_of_the_versions_that_computed_them(package, monkeypatch):
-    version = keeping.metadata.version
-    before = keeping.code_version.__wrapped__()
-    assert keeping.code_version.__wrapped__() == before
-    monkeypatch.setattr(keeping.metadata, "version", lambda name: "99" if name == package else version(name))
-    assert keeping.code_version.__wrapped__() != before
+    version = result_cache.metadata.version
+    before = result_cache.code_version.__wrapped__()
+    assert result_cache.code_version.__wrapped__() == before
+    monkeypatch.setattr(result_cache.metadata, "version", lambda name: "99" if name == package else version(name))
+    assert result_cache.code_version.__wrapped__() != before
 
 
 def test_what_was_registered_elsewhere_is_not_kept(tmp_path, monkeypatch):
@@ -246,16 +247,16 @@ def test_what_was_registered_elsewhere_is_not_kept(tmp_path, monkeypatch):
 
 def test_what_is_trimtab_s_own_is_kept_under_a_name():
     for name in tt.methods:
-        assert keeping.key({"method": name})
+        assert result_cache.key({"method": name})
     for id in problems.registry:
-        assert keeping.key({"problem": id})
+        assert result_cache.key({"problem": id})
 
 
 def test_a_constructor_with_fixed_arguments_is_known_by_them(monkeypatch):
     names = []
     for move in (0.1, 0.2, 0.2):
         monkeypatch.setitem(tt.methods, "mine", functools.partial(tt.residual, max_move=move))
-        names.append(keeping.key({"method": "mine"}))
+        names.append(result_cache.key({"method": "mine"}))
     assert names[0] != names[1] == names[2] != ""
 
 
@@ -267,18 +268,18 @@ def test_a_damaged_cell_is_computed_again(reference, tmp_path):
 
 
 def test_an_interruption_leaves_what_is_finished(tmp_path, monkeypatch):
-    compute = comparing.compute
+    compute = comparison.compute
 
     def impatient(task, progress=None):
         if task.method == "still":
             raise KeyboardInterrupt
         return compute(task, progress)
 
-    monkeypatch.setattr(comparing, "compute", impatient)
+    monkeypatch.setattr(comparison, "compute", impatient)
     partial = lab.compare("lqr-v1", NAMES, folder=tmp_path, **OPTIONS)
     assert list(partial.records) == ["residual", "two-point"]
     assert not partial.complete
-    monkeypatch.setattr(comparing, "compute", compute)
+    monkeypatch.setattr(comparison, "compute", compute)
     assert lab.compare("lqr-v1", NAMES, folder=tmp_path, **OPTIONS).complete
 
 

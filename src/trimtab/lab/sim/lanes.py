@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab import core
-from trimtab.lab.about import step_size
+from trimtab.lab.sim.provenance import step_size
 from trimtab.problems import Problem, World
 from trimtab.recipes import Method
 from trimtab.setup import Setup

@@ -1,7 +1,7 @@
 """Cells of the suite `drift` that are held out: drawn from a seed by the rule below, looked at once, at the end.
 
-The rule: other kinds of problems than in `trimtab.lab.cells`, other dimensions, and parameters drawn at random. The
-laws of drift and of noise are dealt like cards, so that each occurs about equally often; everything else is drawn
+The rule: other kinds of problems than in `trimtab.lab.suites.drift`, other dimensions, and parameters drawn at random.
+The laws of drift and of noise are dealt like cards, so that each occurs about equally often; everything else is drawn
 log-uniformly from the interval that stands beside its name. The radius of every cell is the sensible one times a
 number between ¼ and 4. Nothing may be chosen by what is seen here: a second look needs another seed.
 """
@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from trimtab.lab.about import Plain
-from trimtab.lab.cells import Place, sensible_radius
+from trimtab.lab.sim.provenance import Plain
+from trimtab.lab.suites.drift import Place, sensible_radius
 
 SEED = 173_205_081
 DRIFTS = ("walk", "line", "jumps", "ramps", "circle", "telegraph")

@@ -1,6 +1,6 @@
 """The cells of the suite `drift` on which constants may be chosen, as a table: problem × dimension × drift × noise.
 
-They have all been looked at, many times. Those that have not are made by a rule: `trimtab.lab.unseen`.
+They have all been looked at, many times. Those that have not are made by a rule: `trimtab.lab.suites.held_out`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import math
 import re
 from typing import NamedTuple
 
-from trimtab.lab.about import Plain
+from trimtab.lab.sim.provenance import Plain
 
 # Landscapes start a unit away from the optimum, and are probed by 0.2 of that; "-" leaves a parameter as it is.
 TABLE = """

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Protocol, TypeVar
 
-from trimtab.lab.keeping import code_version
+from trimtab.lab.parallel.result_cache import code_version
 from trimtab.util.extras import pip_install
 
 C = TypeVar("C")

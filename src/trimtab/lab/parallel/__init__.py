@@ -1,0 +1,1 @@
+"""Many cells in parallel, each computed once: sweep, executors, cache, locks."""

@@ -1,0 +1,1 @@
+"""Simulations: methods on a problem in lanes, and the record they leave."""

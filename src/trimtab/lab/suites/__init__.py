@@ -1,0 +1,1 @@
+"""Fixed lists of cells on which methods are judged."""
