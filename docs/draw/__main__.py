@@ -27,7 +27,7 @@ import moving
 import systems
 
 from trimtab import plotting, problems
-from trimtab.paper.drawing import idea, keep
+from trimtab.paper.report.panels import idea, keep
 
 ROOT = Path(__file__).parents[2]
 PICTURES = ROOT / "docs" / "pictures"

@@ -8,9 +8,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from trimtab.paper import MODES, experiments
 from trimtab.paper.cells import compute
-from trimtab.paper.drawing import keep, legend, panel
 from trimtab.paper.experiments import ILLUSTRATION
-from trimtab.paper.typesetting import typeset
+from trimtab.paper.report.mathml import typeset
+from trimtab.paper.report.panels import keep, legend, panel
 
 
 def test_the_first_rounds_of_the_long_run_are_the_short_run(quick, work):

@@ -7,9 +7,9 @@ import pytest
 
 from trimtab.lab.sim.record import quantiles
 from trimtab.paper import MODES, experiments
-from trimtab.paper.claims import claims
 from trimtab.paper.experiments import LITERAL
-from trimtab.paper.proven import MOMENTS, THEOREMS
+from trimtab.paper.verdicts.claims import claims
+from trimtab.paper.verdicts.theorems import MOMENTS, THEOREMS
 
 MODE = MODES["quick"]
 AT_ONE_POINT = "Its variance is close to that of two-point feedback, at"

@@ -16,7 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from trimtab.cli import app
-from trimtab.paper import reproducing
+from trimtab.paper import pipeline
 from trimtab.paper.cells import compute
 
 PROGRAM = Path(sys.executable).with_name("trimtab")
@@ -91,9 +91,9 @@ def test_a_second_run_goes_on_from_what_is_finished(quick, work, monkeypatch):
     results = json.loads((folder / "results.json").read_text())
     pictures = {name: [folder / file for file in some] for name, some in results["figures"].items()}
     monkeypatch.setenv("TRIMTAB_CACHE", str(quick.place / "cache"))
-    monkeypatch.setattr(reproducing, "compute", pytest.fail)
-    monkeypatch.setattr(reproducing, "planned_pictures", lambda *_: {name: name for name in pictures})
-    monkeypatch.setattr(reproducing, "paint", lambda name, *_: SimpleNamespace(files=pictures[name]))
+    monkeypatch.setattr(pipeline, "compute", pytest.fail)
+    monkeypatch.setattr(pipeline, "planned_pictures", lambda *_: {name: name for name in pictures})
+    monkeypatch.setattr(pipeline, "paint", lambda name, *_: SimpleNamespace(files=pictures[name]))
     words = ["paper", "--quick", "--seed", str(results["seed"]), "--jobs", "1", "--json", "--out", str(folder)]
     again = CliRunner().invoke(app, words, catch_exceptions=False)
     assert json.loads(again.stdout) == results["claims"]

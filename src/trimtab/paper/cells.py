@@ -17,10 +17,10 @@ from trimtab.lab.sim.provenance import plain
 from trimtab.lab.sim.record import quantiles
 from trimtab.lab.sim.simulate import Progress
 from trimtab.lab.step_search import TUNING, build
-from trimtab.paper import proofs
-from trimtab.paper.document import Map, Ready, TableData
+from trimtab.paper import theorem_checks
 from trimtab.paper.experiments import COMMON, ILLUSTRATION, OFFLINE, PAPER, UNTUNED, Experiment, Mode
-from trimtab.paper.searching import Setting, search
+from trimtab.paper.radius_search import Setting, search
+from trimtab.paper.result_types import Map, Ready, TableData
 from trimtab.types import Array
 from trimtab.util.files import write_atomically
 
@@ -132,7 +132,7 @@ def compute(cell: Cell, progress: Progress | None = None) -> Runs | Table:
     if cell["kind"] == "run":
         return _run(cell, progress)
     with np.errstate(over="ignore", invalid="ignore"):
-        work: dict[str, Callable[[Cell], TableData]] = {"map": _map, "prepare": _prepare, **proofs.WORK}
+        work: dict[str, Callable[[Cell], TableData]] = {"map": _map, "prepare": _prepare, **theorem_checks.WORK}
         return Table(work[cell["kind"]](cell))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypedDict
 
-from trimtab.paper.document import Parameters
+from trimtab.paper.result_types import Parameters
 
 PAPER = ("residual", "one-point", "two-point", "two-point-forward")
 RELATED = ("reszo", "hlf-szo", "pbgd")

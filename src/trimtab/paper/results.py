@@ -13,8 +13,10 @@ import numpy as np
 from trimtab.lab import Record
 from trimtab.lab.sim.provenance import plain
 from trimtab.lab.sim.record import quantiles
+from trimtab.paper.bootstrap import paired, spread
 from trimtab.paper.cells import Runs
-from trimtab.paper.document import (
+from trimtab.paper.experiments import Experiment, Mode
+from trimtab.paper.result_types import (
     Checks,
     Comparison,
     ExperimentResult,
@@ -25,8 +27,6 @@ from trimtab.paper.document import (
     Setting,
     Tables,
 )
-from trimtab.paper.experiments import Experiment, Mode
-from trimtab.paper.statistics import paired, spread
 from trimtab.types import Array
 
 FORMAT = 3

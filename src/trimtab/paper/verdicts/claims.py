@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from trimtab.paper.document import Claim, Comparison, Results
+from trimtab.paper.bootstrap import covered, value, written
 from trimtab.paper.experiments import ILLUSTRATION, LITERAL
-from trimtab.paper.proven import proven
+from trimtab.paper.result_types import Claim, Comparison, Results
 from trimtab.paper.results import NETWORKS
-from trimtab.paper.statistics import covered, value, written
+from trimtab.paper.verdicts.theorems import proven
 
 MUCH, COMPARABLE, CLOSE = 0.5, 1.5, 3.0
 EXACT = ("lqr-r1", "lqr-r1-t40", "lqr-r2")

@@ -11,12 +11,12 @@ from pathlib import Path
 from trimtab.lab.parallel.executors import Crew, hired
 from trimtab.lab.parallel.sweep import Cell, sweep
 from trimtab.paper.cells import Runs, Table, cells, compute, load, needs, preparations
-from trimtab.paper.claims import claims
-from trimtab.paper.document import Results
 from trimtab.paper.experiments import MODES, Experiment, Mode, experiments
-from trimtab.paper.figures import paint, planned_pictures
-from trimtab.paper.report import write_report
+from trimtab.paper.report.figures import paint, planned_pictures
+from trimtab.paper.report.page import write_report
+from trimtab.paper.result_types import Results
 from trimtab.paper.results import AllRuns, gather
+from trimtab.paper.verdicts.claims import claims
 from trimtab.util.files import write_atomically, writing
 
 Report = Callable[[str, float], None]

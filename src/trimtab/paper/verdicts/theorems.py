@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trimtab.paper.document import Claim, Lemma, Results
-from trimtab.paper.statistics import value, written
+from trimtab.paper.bootstrap import value, written
+from trimtab.paper.result_types import Claim, Lemma, Results
 
 SURE = 5.0  # standard errors
 

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from trimtab.paper.searching import search
-from trimtab.paper.statistics import covered, paired, spread
+from trimtab.paper.bootstrap import covered, paired, spread
+from trimtab.paper.radius_search import search
 from trimtab.problems import make
 
 

@@ -17,7 +17,7 @@ from trimtab.lab import run, simulate, tune
 from trimtab.lab.parallel.sweep import Cell
 from trimtab.lab.sim.provenance import plain
 from trimtab.lab.step_search import build
-from trimtab.paper.document import (
+from trimtab.paper.result_types import (
     Feasible,
     Lemma,
     Lemmas,

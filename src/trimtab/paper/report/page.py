@@ -6,13 +6,13 @@ import base64
 from importlib.resources import files
 from pathlib import Path
 
-from trimtab.paper.claims import compared, said
-from trimtab.paper.document import MethodResult, Results, Setting, Spread
+from trimtab.paper.bootstrap import covered, written
 from trimtab.paper.experiments import LITERAL, MODES
+from trimtab.paper.report.mathml import typeset
+from trimtab.paper.report.prose import CAPTIONS, OPEN, SLIPS
+from trimtab.paper.result_types import MethodResult, Results, Setting, Spread
 from trimtab.paper.results import NETWORKS
-from trimtab.paper.statistics import covered, written
-from trimtab.paper.typesetting import typeset
-from trimtab.paper.words import CAPTIONS, OPEN, SLIPS
+from trimtab.paper.verdicts.claims import compared, said
 from trimtab.plotting import colour_of
 from trimtab.util.extras import pip_install
 from trimtab.util.files import write_atomically
@@ -32,7 +32,7 @@ def write_report(folder: Path, results: Results, figures: dict[str, list[Path]])
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {"number": written, "brief": _brief}
     environment.filters |= {"set": lambda text: Markup(typeset(text)), "spread": lambda one: Markup(_spread(one))}
-    template = environment.from_string((files("trimtab.paper") / "report.html").read_text(encoding="utf-8"))
+    template = environment.from_string((files("trimtab.paper.report") / "report.html").read_text(encoding="utf-8"))
     mode = MODES[results["mode"]]
     verdicts = [claim["verdict"] for claim in results["claims"]]
     page = template.render(

@@ -14,7 +14,7 @@ import numpy as np
 
 from trimtab.lab.sim.provenance import plain
 from trimtab.lab.sim.record import divided, quantiles
-from trimtab.paper.document import Number, Spread
+from trimtab.paper.result_types import Number, Spread
 from trimtab.types import Array
 
 RESAMPLES = 2000

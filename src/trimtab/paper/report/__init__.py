@@ -1,0 +1,1 @@
+"""The report: its figures, its text and its page."""

@@ -1,0 +1,1 @@
+"""A verdict on each claim of the paper."""
