@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trimtab.cli.completing import studies
+from trimtab.cli.completion import studies
 from trimtab.util.text import clean, word
 
 if TYPE_CHECKING:

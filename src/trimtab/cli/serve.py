@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from trimtab.cli.completing import studies
+from trimtab.cli.completion import studies
 from trimtab.cli.console import Program, app, say
 from trimtab.cli.options import StoreOption
 from trimtab.types import Document

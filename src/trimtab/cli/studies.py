@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trimtab.cli.completing import studies
+from trimtab.cli.completion import studies
 from trimtab.cli.console import app, cell, new_table, out, whole_bar, working
 from trimtab.cli.options import Force, Name, Named, StoreOption, StudyOption, ends, limits_in_words, short
 from trimtab.cli.stores import only_study

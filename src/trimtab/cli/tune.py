@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trimtab.cli.completing import studies
+from trimtab.cli.completion import studies
 from trimtab.cli.console import ALL_FAILED, INTERRUPTED, NO_STORE, STOPPED, app, out, say
 from trimtab.cli.options import StoreOption, ends, short
 from trimtab.store.errors import StoreError, Unavailable
 from trimtab.util.text import clean, word
 
 if TYPE_CHECKING:
-    from trimtab.cli.display import Display
+    from trimtab.cli.tune_display import Display
     from trimtab.study.study import Study
     from trimtab.tune.config import Config
     from trimtab.tune.loop import Runner
@@ -110,7 +110,7 @@ def tune(
 
 def _tune(config: Config, rounds: int | None, log: str | None, *, live: bool) -> int:
     """The exit status, after the rounds; none is run where somebody has set guard.dry_run."""
-    from trimtab.cli.display import display
+    from trimtab.cli.tune_display import display
     from trimtab.tune.loop import Runner
 
     config.check_program()

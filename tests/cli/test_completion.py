@@ -58,5 +58,5 @@ def test_where_there_is_nothing_to_read_nothing_is_offered(folder, store):
 
 
 def test_it_needs_no_numpy():
-    code = "import sys, trimtab.cli.completing; print(sorted({'numpy', 'sqlite3'} & set(sys.modules)))"
+    code = "import sys, trimtab.cli.completion; print(sorted({'numpy', 'sqlite3'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
