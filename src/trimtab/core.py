@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from trimtab.inputs import finite
 from trimtab.kernel import Kernel, build
-from trimtab.reading import finite
 from trimtab.setup import Setup
 from trimtab.state import NEVER, Look, State, Trial, frozen
 from trimtab.types import Array, Value

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from trimtab.domains import Everywhere
-from trimtab.parts import Frame
+from trimtab.protocols import Frame
 from trimtab.setup import Setup
 from trimtab.state import NEVER, Look, State, Trial, frozen, make
 from trimtab.types import Array, Value

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from trimtab.arithmetic import Lanes, Single
 from trimtab.estimators.covariance import Window
 from trimtab.estimators.doubts import Doubts
 from trimtab.estimators.high_pass import Mean
@@ -22,6 +21,7 @@ from trimtab.steps.adaptive import Pace
 from trimtab.steps.following import Following
 from trimtab.steps.normalised import Rms
 from trimtab.types import Array, Memory
+from trimtab.xp import Lanes, Single
 
 POWERS: dict[type, dict[str, int]] = {
     Fit: {

@@ -11,15 +11,15 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from trimtab.arithmetic import Lanes, Single
 from trimtab.directions import Gaussian, Rademacher, Stream
 from trimtab.domains import Box, Domain, Everywhere
-from trimtab.parts import Directions, Frame
-from trimtab.reading import LARGEST as LARGEST
-from trimtab.reading import locked, pairs, reader, shortly
+from trimtab.inputs import LARGEST as LARGEST
+from trimtab.inputs import locked, pairs, reader, shortly
+from trimtab.protocols import Directions, Frame
 from trimtab.recipes import Method
 from trimtab.types import Array, Integers, Value
 from trimtab.validation import whole
+from trimtab.xp import Lanes, Single
 
 FARTHEST = 1e6  # no move is longer than this many times the domain: beyond, a projection has no digits left
 FARTHEST_FREE = 1e12  # the same, in probe lengths, where the domain is unbounded

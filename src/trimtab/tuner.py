@@ -16,10 +16,10 @@ from numpy.typing import ArrayLike
 
 from trimtab import core
 from trimtab.domains import Domain, Everywhere
+from trimtab.inputs import beside, pairs, starting_point
 from trimtab.kernel import build
 from trimtab.knobs import SHARE as SHARE
 from trimtab.knobs import Knob, Knobs, Setting
-from trimtab.reading import beside, pairs, starting_point
 from trimtab.recipes import Method, auto, between_limits
 from trimtab.recipes.method import name_of
 from trimtab.setup import ProbesTooWide, Setup, fitting

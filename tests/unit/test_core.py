@@ -10,12 +10,12 @@ import pytest
 
 import trimtab as tt
 from trimtab import core, storage
-from trimtab.arithmetic import Lanes, Single, power
 from trimtab.directions import Stream
 from trimtab.estimators.probing import downhill, probing_cost
 from trimtab.recipes.method import name_of
 from trimtab.recipes.reszo import _shortest, reszo
 from trimtab.state import take
+from trimtab.xp import Lanes, Single, power
 
 RESIDUAL = tt.residual(radius=0.1, step=0.01)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import trimtab as tt
-from trimtab.parts import Sense
+from trimtab.protocols import Sense
 
 CENTRE = np.zeros(2)
 METHOD = tt.Method(estimator=tt.Plane(), radius=1 / math.sqrt(2), step=tt.Adaptive(), directions=tt.Orthogonal())

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trimtab.domains import Box
+from trimtab.inputs import LARGEST
 from trimtab.problems import Problem, World, make, registry
-from trimtab.reading import LARGEST
 from trimtab.recipes import Method, auto
 from trimtab.tuner import Tuner
 from trimtab.types import Array, Document, Json

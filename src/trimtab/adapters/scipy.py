@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from trimtab import recipes
 from trimtab.domains import Box
 from trimtab.domains.base import frozen
+from trimtab.inputs import shortly, starting_point
 from trimtab.knobs import SHARE
-from trimtab.reading import shortly, starting_point
 from trimtab.registry import part
 from trimtab.tuner import Tuner
 from trimtab.types import Array, Json

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
 from typing import TypeVar
 
-from trimtab.reading import LARGEST
+from trimtab.inputs import LARGEST
 from trimtab.types import Document
 from trimtab.util.extras import pip_install
 from trimtab.validation import real, whole

@@ -13,8 +13,8 @@ from trimtab.checks.domains import check_domain, check_feasible
 from trimtab.checks.estimates import check_scale_free, check_unbiased
 from trimtab.checks.late import check_lanes, check_late
 from trimtab.checks.method import check_method, check_tuner
+from trimtab.checks.resume import check_forget, check_memory, check_resume
 from trimtab.checks.rounds import check_errors, check_queries, check_skips, check_still
-from trimtab.checks.saving import check_forget, check_memory, check_resume
 from trimtab.problems.checking import CheckError, check_problem
 
 __all__ = [

@@ -11,8 +11,8 @@ import numpy as np
 from trimtab.checks.objectives import objectives
 from trimtab.checks.tunable import kind_of
 from trimtab.domains import Domain
-from trimtab.parts import Estimate, Estimation, Estimator, Frame
 from trimtab.problems.checking import CheckError
+from trimtab.protocols import Estimate, Estimation, Estimator, Frame
 from trimtab.recipes import Method
 from trimtab.state import Look, State, Trial
 from trimtab.types import Array, Value

@@ -7,8 +7,8 @@ import math
 from trimtab.checks.domains import check_feasible
 from trimtab.checks.estimates import check_scale_free, check_unbiased
 from trimtab.checks.late import check_lanes, check_late
+from trimtab.checks.resume import check_forget, check_memory, check_resume
 from trimtab.checks.rounds import check_errors, check_queries, check_skips, check_still
-from trimtab.checks.saving import check_forget, check_memory, check_resume
 from trimtab.checks.tunable import Make, kind_of
 from trimtab.domains import Box, Domain, Everywhere
 from trimtab.recipes import Method

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from trimtab.directions import rows
 from trimtab.directions.rademacher import signs
 from trimtab.directions.rows import SOON, Fresh, drawn_rows
-from trimtab.parts import Source
+from trimtab.protocols import Source
 from trimtab.randomness import DIRECTIONS, Keyed
 from trimtab.registry import part
 from trimtab.types import Array

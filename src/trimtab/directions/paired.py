@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from trimtab.directions.rademacher import Rademacher
-from trimtab.parts import Directions, Source
+from trimtab.protocols import Directions, Source
 from trimtab.registry import part
 from trimtab.types import Array, Integers
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.parts import Source
+from trimtab.protocols import Source
 from trimtab.randomness import DIRECTIONS, Keyed
 from trimtab.types import Array, Integers
 

@@ -6,7 +6,7 @@ import threading
 
 import numpy as np
 
-from trimtab.parts import Directions
+from trimtab.protocols import Directions
 from trimtab.types import Array, Integers
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar
 
-from trimtab.parts import Estimator, Frame
+from trimtab.protocols import Estimator, Frame
 from trimtab.state import Look, State
 from trimtab.types import Array, Memory, Value
 

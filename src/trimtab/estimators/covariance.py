@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from trimtab.estimators.base import OneQuery
-from trimtab.parts import Estimate, Estimation, Frame, fresh_look
+from trimtab.protocols import Estimate, Estimation, Frame, fresh_look
 from trimtab.registry import part
 from trimtab.state import Look, State
 from trimtab.types import Array, Memory, Value

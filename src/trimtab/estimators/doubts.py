@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from trimtab.arithmetic import TINY
 from trimtab.estimators.base import STEEPEST
-from trimtab.parts import Frame
+from trimtab.protocols import Frame
 from trimtab.state import Look, State
 from trimtab.types import Array, Value
+from trimtab.xp import TINY
 
 # Chosen as those of `Plane`.
 NOTHING = 1e-300  # a mean square up to this is that of zeros

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from trimtab.estimators.base import OneQuery, slope_along
-from trimtab.parts import Estimate, Estimation, Frame, fresh_look
+from trimtab.protocols import Estimate, Estimation, Frame, fresh_look
 from trimtab.registry import part
 from trimtab.state import Look, State
 from trimtab.types import Array, Value

@@ -12,7 +12,6 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from trimtab.arithmetic import TINY
 from trimtab.estimators.base import OneQuery
 from trimtab.estimators.doubts import (
     CLOSER,
@@ -27,11 +26,12 @@ from trimtab.estimators.doubts import (
     repetitions,
     special_rounds,
 )
-from trimtab.parts import Estimate, Estimation, Frame, Sense
+from trimtab.protocols import Estimate, Estimation, Frame, Sense
 from trimtab.registry import part
 from trimtab.state import Look, State, make
 from trimtab.types import Array, Memory, Value
 from trimtab.validation import real, whole
+from trimtab.xp import TINY
 
 # Chosen on draws of the rule `trimtab.lab.suites.held_out` under other seeds, where the radius is wrong by up to four.
 NOWHERE = 1e100  # the distance to an optimum of which nothing is known

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from trimtab.estimators.base import OneQuery, slope_along
-from trimtab.parts import Estimate, Estimation, Frame, fresh_look
+from trimtab.protocols import Estimate, Estimation, Frame, fresh_look
 from trimtab.registry import part
 from trimtab.state import Look, State
 from trimtab.types import Array, Value

@@ -31,8 +31,8 @@ from trimtab.paper.result_types import (
     Theorems,
     Toy,
 )
-from trimtab.parts import Directions, Estimator
 from trimtab.problems import Absolute, Sines
+from trimtab.protocols import Directions, Estimator
 from trimtab.recipes import Method
 from trimtab.setup import Setup
 from trimtab.theory import Plan

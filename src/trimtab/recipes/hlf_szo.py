@@ -12,7 +12,7 @@ import numpy as np
 
 from trimtab.estimators import HighPass
 from trimtab.estimators.base import STEEPEST, Wrapped
-from trimtab.parts import Estimate, Estimation, Estimator, Frame
+from trimtab.protocols import Estimate, Estimation, Estimator, Frame
 from trimtab.recipes.method import Method, Options, register
 from trimtab.registry import part
 from trimtab.state import Look, State

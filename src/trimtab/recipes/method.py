@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from inspect import signature
 from typing import TYPE_CHECKING, Literal, TypedDict, TypeVar
 
-from trimtab.parts import Directions, Estimator, Step
+from trimtab.protocols import Directions, Estimator, Step
 from trimtab.registry import part
 from trimtab.steps import StepLike, as_step
 from trimtab.validation import real

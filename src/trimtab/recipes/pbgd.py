@@ -13,7 +13,7 @@ import numpy as np
 
 from trimtab.estimators import OnePoint
 from trimtab.estimators.base import STEEPEST, Wrapped
-from trimtab.parts import Estimate, Estimation, Estimator, Frame
+from trimtab.protocols import Estimate, Estimation, Estimator, Frame
 from trimtab.recipes.method import Method, Options, register
 from trimtab.registry import part
 from trimtab.state import Look, State

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, Unpack
 
 from trimtab.estimators.base import STEEPEST, OneQuery, slope_along
-from trimtab.parts import Estimate, Estimation, Frame, fresh_look
+from trimtab.protocols import Estimate, Estimation, Frame, fresh_look
 from trimtab.recipes.method import Method, Options, register
 from trimtab.registry import part
 from trimtab.state import Look, State

@@ -12,7 +12,7 @@ import numpy as np
 
 from trimtab.estimators.base import STEEPEST, OneQuery
 from trimtab.estimators.covariance import Window
-from trimtab.parts import Estimate, Estimation, Frame, fresh_look
+from trimtab.protocols import Estimate, Estimation, Frame, fresh_look
 from trimtab.recipes.method import Method, Options, register
 from trimtab.registry import part
 from trimtab.state import Look, State

@@ -6,14 +6,14 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from trimtab.arithmetic import power
-from trimtab.parts import Frame, Pacing, Sense
+from trimtab.protocols import Frame, Pacing, Sense
 from trimtab.registry import part
 from trimtab.state import Look, State, make
 from trimtab.steps import following
 from trimtab.steps.following import Following
 from trimtab.types import Array, Memory, Value
 from trimtab.validation import real
+from trimtab.xp import power
 
 # Chosen as those of `Plane`.
 PACE, POWER = 2.5, 0.55  # a first move has the length of PACE/d^POWER probes

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import ClassVar
 
-from trimtab.parts import Frame, Pacing, Sense
+from trimtab.protocols import Frame, Pacing, Sense
 from trimtab.state import Look, State
 from trimtab.types import Array, Memory, Value
 

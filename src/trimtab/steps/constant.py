@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trimtab.parts import Frame, Sense
+from trimtab.protocols import Frame, Sense
 from trimtab.registry import part
 from trimtab.state import Look, State
 from trimtab.steps.base import FixedWidth, Rate

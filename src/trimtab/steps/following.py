@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from trimtab.parts import Frame
+from trimtab.protocols import Frame
 from trimtab.state import make
 from trimtab.types import Array, Mask, Value
 

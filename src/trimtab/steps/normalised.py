@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from trimtab.arithmetic import TINY
-from trimtab.parts import Frame, Sense
+from trimtab.protocols import Frame, Sense
 from trimtab.registry import part
 from trimtab.state import Look, State
 from trimtab.steps.base import FixedWidth, Rate
 from trimtab.types import Array, Memory, Value
 from trimtab.validation import real
+from trimtab.xp import TINY
 
 
 class Rms(NamedTuple):

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from trimtab.parts import Frame, Sense, Step
+from trimtab.protocols import Frame, Sense, Step
 from trimtab.registry import part
 from trimtab.state import Look, State
 from trimtab.steps.base import FixedWidth, Rate

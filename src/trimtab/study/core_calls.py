@@ -9,9 +9,9 @@ import numpy as np
 
 from trimtab import core, storage
 from trimtab.estimators import probing
+from trimtab.inputs import LARGEST
+from trimtab.inputs import beside as with_limits
 from trimtab.monitor.diagnostics import Diagnostics, Edge
-from trimtab.reading import LARGEST
-from trimtab.reading import beside as with_limits
 from trimtab.recipes import Method
 from trimtab.recipes.method import RADII
 from trimtab.rescaling import interrupted, rescaled

@@ -20,7 +20,7 @@ class Frame(NamedTuple):
     """What a part may know of its setup."""
 
     xp: Any
-    """`Single` or `Lanes` of `trimtab.arithmetic`."""
+    """`Single` or `Lanes` of `trimtab.xp`."""
     dim: int
     radius: float
     probe_length: float
