@@ -31,7 +31,7 @@ from rich.table import Table
 from trimtab import lab
 from trimtab.lab import Record
 from trimtab.lab.parallel import result_cache, sweep
-from trimtab.lab.parallel.executors import BACKENDS, hire
+from trimtab.lab.parallel.executors import BACKENDS, executor_for
 
 EFFICIENCY = 0.85  # at least so busy, as a share of loky
 
@@ -61,7 +61,7 @@ def nap(cell: int) -> int:
 
 def measure(backend: str, workers: int, cells: int, rounds: int) -> dict[str, float]:
     begin = time.perf_counter()
-    crew = hire(backend, workers, None, None)
+    crew = executor_for(backend, workers, None, None)
     crew.submit(0, nap, 0).result()
     started = time.perf_counter() - begin
     warm = {"rounds": 3, "trials": 50, "seed": 1}
@@ -81,15 +81,15 @@ def measure(backend: str, workers: int, cells: int, rounds: int) -> dict[str, fl
     close = crew.close
     crew.close = lambda: None  # type: ignore[method-assign]
     result_cache.Folder.save = timed_save  # type: ignore[method-assign]
-    original = sweep.hire
-    sweep.hire = lambda *_: crew  # type: ignore[assignment]
+    original = sweep.executor_for
+    sweep.executor_for = lambda *_: crew  # type: ignore[assignment]
     try:
         with tempfile.TemporaryDirectory() as folder:
             begin = time.perf_counter()
             found = sweep.sweep(compute, work, jobs=workers, backend=backend, folder=folder)
             wall = time.perf_counter() - begin
     finally:
-        sweep.hire, result_cache.Folder.save = original, save  # type: ignore[method-assign]
+        sweep.executor_for, result_cache.Folder.save = original, save  # type: ignore[method-assign]
         begin = time.perf_counter()
         close()
         ended = time.perf_counter() - begin

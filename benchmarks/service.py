@@ -46,7 +46,7 @@ from trimtab.store.shared_store import SharedStore
 from trimtab.store.tables import EVENT_COLUMNS, Marks, seal, seal_marks, snapshot_row, urgency
 from trimtab.study import create
 from trimtab.study.packed_state import packed
-from trimtab.study.unlocked import Known, RowStudy, load, of_row
+from trimtab.study.unlocked import Known, UnlockedStudy, load, of_row
 from trimtab.util.checksums import canonical
 
 DIM = 10
@@ -371,7 +371,7 @@ def parts(where: str, many: int) -> dict[str, float]:
             raw = store.rows(names)
             ticks.append(time.perf_counter())
             known = [found for one in raw if (found := of_row(one, store.where)) is not None]
-            studies = [RowStudy(store, one) for one in known]
+            studies = [UnlockedStudy(store, one) for one in known]
             ticks.append(time.perf_counter())
             told = [ask_tell.tell(study, study.open_id, Result(0.5)) for study in studies]
             ticks.append(time.perf_counter())

@@ -12,11 +12,11 @@ from trimtab.lab import plots
 from trimtab.lab.suites import drift, held_out, judge, late
 from trimtab.lab.suites import ratios as standing
 from trimtab.lab.suites import scores as outcomes
-from trimtab.lab.suites.ratios import Standings
+from trimtab.lab.suites.ratios import SuiteResult
 from trimtab.lab.suites.scores import Kept, Result
 from trimtab.problems import make
 
-SMALL = drift.Place("small", "quadratic-v1", {"dim": 2, "noise": 0.01, "radius": 0.1}, 60)
+SMALL = drift.Cell("small", "quadratic-v1", {"dim": 2, "noise": 0.01, "radius": 0.1}, 60)
 
 
 def test_the_table_is_read_as_it_stands():
@@ -121,7 +121,7 @@ def test_an_outcome_is_kept_exactly(tmp_path):
 def standings(**values):
     rng = np.random.default_rng(0)
     base = rng.uniform(1, 2, (3, 20))
-    places = tuple(drift.Place(f"g{n // 2}", "quadratic-v1", {}, 10) for n in range(3))
+    places = tuple(drift.Cell(f"g{n // 2}", "quadratic-v1", {}, 10) for n in range(3))
     rows = [
         {
             name: {"centre": Result(factor * base[n], 0), "played": Result(factor**2 * base[n], 2)}
@@ -129,7 +129,7 @@ def standings(**values):
         }
         for n in range(3)
     ]
-    return Standings("drift", False, places, tuple(rows))
+    return SuiteResult("drift", False, places, tuple(rows))
 
 
 def test_ratios_are_of_medians_and_geometric_means():
@@ -159,7 +159,7 @@ def test_the_interval_covers_the_ratio_of_the_population():
             "auto": {"centre": Result(mine, 0), "played": Result(mine, 0)},
             "residual": {"centre": Result(other, 0), "played": Result(other, 0)},
         }
-        ratio = Standings("drift", False, (SMALL,), (row,)).mean("auto", "residual")
+        ratio = SuiteResult("drift", False, (SMALL,), (row,)).mean("auto", "residual")
         misses += not ratio.low <= 0.7 <= ratio.high
         assert ratio.low < ratio.value < ratio.high
     assert misses <= 9
@@ -170,7 +170,7 @@ def test_a_method_that_diverged_is_infinitely_worse():
         "auto": {score: Result(np.array([math.inf, math.inf, 1.0]), 2) for score in outcomes.SCORES},
         "residual": {score: Result(np.array([1.0, 1.0, 1.0]), 0) for score in outcomes.SCORES},
     }
-    found = Standings("drift", False, (SMALL,), (row,))
+    found = SuiteResult("drift", False, (SMALL,), (row,))
     assert found.mean("auto", "residual").value == math.inf
     assert found.summary()["methods"]["auto"]["to residual"]["worst"]["value"] == "inf"
 
@@ -184,7 +184,7 @@ def cell(**values):
 
 
 def of(*rows):
-    return Standings("drift", False, (SMALL,) * len(rows), rows)
+    return SuiteResult("drift", False, (SMALL,) * len(rows), rows)
 
 
 SAFE, SHAKY, LOST = [10.0] * 20, [10.0] * 11 + [math.inf] * 9, [10.0] * 9 + [math.inf] * 11

@@ -74,19 +74,19 @@ def test_nothing_is_started_when_nothing_is_missing(reference, kept, backend, mo
     def fail(*_):
         raise AssertionError("a cluster was started")
 
-    monkeypatch.setattr(sweep, "hire", fail)
+    monkeypatch.setattr(sweep, "executor_for", fail)
     same(reference, lab.compare("lqr-v1", NAMES, jobs=2, backend=backend, folder=kept, **OPTIONS))
     with pytest.raises(AssertionError, match="was started"):
         lab.compare("lqr-v1", [*NAMES, "one-point"], jobs=2, backend=backend, folder=kept, **OPTIONS)
 
 
 def test_a_crew_that_was_hired_stays_for_the_next_sweep():
-    with executors.hired(2) as crew:
+    with executors.executor_of(2) as crew:
         whose = ["__import__('os').getpid()"] * 6
         first, second = (set(sweep.sweep(eval, whose, jobs=2, crew=crew)) for _ in range(2))
     assert second <= first  # the same processes
     assert os.getpid() not in first
-    with executors.hired(1) as crew:
+    with executors.executor_of(1) as crew:
         assert crew is None  # this process
 
 

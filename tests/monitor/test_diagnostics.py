@@ -9,14 +9,14 @@ import pytest
 
 import trimtab as tt
 from trimtab.live import Study
-from trimtab.monitor.diagnostics import LAG, Diagnostics, Edge
+from trimtab.monitor.diagnostics import LAG, Diagnostics, LimitDistance
 
 
 def fed(values, moves=None, cap=math.inf, sides=0.0, dim=2):
     found = Diagnostics()
     moves = np.zeros((len(values), dim)) if moves is None else moves
     for value, move in zip(values, moves, strict=True):
-        found = found.after(float(value), move, cap, Edge(np.full(dim, sides), np.full(dim, 2.0 * sides)), 1.0)
+        found = found.after(float(value), move, cap, LimitDistance(np.full(dim, sides), np.full(dim, 2.0 * sides)), 1.0)
     return found
 
 
@@ -24,7 +24,7 @@ def figures(diagnostics, probe=1.0):
     return diagnostics.figures(probe)
 
 
-NOWHERE = Edge(np.zeros(1), np.zeros(1))
+NOWHERE = LimitDistance(np.zeros(1), np.zeros(1))
 
 
 def test_contrast_of_noise_and_no_drift():
@@ -51,7 +51,7 @@ def test_signal_to_noise_of_moves():
     moves = rng.normal([1.0, 0.0], math.sqrt(2), (4000, 2))
     found, running = [], Diagnostics()
     for move in moves:
-        running = running.after(1.0, move, math.inf, Edge(np.zeros(2), np.zeros(2)))
+        running = running.after(1.0, move, math.inf, LimitDistance(np.zeros(2), np.zeros(2)))
         found.append(running.signal)
     assert np.mean(found[200:]) == pytest.approx(0.25, rel=0.25)
     still = fed(np.ones(4000), rng.normal(0, 1, (4000, 2)))

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from trimtab.monitor.baseline import Baseline
-from trimtab.monitor.savings import FEWEST, MOST, Ledger, quantile
+from trimtab.monitor.savings import FEWEST, MOST, SavingsSums, quantile
 
 
 def fed(values, is_baseline, probing=None):
-    ledger = Ledger()
+    ledger = SavingsSums()
     for slot, (value, base) in enumerate(zip(values, is_baseline, strict=True)):
         ledger = ledger.reference(slot, value) if base else ledger.tuned(slot, value, probing)
     return ledger
@@ -90,12 +90,12 @@ def test_no_difference_is_not_called_a_saving():
 
 
 def test_without_baseline_rounds_it_says_how_to_have_them():
-    found = Ledger().saving(maximise=False, every=0, against="the start")
+    found = SavingsSums().saving(maximise=False, every=0, against="the start")
     assert "no saving can be stated: there are no baseline rounds (add [baseline]" in found.sentence
 
 
 def test_memory_is_constant_and_exact():
-    ledger, baseline = Ledger(), Baseline().planned(4, None, 3)
+    ledger, baseline = SavingsSums(), Baseline().planned(4, None, 3)
     rng, sizes = np.random.default_rng(2), []
     for slot, value in enumerate(rng.normal(10, 1, 5000).tolist()):
         kind = "baseline" if baseline.is_due else "tell"
@@ -107,7 +107,7 @@ def test_memory_is_constant_and_exact():
     assert sum(n for n, _, _ in ledger.batches) + ledger.rest[0] + ledger.told == 5000 - ledger.baseline_rounds
     text = json.dumps(ledger.to_dict())
     assert len(text) < 2500
-    assert Ledger.from_dict(json.loads(text)) == ledger
+    assert SavingsSums.from_dict(json.loads(text)) == ledger
     assert Baseline.from_dict(json.loads(json.dumps(baseline.to_dict())), 0) == baseline
 
 

@@ -9,8 +9,8 @@ import pytest
 from trimtab.live import Study
 from trimtab.serve.api import ask_tell, tell_batch
 from trimtab.serve.api.ask_tell import Result
-from trimtab.serve.api.studies_cache import Fleet
-from trimtab.serve.api.tell_batch import Gathering, Given, tell_many
+from trimtab.serve.api.studies_cache import StudyCache
+from trimtab.serve.api.tell_batch import QueuedTell, WriteQueue, tell_many
 from trimtab.store.errors import Unavailable
 from trimtab.store.pool import Pool
 from trimtab.store.shared_store import SharedStore
@@ -121,18 +121,18 @@ def test_those_that_somebody_else_was_faster_with_are_told_again(kind, tmp_path,
     for n, name in enumerate(names):
         Study.open(where, name, PLAIN, seed=n, baseline=0).close()
     pool = Pool(where, 3)
-    mine, theirs = Fleet(pool, 100), Fleet(pool, 100)
+    mine, theirs = StudyCache(pool, 100), StudyCache(pool, 100)
     tell, raced = ask_tell.tell, []
 
     def slower(*told):
         if not raced:
             raced.append(True)
-            answers = tell_many(theirs, [Given(name, 1, Result(5.0), False) for name in names[:4]])
+            answers = tell_many(theirs, [QueuedTell(name, 1, Result(5.0), False) for name in names[:4]])
             assert [answer["again"] for answer in answers] == [False] * 4
         return tell(*told)
 
     monkeypatch.setattr(ask_tell, "tell", slower)
-    given = [Given(name, 1, Result(5.0 if n < 2 else 6.0), True) for n, name in enumerate(names)]
+    given = [QueuedTell(name, 1, Result(5.0 if n < 2 else 6.0), True) for n, name in enumerate(names)]
     answers = tell_many(mine, given)
     assert [getattr(answer, "status", 200) for answer in answers] == [200, 200, 409, 409, *[200] * 6]
     assert [answer["again"] for answer in (*answers[:2], *answers[4:])] == [True, True, *[False] * 6]
@@ -154,10 +154,10 @@ def test_several_who_send_the_same_lots_at_once(kind, tmp_path, request):
     pool, taken = Pool(where, 6), []
 
     def work(seed):
-        fleet, chance = Fleet(pool, 100), random.Random(seed)
+        fleet, chance = StudyCache(pool, 100), random.Random(seed)
         for trial in range(1, 13):
             some = chance.sample(names, len(names))
-            answers = tell_many(fleet, [Given(name, trial, Result(trial / 7), True) for name in some])
+            answers = tell_many(fleet, [QueuedTell(name, trial, Result(trial / 7), True) for name in some])
             assert not [answer for answer in answers if not isinstance(answer, dict)]
             taken.extend((name, trial) for name, answer in zip(some, answers, strict=True) if not answer["again"])
 
@@ -187,7 +187,7 @@ def test_two_who_wait_for_each_other_are_told_apart_by_the_server(url, monkeypat
         return execute(self, query, *values, **options)
 
     monkeypatch.setattr(connection, "execute", turned_away)
-    (answer,) = tell_many(Fleet(pool, 100), [Given("deadlock", 1, Result(5.0), False)])
+    (answer,) = tell_many(StudyCache(pool, 100), [QueuedTell("deadlock", 1, Result(5.0), False)])
     assert (len(seen), answer["seq"], answer["again"]) == (1, 1, False)
     pool.close()
     replayed(url)
@@ -204,12 +204,12 @@ def test_requests_that_come_while_others_are_stored_are_stored_together(monkeypa
         return [{"seq": one.trial} for one in given]
 
     async def run():
-        gathering = Gathering(None, at_once=1, most=4)
+        gathering = WriteQueue(None, at_once=1, most=4)
         names = ["a", "bc", "de", "fghijk", "away"]
         tasks = []
         for name in names:
-            given = [Given(one, ord(one), Result(1.0), False) for one in name]
-            given = [Given(name, 1, Result(1.0), False)] if name == "away" else given
+            given = [QueuedTell(one, ord(one), Result(1.0), False) for one in name]
+            given = [QueuedTell(name, 1, Result(1.0), False)] if name == "away" else given
             tasks.append(asyncio.create_task(gathering.tell(given)))
             await asyncio.sleep(0)
         await asyncio.sleep(0)
@@ -238,10 +238,10 @@ def test_callers_take_turns(monkeypatch, spare):
         return [{"seq": 1}] * len(given)
 
     async def run():
-        gathering = Gathering(None, at_once=1, most=3, spare=spare)
+        gathering = WriteQueue(None, at_once=1, most=3, spare=spare)
 
         def tell(who, *names):
-            return asyncio.create_task(gathering.tell([Given(name, 1, Result(1.0), False) for name in names], who))
+            return asyncio.create_task(gathering.tell([QueuedTell(name, 1, Result(1.0), False) for name in names], who))
 
         waiting = [tell("busy", "large", "large", "large") for _ in range(3)]
         await asyncio.sleep(0)  # the first is under way

@@ -110,7 +110,7 @@ def test_a_change_is_seen_by_the_next_look_and_looks_are_a_fraction_of_a_second_
             return {id: rows[id] for id in ids if id in rows}
 
     async def watched():
-        with change_polling.Watch(Stored()).of({1}) as changes:
+        with change_polling.ChangePoller(Stored()).of({1}) as changes:
             assert await changes.next(600) == {1}  # all is new at first
             for seq in range(1, 5):
                 rows[1], before = (1, seq), len(looks)

@@ -8,7 +8,7 @@ import httpx
 
 from trimtab.randomness import Keyed
 from trimtab.store.shared_store import SharedStore
-from trimtab.study.unlocked import RowStudy, load
+from trimtab.study.unlocked import UnlockedStudy, load
 
 from .test_kills import end
 from .test_kills import service as served
@@ -36,20 +36,20 @@ def test_whoever_draws_meanwhile_changes_nothing(service, monkeypatch):
         assert service.tell(id, float(id % 3)).status_code == 200
     with SharedStore(service.store) as store:
         (known,) = load(store, ["a"])
-        expected = [trial.knobs for trial in RowStudy(store, known).ahead(20)]
+        expected = [trial.knobs for trial in UnlockedStudy(store, known).ahead(20)]
         alone, draws = Keyed.generators, []
 
         def disturbed(self, *about):
             (generator,) = alone(self, *about)
             monkeypatch.setattr(Keyed, "generators", alone)
-            other = threading.Thread(target=lambda: draws.append(list(RowStudy(store, known).ahead(3))))
+            other = threading.Thread(target=lambda: draws.append(list(UnlockedStudy(store, known).ahead(3))))
             other.start()
             other.join()
             monkeypatch.setattr(Keyed, "generators", disturbed)
             yield generator
 
         monkeypatch.setattr(Keyed, "generators", disturbed)
-        found = [trial.knobs for trial in RowStudy(store, known).ahead(20)]
+        found = [trial.knobs for trial in UnlockedStudy(store, known).ahead(20)]
     assert len(draws) == 20
     assert len({str(setting) for setting in found}) > 5
     assert found == expected

@@ -6,7 +6,7 @@ import sqlite3
 import pytest
 
 from trimtab.live import Damaged, Store
-from trimtab.store.backends.sqlite import Lite
+from trimtab.store.backends.sqlite import SqliteDatabase
 from trimtab.store.shared_store import SharedStore
 
 from .test_batch import replayed
@@ -25,7 +25,7 @@ def remade(one, other):
 @pytest.mark.parametrize("words", ["INTEGER PRIMARY KEY AUTOINCREMENT", "INTEGER PRIMARY KEY"])
 def test_a_study_that_was_made_anew_is_another_one(start, monkeypatch, words):
     """Also in a store from before, whose tables give a number that is free to the next study."""
-    monkeypatch.setitem(Lite.words, "id", words)
+    monkeypatch.setitem(SqliteDatabase.words, "id", words)
     one, other = start(), start()
     remade(one, other)
     assert one.ask().json()["knobs"] == {"volts": 150.0, "amps": 3.0}
@@ -40,7 +40,7 @@ def test_a_study_that_was_made_anew_is_another_one(start, monkeypatch, words):
 
 
 def test_a_move_of_a_study_that_was_erased_meanwhile_is_not_stored(start, monkeypatch):
-    monkeypatch.setitem(Lite.words, "id", "INTEGER PRIMARY KEY")
+    monkeypatch.setitem(SqliteDatabase.words, "id", "INTEGER PRIMARY KEY")
     one, other = start(), start()
     one.make()
     known = SharedStore.commit_if

@@ -16,7 +16,7 @@ from trimtab.store import tables as schema
 from trimtab.store.shared_store import SharedStore
 from trimtab.study import create
 from trimtab.study.changes.pause import paused
-from trimtab.study.unlocked import RowStudy, load
+from trimtab.study.unlocked import UnlockedStudy, load
 
 FOLDER = Path(__file__).with_name("kept")
 NUMBERS = [
@@ -78,7 +78,7 @@ def go_on(study, rounds):
 def changed(store, name, act):
     """What a service does."""
     (known,) = load(store, [name])
-    study = RowStudy(store, known)
+    study = UnlockedStudy(store, known)
     act(study)
     assert study.stored()
 

@@ -162,13 +162,13 @@ def test_a_text_that_cannot_be_stored_is_told_apart_from_a_server_that_is_away(u
     from trimtab.serve.http.errors import as_problem
     from trimtab.store.errors import Unstorable
     from trimtab.store.pool import Pool
-    from trimtab.store.study_filter import Wanted
+    from trimtab.store.study_filter import StudyFilter
 
     pool = Pool(url, 1)
     with pool.store() as store:
         for ask in (
             lambda: store.numbers(["a\0b"], 1),
-            lambda: store.page("", 1, Wanted("\0", set(), None, False)),
+            lambda: store.page("", 1, StudyFilter("\0", set(), None, False)),
             lambda: store.execute("SELECT ?::integer", "99999999999"),
         ):
             with pytest.raises(Unstorable) as raised:

@@ -10,7 +10,7 @@ import threading
 import pytest
 
 from trimtab.live import Study, Taken, Unavailable
-from trimtab.store.retry import delays, patiently
+from trimtab.store.retry import delays, retry_while_unavailable
 
 from ..program import start
 
@@ -195,7 +195,7 @@ def test_a_connection_that_hangs_half_open(server, tmp_path, monkeypatch, until)
         study.tell(study.ask(), 1.0)
         trial, said = study.ask(), []
         proxy.hang = True
-        patiently(lambda: study.tell(trial, 2.0), patience=60, wait=lambda s: False, say=said.append)
+        retry_while_unavailable(lambda: study.tell(trial, 2.0), patience=60, wait=lambda s: False, say=said.append)
         assert "no answer within 1 s" in said[0]
         assert proxy.taken > 1
         study.tell(study.ask(), 3.0)

@@ -11,7 +11,7 @@ import pytest
 import trimtab as tt
 from trimtab.core import ask
 from trimtab.live import Study, read_config
-from trimtab.store.backends.sqlite import Lite
+from trimtab.store.backends.sqlite import SqliteDatabase
 from trimtab.study import core_calls
 
 KNOBS = [
@@ -495,7 +495,7 @@ def test_killed_within_a_correction_it_is_the_old_or_the_new(tmp_path, statement
         new = exact(other)
     child = os.fork()
     if child == 0:
-        execute, count = Lite.execute, 0
+        execute, count = SqliteDatabase.execute, 0
 
         def executing(self, sql, *values):
             nonlocal count
@@ -506,7 +506,7 @@ def test_killed_within_a_correction_it_is_the_old_or_the_new(tmp_path, statement
             return found
 
         study = Study.open(where, "a")
-        Lite.execute = executing
+        SqliteDatabase.execute = executing
         study.set({"radius": 0.02, "knobs.x.high": 5.0, "pause": 4})
         os.kill(os.getpid(), signal.SIGKILL)
     os.waitpid(child, 0)

@@ -15,7 +15,7 @@ from collections import Counter
 from pathlib import Path
 
 from trimtab.live import Runner, Study, read_config
-from trimtab.store.backends.sqlite import Lite
+from trimtab.store.backends.sqlite import SqliteDatabase
 
 PHASES = b"acm"
 
@@ -30,14 +30,14 @@ def live(folder: Path, say: int, until: int | None) -> None:
 
         return told
 
-    execute = Lite.execute
+    execute = SqliteDatabase.execute
 
     def executing(self, sql, *values):
         if sql == "COMMIT":
             os.write(say, b"m")
         return execute(self, sql, *values)
 
-    Lite.execute = executing
+    SqliteDatabase.execute = executing
     Study.ask = telling(b"a", Study.ask)
     Runner.measure = telling(b"c", Runner.measure)
     config = read_config(folder / "study.toml")

@@ -18,7 +18,7 @@ from trimtab.cli.console import INTERRUPTED, app, err, out, progress_bar, whole_
 from trimtab.util.files import cache_folder
 
 if TYPE_CHECKING:
-    from trimtab.lab import Standings
+    from trimtab.lab import SuiteResult
     from trimtab.lab.sim.provenance import Plain
 
 USUAL = "quadratic-v1"
@@ -244,7 +244,7 @@ def _interrupted(what: str, *, place: str | Path | None) -> None:
     raise typer.Exit(INTERRUPTED)
 
 
-def _show(found: Standings, target: Path, *, as_json: bool, place: str | Path | None) -> None:
+def _show(found: SuiteResult, target: Path, *, as_json: bool, place: str | Path | None) -> None:
     from trimtab.lab.plots import draw_standings
 
     target.mkdir(parents=True, exist_ok=True)

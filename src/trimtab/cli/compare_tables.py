@@ -13,7 +13,7 @@ from trimtab.cli.console import new_table
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from trimtab.lab import Comparison, Ratio, Standings
+    from trimtab.lab import Comparison, Ratio, SuiteResult
 
 
 def comparison_table(found: Comparison) -> Table:
@@ -60,7 +60,7 @@ def _spread(values: Mapping[str, float | str | None] | None) -> str:
     return f"{median} ({q25}–{q75})"
 
 
-def ratio_table(found: Standings) -> Table:
+def ratio_table(found: SuiteResult) -> Table:
     """How each method did over a suite, in ratios to the references."""
     from trimtab.lab.suites.scores import SCORES
 

@@ -7,7 +7,10 @@ from trimtab.lab.sim.simulate import run, simulate
 from trimtab.lab.sim.static_optimum import hindsight
 from trimtab.lab.step_search import Tuned, tune
 from trimtab.lab.suites.judge import SUITES, judge
-from trimtab.lab.suites.ratios import Ratio, Standings
+from trimtab.lab.suites.ratios import Ratio, SuiteResult
+
+Standings = SuiteResult
+"""The former name of `SuiteResult`."""
 
 __all__ = [
     "SUITES",
@@ -15,6 +18,7 @@ __all__ = [
     "Ratio",
     "Record",
     "Standings",
+    "SuiteResult",
     "Tuned",
     "compare",
     "hindsight",

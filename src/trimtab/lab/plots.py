@@ -9,7 +9,7 @@ import numpy as np
 
 from trimtab.lab.comparison import Comparison
 from trimtab.lab.sim.record import Record, quantiles
-from trimtab.lab.suites.ratios import Standings
+from trimtab.lab.suites.ratios import SuiteResult
 from trimtab.lab.suites.scores import SCORES
 from trimtab.plotting import COMMON, GREY, colour_of, panels, save, style
 from trimtab.types import Array, Integers
@@ -52,7 +52,7 @@ def draw_comparison(comparison: Comparison, folder: str | Path) -> list[Path]:
 
 
 @style()
-def draw_standings(standings: Standings, folder: str | Path, reference: str = "residual") -> list[Path]:
+def draw_standings(standings: SuiteResult, folder: str | Path, reference: str = "residual") -> list[Path]:
     """ratios: every cell's median score to that of the reference, by group, at the centre and of what was played."""
     if reference not in standings.methods:
         return []

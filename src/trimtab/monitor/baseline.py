@@ -19,7 +19,7 @@ from trimtab.validation import choose, near, whole
 EVERY = 20  # rounds, one of which is for the baseline, in studies that do not say otherwise: a price of 5 % of them
 RAREST = 10**9  # rounds; places are counted in float64, exactly
 TABLE = ("every", "knobs")
-Wanted = int | Fields
+BaselineSpec = int | Fields
 """How often, or `every` and the `knobs` of the reference setting."""
 
 
@@ -81,7 +81,7 @@ class Baseline(NamedTuple):
         return cls(slot=rounds) if saved is None else cls(**saved)
 
 
-def read_baseline(given: Wanted, knobs: Knobs) -> tuple[int, Setting | None]:
+def read_baseline(given: BaselineSpec, knobs: Knobs) -> tuple[int, Setting | None]:
     """What a person wrote: how often, and the reference, where it is not the start."""
     table = given if isinstance(given, Mapping) else {"every": given}
     for name in table:
@@ -109,6 +109,6 @@ def read_baseline(given: Wanted, knobs: Knobs) -> tuple[int, Setting | None]:
     return every, knobs.setting(knobs.coordinates({name: named.get(name, knob.start) for name, knob in known.items()}))
 
 
-def said_of(plan: tuple[int, Setting | None]) -> Document:
+def baseline_fields(plan: tuple[int, Setting | None]) -> Document:
     """What `read_baseline` gave, by the dotted names of a study.toml."""
     return {"baseline.every": plan[0], "baseline.knobs": plan[1]}

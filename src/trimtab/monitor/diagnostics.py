@@ -28,7 +28,7 @@ SHORT = 10
 LAG = 16
 
 
-class Edge(NamedTuple):
+class LimitDistance(NamedTuple):
     """Where the operating point is, as seen after a round."""
 
     sides: Array
@@ -78,7 +78,7 @@ class Diagnostics:
         """After a round without a value."""
         return replace(self, skipped=self.skipped + 1, failures=self.failures + 1)
 
-    def after(self, value: float, move: Array, cap: float, edge: Edge, probe: float = math.inf) -> Diagnostics:
+    def after(self, value: float, move: Array, cap: float, edge: LimitDistance, probe: float = math.inf) -> Diagnostics:
         """After a value and the move it led to."""
         told = self.told + 1
         value = min(max(value, -LARGEST), LARGEST)  # whose squares are finite

@@ -86,7 +86,7 @@ class Saving(NamedTuple):
         return line_html("Saving", self._facts())
 
 
-class Ledger(NamedTuple):
+class SavingsSums(NamedTuple):
     """The running sums; `tuned` and `reference` give those after a round."""
 
     reference_value: float | None = None
@@ -112,7 +112,7 @@ class Ledger(NamedTuple):
     change_square: float = 0.0
     """The last tuned value; changes from one to the next: how many, the sum of their sizes and of their squares."""
 
-    def tuned(self, slot: int, value: float, probing: float | None) -> Ledger:
+    def tuned(self, slot: int, value: float, probing: float | None) -> SavingsSums:
         """After a value of a probe, in round `slot`."""
         place, found, value = slot - self.reference_slot, self, _bounded(value)
         if probing is not None:
@@ -127,7 +127,7 @@ class Ledger(NamedTuple):
             )
         return found._replace(told=self.told + 1, paid=self.paid + value, places=self.places + place, last=value)
 
-    def reference(self, slot: int, value: float) -> Ledger:
+    def reference(self, slot: int, value: float) -> SavingsSums:
         """After a value of the baseline: the stretch before it is finished."""
         value, found = _bounded(value), self
         if self.told:
@@ -139,7 +139,7 @@ class Ledger(NamedTuple):
         fresh = found._replace(reference_value=value, reference_slot=slot, told=0, paid=0.0, places=0.0)
         return fresh._replace(baseline_rounds=self.baseline_rounds + 1)
 
-    def _with(self, stretch: Batch) -> Ledger:
+    def _with(self, stretch: Batch) -> SavingsSums:
         rest, stretches = _joined(self.rest, stretch), self.stretches + 1
         if stretches < self.length:
             return self._replace(rest=rest, stretches=stretches)
@@ -194,7 +194,7 @@ class Ledger(NamedTuple):
         return self._asdict()
 
     @classmethod
-    def from_dict(cls, saved: Document | None) -> Ledger:
+    def from_dict(cls, saved: Document | None) -> SavingsSums:
         """What `to_dict` gave."""
         plain = dict(saved or {})
         for name in ("batches", "rest"):

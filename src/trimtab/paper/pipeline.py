@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from trimtab.lab.parallel.executors import Crew, hired
+from trimtab.lab.parallel.executors import CellExecutor, executor_of
 from trimtab.lab.parallel.sweep import Cell, sweep
 from trimtab.paper.cells import Runs, Table, cells, compute, load, needs, preparations
 from trimtab.paper.experiments import MODES, Experiment, Mode, experiments
@@ -54,7 +54,7 @@ def reproduce(
         folder.mkdir(parents=True, exist_ok=True)
     chosen = MODES[mode]
     planned = experiments(chosen)
-    with hired(jobs) as crew:
+    with executor_of(jobs) as crew:
         work = cells(chosen, planned, seed)
         found = _computed(chosen, work, jobs, crew, cache, report)
         finished = {name: result for name, result in found.items() if result is not None}
@@ -79,7 +79,12 @@ def reproduce(
 
 
 def _computed(
-    mode: Mode, work: dict[str, Cell], jobs: int, crew: Crew | None, cache: str | Path | None, report: Report | None
+    mode: Mode,
+    work: dict[str, Cell],
+    jobs: int,
+    crew: CellExecutor | None,
+    cache: str | Path | None,
+    report: Report | None,
 ) -> dict[str, Runs | Table | None]:
     """All cells by name; None for those that an interruption left undone."""
     ready = preparations(mode)

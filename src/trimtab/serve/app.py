@@ -12,18 +12,18 @@ from fastapi import FastAPI
 from fastapi.staticfiles import StaticFiles
 
 from trimtab import __version__
-from trimtab.serve.api.change_polling import Watch
+from trimtab.serve.api.change_polling import ChangePoller
 from trimtab.serve.api.routes import actions, events, health, studies, trials
-from trimtab.serve.api.studies_cache import Fleet
-from trimtab.serve.api.tell_batch import Gathering
+from trimtab.serve.api.studies_cache import StudyCache
+from trimtab.serve.api.tell_batch import WriteQueue
 from trimtab.serve.dashboard import login
 from trimtab.serve.dashboard.fleet_page import Overview
 from trimtab.serve.dashboard.templating import HERE, problem_page
 from trimtab.serve.http import errors
-from trimtab.serve.http.auth import Door
-from trimtab.serve.http.head_requests import Heads
-from trimtab.serve.http.observability import Figures, Observed
-from trimtab.serve.http.request_limits import Bounded, Limits
+from trimtab.serve.http.auth import Authenticator
+from trimtab.serve.http.head_requests import HeadMiddleware
+from trimtab.serve.http.observability import Figures, MetricsMiddleware
+from trimtab.serve.http.request_limits import Limits, LimitsMiddleware
 from trimtab.serve.settings import Settings
 from trimtab.store.pool import Pool
 from trimtab.types import Document
@@ -44,9 +44,13 @@ def create(settings: Settings | None = None) -> FastAPI:
     async def life(app: FastAPI) -> AsyncIterator[None]:
         pool = await asyncio.to_thread(Pool, settings.store, settings.connections, patient=True)
         anyio.to_thread.current_default_thread_limiter().total_tokens = 4 * settings.connections
-        app.state.fleet, app.state.door, app.state.watch = Fleet(pool, settings.cache), Door(pool), Watch(pool)
-        app.state.overview, app.state.single = Overview(pool), Gathering(app.state.fleet, **SINGLE)
-        app.state.many = Gathering(app.state.fleet, **MANY)
+        app.state.fleet, app.state.door, app.state.watch = (
+            StudyCache(pool, settings.cache),
+            Authenticator(pool),
+            ChangePoller(pool),
+        )
+        app.state.overview, app.state.single = Overview(pool), WriteQueue(app.state.fleet, **SINGLE)
+        app.state.many = WriteQueue(app.state.fleet, **MANY)
         waiting = asyncio.create_task(health.await_store(app.state.fleet))
         try:
             yield
@@ -60,9 +64,9 @@ def create(settings: Settings | None = None) -> FastAPI:
         app.include_router(routes.router)
     app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
     errors.install(app, problem_page)
-    app.add_middleware(Heads)
-    app.add_middleware(Bounded, limits=limits, settings=settings)
-    app.add_middleware(Observed, figures=figures, settings=settings)
+    app.add_middleware(HeadMiddleware)
+    app.add_middleware(LimitsMiddleware, limits=limits, settings=settings)
+    app.add_middleware(MetricsMiddleware, figures=figures, settings=settings)
     return app
 
 

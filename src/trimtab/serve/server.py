@@ -15,7 +15,7 @@ from functools import partial
 import uvicorn
 
 from trimtab.serve.http import tokens
-from trimtab.serve.http.header_timeout import Prompt, Silent
+from trimtab.serve.http.header_timeout import HeaderTimeoutProtocol, Silent
 from trimtab.serve.settings import Settings, is_loopback
 from trimtab.store.errors import Unavailable
 from trimtab.store.pool import Pool
@@ -97,7 +97,9 @@ def run(settings: Settings) -> None:
 def connecting(settings: Settings) -> Document:
     """How Uvicorn treats connections."""
     return {
-        "http": partial(Prompt, header_seconds=settings.header_seconds, silent=Silent(most_connections(settings))),
+        "http": partial(
+            HeaderTimeoutProtocol, header_seconds=settings.header_seconds, silent=Silent(most_connections(settings))
+        ),
         "ws": "none",
         "timeout_keep_alive": SECONDS,
         "access_log": False,

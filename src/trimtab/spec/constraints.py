@@ -17,7 +17,7 @@ from trimtab.validation import choose, real
 
 WINDOW = 100  # rounds, or so, of the share that was beyond a limit
 TABLE = ("max", "min", "scale")
-Wanted = Mapping[str, Fields]
+LimitsSpec = Mapping[str, Fields]
 """By name: max, min or both, and a scale."""
 
 
@@ -115,7 +115,7 @@ class Limits(NamedTuple):
         return self if wanted.all == self.all else wanted
 
     @classmethod
-    def of(cls, given: Wanted | None) -> Limits:
+    def of(cls, given: LimitsSpec | None) -> Limits:
         """What a person wrote."""
         if not isinstance(given or {}, Mapping):
             raise ValueError(f"limits={given!r} must be a table: write [limits] with temperature = {{max = 80}}")

@@ -19,7 +19,7 @@ RUN: Document = {"pause": 0.0, "timeout": 60.0, "keep": KEEP}
 
 
 @dataclass(frozen=True)
-class Terms:
+class RunSettings:
     """The knobs as they are now, what was said of the run, and by which correction it came to be so."""
 
     knobs: Knobs
@@ -41,11 +41,11 @@ class Terms:
         return {**described(self.knobs), **more, "since": self.since}
 
     @classmethod
-    def from_dict(cls, saved: Document) -> Terms:
+    def from_dict(cls, saved: Document) -> RunSettings:
         """What `to_dict` gave."""
         return cls(read_knobs(saved), saved["settings"], saved["said"], saved["starts"], saved["since"])
 
-    def with_settings(self, changes: Fields) -> Terms:
+    def with_settings(self, changes: Fields) -> RunSettings:
         """The terms with other settings, checked."""
         settings = {**self.settings, **changes}
         check(settings)

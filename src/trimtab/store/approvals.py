@@ -7,7 +7,7 @@ import time
 from typing import NamedTuple
 
 from trimtab.store.store import Store, person
-from trimtab.store.tables import Saved, Setting
+from trimtab.store.tables import Setting, StudyRow
 from trimtab.util.text import moment
 
 
@@ -29,7 +29,7 @@ class Decision(NamedTuple):
     why: str | None = None
 
 
-def waiting(saved: Saved) -> Proposal | None:
+def waiting(saved: StudyRow) -> Proposal | None:
     """What waits for a decision now, if anything does."""
     if saved.proposal is None or saved.decision is not None:
         return None
@@ -37,14 +37,14 @@ def waiting(saved: Saved) -> Proposal | None:
     return proposal if proposal.seq == saved.seq else None
 
 
-def propose(store: Store, study: Saved, proposal: Proposal) -> None:
+def propose(store: Store, study: StudyRow, proposal: Proposal) -> None:
     """Write it down, unless it is there already: then a decision on it stays."""
     text = json.dumps(proposal)
     if store.load(study.name).proposal != text:
         store.propose(study, text)
 
 
-def decision(saved: Saved, proposal: Proposal) -> Decision | None:
+def decision(saved: StudyRow, proposal: Proposal) -> Decision | None:
     """The word on this very proposal, if there is one."""
     if saved.decision is None or saved.proposal != json.dumps(proposal):
         return None
@@ -67,7 +67,7 @@ def decide(
     return proposal
 
 
-def _decided(saved: Saved) -> str:
+def _decided(saved: StudyRow) -> str:
     if saved.decision is not None:
         found = Decision(*json.loads(saved.decision))
         if found.seq == saved.seq:

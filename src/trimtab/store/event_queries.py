@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from trimtab.store import tables
 from trimtab.store.shared_store import SharedStore
-from trimtab.store.tables import EVENT_COLUMNS, ROUTINE, Event, Saved
+from trimtab.store.tables import EVENT_COLUMNS, ROUTINE, Event, StudyRow
 
 
-def thinned(store: SharedStore, study: Saved, since: float, most: int) -> list[Event]:
+def thinned(store: SharedStore, study: StudyRow, since: float, most: int) -> list[Event]:
     """About as many rounds as `most` since a time, the oldest first, and whatever else happened.
 
     Every 2nd, 5th, 10th, …: by their numbers, so that the same ones are seen when more come.
@@ -37,7 +37,7 @@ def every(count: int, most: int) -> int:
         size *= 10
 
 
-def latest(store: SharedStore, study: Saved, most: int, *, rounds: bool) -> list[Event]:
+def latest(store: SharedStore, study: StudyRow, most: int, *, rounds: bool) -> list[Event]:
     """The last events, the newest first: rounds with a value, or all the others."""
     kinds = (
         "kind IN ('tell', 'applied', 'baseline')" if rounds else "kind NOT IN ('ask', 'tell', 'applied', 'baseline')"

@@ -78,14 +78,14 @@ class Pool:
     def _from_server(self) -> Iterator[SharedStore]:
         from psycopg_pool import PoolTimeout, TooManyRequests
 
-        from trimtab.store.backends.postgres import Borrowed
+        from trimtab.store.backends.postgres import PooledPostgres
 
         try:
             connection = self._server.getconn()
         except (PoolTimeout, TooManyRequests) as error:
             raise Unavailable(f"{self.where}: no connection to the server ({error}): retry") from None
         try:
-            yield SharedStore.on(Borrowed(connection, self.where))
+            yield SharedStore.on(PooledPostgres(connection, self.where))
         except StoreError:
             if connection.closed:  # the others are probably lost, too
                 self._server.check()

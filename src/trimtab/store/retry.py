@@ -20,7 +20,7 @@ def delays(first: float = FIRST, longest: float = LONGEST) -> Iterator[float]:
         yield min(first * 2 ** min(n, 60), longest) * random.uniform(0.8, 1.2)
 
 
-def patiently(
+def retry_while_unavailable(
     call: Callable[[], T],
     *,
     patience: float,

@@ -15,8 +15,17 @@ from trimtab.store import tables
 from trimtab.store.backends.base import Database
 from trimtab.store.errors import Damaged
 from trimtab.store.store import EVERY, Store
-from trimtab.store.study_filter import Wanted, conditions
-from trimtab.store.tables import EVENT_COLUMNS, SNAPSHOT_COLUMNS, STUDY_COLUMNS, Event, Marks, Move, Saved, Snapshot
+from trimtab.store.study_filter import StudyFilter, conditions
+from trimtab.store.tables import (
+    EVENT_COLUMNS,
+    SNAPSHOT_COLUMNS,
+    STUDY_COLUMNS,
+    Commit,
+    Event,
+    Marks,
+    Snapshot,
+    StudyRow,
+)
 from trimtab.types import Fields
 
 WIDTH = len(STUDY_COLUMNS.split(", "))
@@ -45,7 +54,7 @@ class SharedStore(Store):
         """Raise if what was written is not in what is there now."""
         self._ready().verify()
 
-    def commit_if(self, moves: Sequence[Move]) -> set[int]:
+    def commit_if(self, moves: Sequence[Commit]) -> set[int]:
         """Store the moves of studies that nobody holds, archived or changed meanwhile; gives the ids of those.
 
         One transaction for all and no lock: a move counts if the study is still at the event before it (compare and
@@ -73,7 +82,7 @@ class SharedStore(Store):
         among, values = self._ready().among("name", names)
         return self._db.execute(f"SELECT {STUDY_COLUMNS}, state FROM trimtab_studies WHERE {among}", *values)
 
-    def first_after(self, study: Saved, seq: int, but: Sequence[str]) -> Event | None:
+    def first_after(self, study: StudyRow, seq: int, but: Sequence[str]) -> Event | None:
         """The first event from `seq` on that is of another kind than those."""
         kinds = ", ".join(f"'{kind}'" for kind in but)
         rows = self._ready().execute(
@@ -83,7 +92,7 @@ class SharedStore(Store):
         )
         return tables.read_event(rows[0], self.where) if rows else None
 
-    def closing(self, study: Saved, seq: int, round: int) -> Event | None:
+    def closing(self, study: StudyRow, seq: int, round: int) -> Event | None:
         """The first event from `seq` on that is the value of a round handed out before, or that may have closed it."""
         rows = self._ready().execute(
             f"SELECT {EVENT_COLUMNS} FROM trimtab_events WHERE study = ? AND seq >= ? AND (kind IN ('undo', 'reset',"
@@ -99,15 +108,15 @@ class SharedStore(Store):
             return None
         *found, marked = rows[0]
         if marked != tables.seal_marks(found[1], found[3:]):
-            raise tables.unfit(name, self.where)
+            raise tables.damaged_row(name, self.where)
         return tuple(found)
 
-    def some(self, names: Sequence[str]) -> dict[str, Saved | Damaged]:
+    def some(self, names: Sequence[str]) -> dict[str, StudyRow | Damaged]:
         """Studies of those names that there are; one that is damaged does not hide the others."""
         among, values = self._ready().among("name", names)
         return self._each(self._db.execute(f"SELECT {STUDY_COLUMNS} FROM trimtab_studies WHERE {among}", *values))
 
-    def with_states(self, names: Sequence[str]) -> list[tuple[Saved, Snapshot] | Damaged]:
+    def with_states(self, names: Sequence[str]) -> list[tuple[StudyRow, Snapshot] | Damaged]:
         """Studies of those names that there are, each with its newest snapshot."""
         among, values = self._ready().among("s.name", names)
         rows = self._db.execute(
@@ -119,7 +128,7 @@ class SharedStore(Store):
         )
         return [self._with_state(row) for row in rows]
 
-    def _with_state(self, row: Sequence[Any]) -> tuple[Saved, Snapshot] | Damaged:
+    def _with_state(self, row: Sequence[Any]) -> tuple[StudyRow, Snapshot] | Damaged:
         try:
             saved = tables.read_study(row[:WIDTH], self.where)
             if row[WIDTH] is None:
@@ -142,7 +151,7 @@ class SharedStore(Store):
                 found[study].append(tables.read_event(row, self.where))
         return found
 
-    def page(self, after: str, limit: int, wanted: Wanted = Wanted()) -> dict[str, Saved | Damaged]:  # noqa: B008
+    def page(self, after: str, limit: int, wanted: StudyFilter = StudyFilter()) -> dict[str, StudyRow | Damaged]:  # noqa: B008
         """Studies by name, from the first after a name on; one that is damaged does not hide the others."""
         where, values = wanted.condition()
         rows = self._ready().execute(
@@ -151,7 +160,7 @@ class SharedStore(Store):
         )
         return self._each(rows)
 
-    def urgent(self, wanted: Wanted, first: int, most: int) -> tuple[list[str], int]:
+    def urgent(self, wanted: StudyFilter, first: int, most: int) -> tuple[list[str], int]:
         """The names of some studies, those that need somebody first, and how many there are of them all."""
         (where, values), needs = wanted.condition(), conditions(time.time())
         urgency = " ".join(f"WHEN {need} THEN {n}" for n, need in enumerate(needs.values()))
@@ -162,7 +171,7 @@ class SharedStore(Store):
         )
         return [name for name, _ in rows], rows[0][1] if rows else 0
 
-    def needs(self, wanted: Wanted) -> dict[str, int]:
+    def needs(self, wanted: StudyFilter) -> dict[str, int]:
         """How many studies need what."""
         (where, values), needs = wanted.condition(), conditions(time.time())
         sums = ", ".join(f"COALESCE(SUM(CASE WHEN {need} THEN 1 ELSE 0 END), 0)" for need in needs.values())
@@ -182,7 +191,7 @@ class SharedStore(Store):
         rows = self._db.execute(f"SELECT {', '.join(GLANCE)} FROM trimtab_studies WHERE {among}", *values)
         return {row[0]: tuple(row) for row in rows}
 
-    def some_events(self, study: Saved, after: int, most: int) -> list[Event]:
+    def some_events(self, study: StudyRow, after: int, most: int) -> list[Event]:
         """The first ones after an event."""
         rows = self._ready().execute(
             f"SELECT {EVENT_COLUMNS} FROM trimtab_events WHERE study = ? AND seq > ? ORDER BY seq LIMIT ?",
@@ -195,7 +204,7 @@ class SharedStore(Store):
         rows = self._ready().execute("SELECT id, holder FROM trimtab_studies WHERE name = ?", name)
         return str(rows[0][1] or "another process") if rows and self._db.taken(rows[0][0], name) else None
 
-    def release(self, study: Saved) -> bool:
+    def release(self, study: StudyRow) -> bool:
         """Whether nobody holds the study: what a process that was killed left written is taken away."""
         if study.holder is not None:
             if self._ready().taken(study.id, study.name):
@@ -203,15 +212,15 @@ class SharedStore(Store):
             self._mark(study, lambda marks: marks._replace(holder=None) if marks.holder == study.holder else None)
         return True
 
-    def pause(self, study: Saved, paused: str | None) -> None:
+    def pause(self, study: StudyRow, paused: str | None) -> None:
         """Ask that nothing new is set, or take that back."""
         self.mark(study, {"paused": paused})
 
-    def mark(self, study: Saved, columns: Fields) -> None:
+    def mark(self, study: StudyRow, columns: Fields) -> None:
         """Change what of a row is not learnt: `paused`, `archived`."""
         self._mark(study, lambda marks: marks._replace(**columns))
 
-    def _restore(self, move: Move) -> None:
+    def _restore(self, move: Commit) -> None:
         """Before a move that takes a study out again, if it will be stored."""
         seq = move.event.seq - 1
         self._mark(move.study, lambda marks: marks._replace(archived=None) if marks.holder is None else None, at=seq)

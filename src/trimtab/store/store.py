@@ -27,8 +27,8 @@ from trimtab.store.tables import (
     STUDY_COLUMNS,
     Event,
     Marks,
-    Saved,
     Snapshot,
+    StudyRow,
     seal_marks,
 )
 from trimtab.types import Document
@@ -53,7 +53,7 @@ class Store:
     def __init__(self, where: str | os.PathLike[str], mode: str = "create", *, thorough: bool = False) -> None:
         self._db = opened(os.fspath(where), mode, thorough)
         self.where = self._db.where
-        self._held: Saved | None = None
+        self._held: StudyRow | None = None
         self._tried: list[float] = []  # the times of an event that was not acknowledged yet
         try:
             set_up(self._db, mode)
@@ -93,13 +93,13 @@ class Store:
         rows = db.execute("SELECT id, name FROM trimtab_studies ORDER BY name")
         return [name for id, name in rows if db.taken(id, name)]
 
-    def all(self) -> dict[str, Saved | Damaged]:
+    def all(self) -> dict[str, StudyRow | Damaged]:
         """All studies, in one go; one that is damaged does not hide the others."""
         return self._each(self._ready().execute(f"SELECT {STUDY_COLUMNS} FROM trimtab_studies ORDER BY name"))
 
-    def _each(self, rows: Sequence[Sequence[Any]]) -> dict[str, Saved | Damaged]:
+    def _each(self, rows: Sequence[Sequence[Any]]) -> dict[str, StudyRow | Damaged]:
         """Rows of STUDY_COLUMNS, by name."""
-        found: dict[str, Saved | Damaged] = {}
+        found: dict[str, StudyRow | Damaged] = {}
         for row in rows:
             try:
                 found[row[2]] = tables.read_study(row, self.where)
@@ -107,12 +107,12 @@ class Store:
                 found[str(row[2])] = error
         return found
 
-    def find(self, name: str) -> Saved | None:
+    def find(self, name: str) -> StudyRow | None:
         """The study of that name, if there is one."""
         rows = self._ready().execute(f"SELECT {STUDY_COLUMNS} FROM trimtab_studies WHERE name = ?", name)
         return tables.read_study(rows[0], self.where) if rows else None
 
-    def load(self, name: str) -> Saved:
+    def load(self, name: str) -> StudyRow:
         """The study of that name."""
         found = self.find(name)
         if found is None:
@@ -131,7 +131,7 @@ class Store:
         snapshots: Sequence[Snapshot],
         created: float | None = None,
         state: Callable[[str], bytes | None] | None = None,
-    ) -> Saved:
+    ) -> StudyRow:
         """A new study, with the events it has so far; afterwards in the file itself, not only in its log.
 
         state: what makes the state in one piece, of the study's uid.
@@ -157,7 +157,7 @@ class Store:
 
     def record(
         self,
-        study: Saved,
+        study: StudyRow,
         event: Event,
         status: Document,
         snapshot: Snapshot | None,
@@ -191,19 +191,19 @@ class Store:
         db.verify()
         self._tried.clear()
 
-    def snapshot(self, study: Saved, snapshot: Snapshot) -> None:
+    def snapshot(self, study: StudyRow, snapshot: Snapshot) -> None:
         """Beside the last event, the state after it."""
         db = self._ready()
         with db.transaction():
             db.execute("DELETE FROM trimtab_snapshots WHERE study = ? AND seq = ?", study.id, snapshot.seq)
             self._insert_snapshot(study.id, snapshot)
 
-    def state(self, study: Saved) -> bytes | None:
+    def state(self, study: StudyRow) -> bytes | None:
         """The state in one piece, as the study's row has it."""
         rows = self._ready().execute("SELECT state FROM trimtab_studies WHERE id = ?", study.id)
         return rows[0][0] if rows else None
 
-    def events(self, study: Saved, after: int = -1, until: int = 2**62) -> list[Event]:
+    def events(self, study: StudyRow, after: int = -1, until: int = 2**62) -> list[Event]:
         """The history from the oldest on."""
         rows = self._ready().execute(
             f"SELECT {EVENT_COLUMNS} FROM trimtab_events WHERE study = ? AND seq > ? AND seq <= ? ORDER BY seq",
@@ -211,7 +211,7 @@ class Store:
         )
         return [tables.read_event(row, self.where) for row in rows]
 
-    def snapshots(self, study: Saved, until: int = 2**62) -> list[Snapshot]:
+    def snapshots(self, study: StudyRow, until: int = 2**62) -> list[Snapshot]:
         """All that are kept, from the oldest on."""
         rows = self._ready().execute(
             f"SELECT {SNAPSHOT_COLUMNS} FROM trimtab_snapshots WHERE study = ? AND seq <= ? ORDER BY seq",
@@ -219,7 +219,7 @@ class Store:
         )
         return [tables.read_snapshot(row, self.where) for row in rows]
 
-    def last_snapshot(self, study: Saved, until: int) -> Snapshot | None:
+    def last_snapshot(self, study: StudyRow, until: int) -> Snapshot | None:
         """The newest one that is not after an event."""
         rows = self._ready().execute(
             f"SELECT {SNAPSHOT_COLUMNS} FROM trimtab_snapshots WHERE study = ? AND seq <= ? ORDER BY seq DESC LIMIT 1",
@@ -227,7 +227,7 @@ class Store:
         )
         return tables.read_snapshot(rows[0], self.where) if rows else None
 
-    def before_round(self, study: Saved, round: int, *, late: bool = False) -> Event | None:
+    def before_round(self, study: StudyRow, round: int, *, late: bool = False) -> Event | None:
         """The newest event after which `round` was the next one, if it is still kept; late: that is when it was asked.
 
         Where values may come late, that of the round before says nothing of it.
@@ -250,11 +250,11 @@ class Store:
         )
         return tables.read_event(rows[0], self.where) if rows else None
 
-    def propose(self, study: Saved, proposal: str) -> None:
+    def propose(self, study: StudyRow, proposal: str) -> None:
         """Write down what waits for a decision; an older decision is none on this."""
         self._mark(study, lambda marks: marks._replace(proposal=proposal, decision=None))
 
-    def decide(self, study: Saved, decision: str) -> bool:
+    def decide(self, study: StudyRow, decision: str) -> bool:
         """Write down a decision on the proposal that `study` shows; False if it is gone, or decided on already."""
 
         def decided(marks: Marks) -> Marks | None:
@@ -263,7 +263,7 @@ class Store:
 
         return self._mark(study, decided, at=study.seq)
 
-    def _mark(self, study: Saved, change: Callable[[Marks], Marks | None], at: int | None = None) -> bool:
+    def _mark(self, study: StudyRow, change: Callable[[Marks], Marks | None], at: int | None = None) -> bool:
         """Change the marks of a study's row, whoever else does meanwhile; whether that was possible.
 
         at: the only sequence number at which they may be. change: None where these must not be changed.
@@ -274,7 +274,7 @@ class Store:
         while rows := db.execute(f"SELECT {columns}, marked FROM trimtab_studies {where}", *this):
             *found, marked = rows[0]
             if marked != seal_marks(study.uid, found):
-                raise tables.unfit(study.name, self.where)
+                raise tables.damaged_row(study.name, self.where)
             if (after := change(Marks(*found))) is None:
                 return False
             changed = f"UPDATE trimtab_studies SET ({columns}, marked) = ({values}, ?) {where} AND marked = ?"
@@ -282,20 +282,20 @@ class Store:
                 return True
         return False
 
-    def request(self, study: Saved, request: str) -> None:
+    def request(self, study: StudyRow, request: str) -> None:
         """Write down what is asked of the holder of a study."""
         self._ready().execute("INSERT INTO trimtab_requests (study, request) VALUES (?, ?)", study.id, request)
 
-    def requests(self, study: Saved) -> list[str]:
+    def requests(self, study: StudyRow) -> list[str]:
         """What is asked of the holder, oldest first."""
         rows = self._ready().execute("SELECT request FROM trimtab_requests WHERE study = ? ORDER BY id", study.id)
         return [text for (text,) in rows]
 
-    def answer(self, study: Saved, request: str) -> None:
+    def answer(self, study: StudyRow, request: str) -> None:
         """It is done, or cannot be."""
         self._ready().execute("DELETE FROM trimtab_requests WHERE study = ? AND request = ?", study.id, request)
 
-    def hold(self, study: Saved) -> None:
+    def hold(self, study: StudyRow) -> None:
         """Become the only one who writes this study, or say who is."""
         if not self._db.lock(study.id, study.name):
             holder = self.load(study.name).holder or "another process"
@@ -313,7 +313,7 @@ class Store:
                 self.hold(self._held)
         return self._db
 
-    def _has(self, study: Saved, event: Event) -> bool:
+    def _has(self, study: StudyRow, event: Event) -> bool:
         """Whether the event is there already: a commit from here was heard, and only its answer was lost."""
         there = self.events(study, event.seq - 1)
         same = len(there) == 1 and there[0]._replace(time=event.time) == event

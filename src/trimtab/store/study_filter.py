@@ -7,14 +7,14 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from trimtab.store.approvals import waiting
-from trimtab.store.tables import Saved
+from trimtab.store.tables import StudyRow
 
 ATTENTION = ("waiting", "failing", "paused", "stale", "advice")
 STALE = 86_400.0  # seconds without a round
 FAILING = 2  # failed rounds in a row
 
 
-def attention(saved: Saved) -> list[str]:
+def attention(saved: StudyRow) -> list[str]:
     """Which of ATTENTION apply to a row."""
     status = saved.status
     found = (
@@ -39,7 +39,7 @@ def conditions(now: float) -> dict[str, str]:
     return {word: f"({condition})" for word, condition in zip(ATTENTION, found, strict=True)}
 
 
-class Wanted(NamedTuple):
+class StudyFilter(NamedTuple):
     """Which studies somebody wants to see."""
 
     search: str = ""

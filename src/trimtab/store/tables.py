@@ -128,7 +128,7 @@ class Marks(NamedTuple):
     archived: float | None = None
 
 
-class Saved(NamedTuple):
+class StudyRow(NamedTuple):
     """A study as it is stored; the fields from `proposal` to `archived` are its `Marks`."""
 
     id: int
@@ -149,10 +149,10 @@ class Saved(NamedTuple):
     """The setup as it is written in the row."""
 
 
-class Move(NamedTuple):
+class Commit(NamedTuple):
     """One step of a study, to be stored: the event, where the study is then, and the state, if it is kept."""
 
-    study: Saved
+    study: StudyRow
     event: Event
     status: Document
     snapshot: Snapshot | None
@@ -165,7 +165,7 @@ class Move(NamedTuple):
     """What else of the row changes with it: `paused`, `archived`."""
 
     @property
-    def saved(self) -> Saved:
+    def saved(self) -> StudyRow:
         """The study afterwards."""
         return self.study._replace(seq=self.event.seq, status=self.status)
 
@@ -208,22 +208,22 @@ def _hashed(text: str) -> int:
     return hashed(text.encode())
 
 
-def read_study(row: Sequence[Any], where: str) -> Saved:
+def read_study(row: Sequence[Any], where: str) -> StudyRow:
     """A row of trimtab_studies, if it is what was written."""
     id, uid, name, created, setup, seq, status = row[:7]
     if not is_sealed(row):
-        raise unfit(name, where)
-    return Saved(id, uid, name, created, json.loads(setup), seq, json.loads(status), *Marks(*row[11:16]), setup)
+        raise damaged_row(name, where)
+    return StudyRow(id, uid, name, created, json.loads(setup), seq, json.loads(status), *Marks(*row[11:16]), setup)
 
 
-def unfit(name: str, where: str) -> Damaged:
+def damaged_row(name: str, where: str) -> Damaged:
     """The error for a row that is not what was written."""
     return Damaged(
         f"study {name!r} in {where} is damaged (the checksum does not match): restore the store from a backup"
     )
 
 
-def move_row(move: Move) -> tuple[Any, ...]:
+def move_row(move: Commit) -> tuple[Any, ...]:
     """For `Database.move`: the study's row, and the event's."""
     study, seq, text = move.study, move.event.seq, canonical(move.status)
     urgent = urgency(move.status)

@@ -11,7 +11,7 @@ from trimtab import core, storage
 from trimtab.estimators import probing
 from trimtab.inputs import LARGEST
 from trimtab.inputs import beside as with_limits
-from trimtab.monitor.diagnostics import Diagnostics, Edge
+from trimtab.monitor.diagnostics import Diagnostics, LimitDistance
 from trimtab.recipes import Method
 from trimtab.recipes.method import RADII
 from trimtab.rescaling import interrupted, rescaled
@@ -216,7 +216,7 @@ def measured(
     return running.after(value, after.centre - before.centre, cap, edge(knobs, setup, after), setup.probe_length)
 
 
-def edge(knobs: Knobs, setup: Setup, state: State) -> Edge:
+def edge(knobs: Knobs, setup: Setup, state: State) -> LimitDistance:
     """Which limits the operating point is at, and how steeply the value gets better beyond them; also in lanes.
 
     Less what the mean curvature makes of it over a probe: near an optimum at the limit, probes that can only go inwards
@@ -233,10 +233,10 @@ def edge(knobs: Knobs, setup: Setup, state: State) -> Edge:
     sides = (state.centre >= high - near).astype(float) - (state.centre <= low + near)
     apart = np.where(sides > 0, last, first)
     if known is None:
-        return Edge(sides, sides * (apart <= probe))
+        return LimitDistance(sides, sides * (apart <= probe))
     downhill, bent = known[0], _column(known[1])
     outwards = downhill * sides - bent * np.maximum(apart, probe)
-    return Edge(sides, sides * np.where((apart > probe) & (bent == 0), 0.0, outwards))
+    return LimitDistance(sides, sides * np.where((apart > probe) & (bent == 0), 0.0, outwards))
 
 
 def _column(value: Value) -> Array:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 import time
 
-from trimtab.monitor.baseline import EVERY, Wanted, read_baseline, said_of
+from trimtab.monitor.baseline import EVERY, BaselineSpec, baseline_fields, read_baseline
 from trimtab.monitor.diagnostics import Diagnostics
 from trimtab.recipes import Method, between_limits
 from trimtab.setup import Setup
 from trimtab.spec.constraints import Limits
-from trimtab.spec.current_settings import Terms
+from trimtab.spec.current_settings import RunSettings
 from trimtab.spec.knob_encoding import Knobs, described, encode
 from trimtab.store.store import Store
-from trimtab.store.tables import Event, Saved
+from trimtab.store.tables import Event, StudyRow
 from trimtab.study import core_calls
 from trimtab.study.changes.rules import capped, fields_of, remedy, unlike
 from trimtab.study.packed_state import SHAPES, packed
@@ -38,11 +38,11 @@ def create(
     maximise: bool | None,
     seed: int | None,
     settings: Fields,
-    baseline: Wanted | None,
+    baseline: BaselineSpec | None,
     limits: Limits | None,
     more: Document | None = None,
     max_pending: int = 1,
-) -> Saved:
+) -> StudyRow:
     """A new study, where the system is now; `more` is kept beside its knobs."""
     limits, given_knobs = limits or Limits(), knobs
     if method is None:
@@ -54,8 +54,8 @@ def create(
     setup, state = core_calls.begin(knobs, method, maximise=goal, seed=seed, limits=told, max_pending=max_pending)
     knobs = Knobs(knobs.all, setup.method.radius)
     plan = read_baseline(EVERY if baseline is None else baseline, knobs)
-    given = {**settings, **({} if baseline is None else said_of(plan))}
-    terms = Terms(knobs, said=fields_of(Knobs(given_knobs.all, knobs.radius), setup.method, given)).with_settings(
+    given = {**settings, **({} if baseline is None else baseline_fields(plan))}
+    terms = RunSettings(knobs, said=fields_of(Knobs(given_knobs.all, knobs.radius), setup.method, given)).with_settings(
         settings
     )
     begin = Position(setup, state, Diagnostics(), terms, limits=limits).planned(*plan)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from trimtab.spec.knob_encoding import Knob, Knobs, described, read_knobs
 from trimtab.store.errors import Damaged
 from trimtab.store.store import Store
-from trimtab.store.tables import KINDS, ROUNDS, ROUTINE, UNLEARNT, Event, Saved, Snapshot
+from trimtab.store.tables import KINDS, ROUNDS, ROUTINE, UNLEARNT, Event, Snapshot, StudyRow
 from trimtab.study.create import check_name
 from trimtab.study.position import Position, read_snapshot
 from trimtab.types import Document
@@ -45,7 +45,7 @@ class Exported(NamedTuple):
     """The tuner after the last event."""
 
 
-def write(saved: Saved, events: Sequence[Event], snapshots: Sequence[Snapshot]) -> str:
+def write(saved: StudyRow, events: Sequence[Event], snapshots: Sequence[Snapshot]) -> str:
     """The text, with its checksum; refused where `read` would refuse it, because events are missing."""
     try:
         _check_complete(events, snapshots)

@@ -22,7 +22,7 @@ import numpy as np
 from trimtab import storage
 from trimtab.monitor.baseline import Baseline
 from trimtab.monitor.diagnostics import LAG, Diagnostics
-from trimtab.monitor.savings import Ledger
+from trimtab.monitor.savings import SavingsSums
 from trimtab.setup import Setup
 from trimtab.study.flat_state import Flat
 from trimtab.study.position import Position
@@ -113,12 +113,12 @@ class Shape:
         values = tuple(plain[self.values : self.values + min(told, LAG)])
         return Diagnostics(**found, values=values, **vectors)  # type: ignore[arg-type]
 
-    def ledger(self, plain: list[float]) -> Ledger:
+    def ledger(self, plain: list[float]) -> SavingsSums:
         """The books among the numbers."""
         value, slot, told, paid, places, length, stretches, rounds, probed, probing, *rest = plain[self.books :]
         last, changes, change_sum, change_square, count, *rest = rest
         batches = tuple((rest[n], rest[n + 1], rest[n + 2]) for n in range(3, 3 + 3 * int(count), 3))
-        return Ledger(
+        return SavingsSums(
             None if math.isnan(value) else value,
             *(int(slot), int(told), paid, places, batches, int(length)),
             (rest[0], rest[1], rest[2]),

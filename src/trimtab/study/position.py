@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 from trimtab.monitor.baseline import Baseline
 from trimtab.monitor.diagnostics import Diagnostics
-from trimtab.monitor.savings import Ledger, Saving
+from trimtab.monitor.savings import Saving, SavingsSums
 from trimtab.setup import Setup
 from trimtab.spec.constraints import Limits
-from trimtab.spec.current_settings import Terms
+from trimtab.spec.current_settings import RunSettings
 from trimtab.spec.knob_encoding import Knob, Knobs, decode, encode, level, read_knobs
 from trimtab.state import State
 from trimtab.store.errors import Damaged
@@ -32,10 +32,10 @@ class Position(NamedTuple):
     setup: Setup
     state: State
     diagnostics: Diagnostics
-    terms: Terms
+    terms: RunSettings
     """The knobs, and what else a person may correct."""
     baseline: Baseline = Baseline()
-    ledger: Ledger = Ledger()
+    ledger: SavingsSums = SavingsSums()
     limits: Limits = Limits()
     asked: tuple[tuple[int, int], ...] = ()
     """Rounds that were handed out while others were open, each with the number of its trial."""
@@ -94,7 +94,7 @@ class Position(NamedTuple):
         """With baseline rounds as often as this, of this setting; the books begin anew if it is another one."""
         same = setting == self.baseline.setting
         baseline = self.baseline.planned(every, setting, self.setup.seed)
-        return self._replace(baseline=baseline, ledger=self.ledger if same else Ledger())
+        return self._replace(baseline=baseline, ledger=self.ledger if same else SavingsSums())
 
     def snapshot(self, seq: int) -> Snapshot:
         """To be stored beside an event."""
@@ -149,7 +149,7 @@ def glance(
     }
 
 
-def saved(ledger: Ledger, setup: Setup, every: int, reference: Setting | None) -> Saving:
+def saved(ledger: SavingsSums, setup: Setup, every: int, reference: Setting | None) -> Saving:
     """What the books come to."""
     against = "the start" if reference is None else "the reference"
     return ledger.saving(maximise=setup.maximise, every=every, against=against)
@@ -195,12 +195,12 @@ def read_snapshot(knobs: Knobs | Document, snapshot: Snapshot, who: str, *, veri
     try:
         setup, state, said = core_calls.unpack(snapshot.state, verified=verified)
         if said is not None:
-            terms = Terms.from_dict(said)
+            terms = RunSettings.from_dict(said)
         else:
-            terms = Terms(knobs if isinstance(knobs, Knobs) else read_knobs(knobs))
+            terms = RunSettings(knobs if isinstance(knobs, Knobs) else read_knobs(knobs))
         figures = dict(snapshot.diagnostics)
         baseline = Baseline.from_dict(figures.pop(BASELINE, None), state.round)
-        ledger = Ledger.from_dict(figures.pop(LEDGER, None))
+        ledger = SavingsSums.from_dict(figures.pop(LEDGER, None))
         limits = Limits.from_dict(figures.pop(LIMITS, None))
         asked = tuple((round, id) for round, id in figures.pop(ASKED, ()))
         return Position(setup, state, Diagnostics.from_dict(figures), terms, baseline, ledger, limits, asked)

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
 
-from trimtab.monitor.baseline import Wanted, read_baseline, said_of
+from trimtab.monitor.baseline import BaselineSpec, baseline_fields, read_baseline
 from trimtab.monitor.diagnostics import Diagnostics
 from trimtab.recipes import Method
 from trimtab.spec import constraints as limiting
@@ -23,10 +23,10 @@ from trimtab.spec.knob_encoding import Knob, Knobs
 from trimtab.store import approvals
 from trimtab.store.errors import NoStore, StoreError
 from trimtab.store.store import Store
-from trimtab.store.tables import Event, Saved, Setting
+from trimtab.store.tables import Event, Setting, StudyRow
 from trimtab.study import core_calls, create, export_import
 from trimtab.study.advice import LIMITS
-from trimtab.study.bases.change_settings import Correctable
+from trimtab.study.bases.change_settings import StudySettingChanges
 from trimtab.study.changes.pause import pause_of
 from trimtab.study.changes.rules import moved
 from trimtab.study.position import Position
@@ -49,7 +49,7 @@ class Trial(NamedTuple):
     """Or "baseline": the reference setting, from which nothing is learnt but what tuning saves."""
 
 
-class Study(Correctable):
+class Study(StudySettingChanges):
     """A tuner that lives in a store under a name; made with `Study.open`.
 
     `ask`, `tell` and `skip` are those of `Tuner`, with named knobs, and may be called from several threads: all who
@@ -65,7 +65,7 @@ class Study(Correctable):
     def __init__(
         self,
         store: Store,
-        saved: Saved,
+        saved: StudyRow,
         *,
         held: bool = True,
         callbacks: Sequence[Callback] = (),
@@ -99,8 +99,8 @@ class Study(Correctable):
         settings: Fields | None = None,
         source: str = "Study.open",
         callbacks: Sequence[Callback] = (),
-        baseline: Wanted | None = None,
-        limits: limiting.Wanted | None = None,
+        baseline: BaselineSpec | None = None,
+        limits: limiting.LimitsSpec | None = None,
     ) -> Study:
         """The study of that name; with knobs, a new one if there is none yet.
 
@@ -143,7 +143,7 @@ class Study(Correctable):
             study = cls(store, found, callbacks=callbacks)
             create.compare(name, study.knobs, study.setup, wanted, method, maximise, seed)
             study.refresh()
-            plan = {} if baseline is None else said_of(read_baseline(baseline, study.knobs))
+            plan = {} if baseline is None else baseline_fields(read_baseline(baseline, study.knobs))
             study._hear(wanted, method, {**settings, **plan}, source)
             if limited is not None:
                 study._limit(limited)

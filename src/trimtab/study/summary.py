@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from trimtab.store.approvals import waiting
-from trimtab.store.tables import Saved
+from trimtab.store.tables import StudyRow
 from trimtab.types import Document
 from trimtab.util.text import plural
 
@@ -19,7 +19,7 @@ def counted(rounds: int, baseline: int) -> str:
     return plural(rounds, "round") + (f" and {plural(baseline, 'baseline round')}" if baseline else "")
 
 
-def summary(saved: Saved) -> Document:
+def summary(saved: StudyRow) -> Document:
     """What `trimtab list --json` says of a study."""
     status, names = saved.status, [knob["name"] for knob in saved.setup["knobs"]]
     proposal = waiting(saved)

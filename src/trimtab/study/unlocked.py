@@ -1,4 +1,4 @@
-"""A study that nobody holds, for one request: loaded from its row, changed by a `Move` if it is the next.
+"""A study that nobody holds, for one request: loaded from its row, changed by a `Commit` if it is the next.
 
 Workers keep nothing that matters: what is `Known` of a study is valid for one sequence number, and is brought up to
 date from the events since. Two who change the same study at once both compute, and one of them commits.
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from trimtab.store import approvals, tables
 from trimtab.store.errors import Damaged
 from trimtab.store.shared_store import SharedStore
-from trimtab.store.tables import ROUTINE, STILL, Event, Move, Saved, Setting, Snapshot
+from trimtab.store.tables import ROUTINE, STILL, Commit, Event, Setting, Snapshot, StudyRow
 from trimtab.study import core_calls
 from trimtab.study.packed_state import SHAPES, Shape, packed, unpack
 from trimtab.study.position import Position, advance, follow
@@ -31,7 +31,7 @@ LONG = (
 class Known(NamedTuple):
     """A study as it was after one event."""
 
-    saved: Saved
+    saved: StudyRow
     position: Position
     snapshot_at: int
     open: Trial | None = None
@@ -48,7 +48,7 @@ class Known(NamedTuple):
         return self._replace(position=self.position._replace(setup=setup))
 
 
-def caught_up(store: SharedStore, saved: Saved, known: Known) -> Known | None:
+def caught_up(store: SharedStore, saved: StudyRow, known: Known) -> Known | None:
     """What is to be known of a row, from what was known before; None where only its state says that."""
     if known.saved.uid != saved.uid or known.saved.seq > saved.seq:
         return None
@@ -97,14 +97,14 @@ def _from_snapshots(store: SharedStore, names: Sequence[str]) -> list[Known | Da
     return damaged + [_loaded(*pair, events) for pair in whole]
 
 
-def _loaded(saved: Saved, snapshot: Snapshot, events: Mapping[int, Sequence[Event]]) -> Known | Damaged:
+def _loaded(saved: StudyRow, snapshot: Snapshot, events: Mapping[int, Sequence[Event]]) -> Known | Damaged:
     try:
         return made_of(saved, snapshot, events.get(saved.id, ()))
     except Damaged as error:
         return error
 
 
-def made_of(saved: Saved, snapshot: Snapshot, events: Sequence[Event]) -> Known:
+def made_of(saved: StudyRow, snapshot: Snapshot, events: Sequence[Event]) -> Known:
     """What is known of a row with its last state, and what was told since."""
     if len(events) != saved.seq - snapshot.seq:
         raise Damaged(f"study {saved.name!r}: events after {snapshot.seq} are missing: restore the store from a backup")
@@ -112,7 +112,7 @@ def made_of(saved: Saved, snapshot: Snapshot, events: Sequence[Event]) -> Known:
     return Known(saved, position, snapshot.seq, followed=len(events), shape=SHAPES.of(position))
 
 
-class RowStudy(Study):
+class UnlockedStudy(Study):
     """A study as one request sees it. What changes it sets `move`, which `Store.commit_if` stores, or not."""
 
     def __init__(self, store: SharedStore, known: Known) -> None:
@@ -127,10 +127,10 @@ class RowStudy(Study):
         self._known_advice = set(saved.status.get("advice", ()))
         self._turn = saved.status["turn"]
         self._marks: Document = {}
-        self.move: Move | None = None
+        self.move: Commit | None = None
 
     @property
-    def saved(self) -> Saved:
+    def saved(self) -> StudyRow:
         """The row, as it would be."""
         return self._saved
 
@@ -174,7 +174,7 @@ class RowStudy(Study):
         found = [pair for pair in self._position.pending if pair[1] == id]
         return self._handed_out(id, found[0][0]) if found else super()._asked_for(trial)
 
-    def fate(self, trial: int) -> Event | None:
+    def closing_event(self, trial: int) -> Event | None:
         """The event that closed a trial: its value, or what a person did instead; None if it is not kept."""
         seq: int | None = trial if self.seq - self.settings["keep"] < trial else None
         asked = self._store.events(self._saved, trial - 1, trial) if self.setup.max_pending > 1 else []
@@ -293,7 +293,7 @@ class RowStudy(Study):
     def _is_kept(self, kind: str, seq: int) -> bool:
         return (self._shape is None and self._followed >= LONG) or super()._is_kept(kind, seq)
 
-    def _write(self, move: Move, after: Position, turn: int) -> None:
+    def _write(self, move: Commit, after: Position, turn: int) -> None:
         if move.event.kind not in ROUTINE:
             self._shape = SHAPES.of(after)
         state = packed(self._shape, self.uid, after, move.event.seq, turn)

@@ -8,13 +8,13 @@ from itertools import zip_longest
 from trimtab.spec.knob_encoding import encode, read_knobs
 from trimtab.store.errors import StoreError
 from trimtab.store.store import Store
-from trimtab.store.tables import Event, Saved
+from trimtab.store.tables import Event, StudyRow
 from trimtab.study import core_calls
 from trimtab.study.packed_state import SHAPES, packed, unpack
 from trimtab.study.position import Position, follow
 
 
-def check_study(store: Store, saved: Saved, report: Callable[[float], None] | None = None) -> list[str]:
+def check_study(store: Store, saved: StudyRow, report: Callable[[float], None] | None = None) -> list[str]:
     """Checksums of all events and states; that states can be read, and that what was told leads to what is recorded.
 
     report: called now and then with the share of the work that is done.
@@ -49,7 +49,7 @@ def check_study(store: Store, saved: Saved, report: Callable[[float], None] | No
     return wrong
 
 
-def _in_row(store: Store, saved: Saved, there: Position, last: Event | None) -> list[str]:
+def _in_row(store: Store, saved: StudyRow, there: Position, last: Event | None) -> list[str]:
     """Whether the state in the row, where it is of now, is what was told leads to, bit by bit."""
     data, knobs = store.state(saved), there.terms.knobs
     piece = None if data is None else unpack(saved.uid, data, saved.seq)

@@ -15,7 +15,7 @@ from pathlib import Path
 from trimtab.monitor.baseline import read_baseline
 from trimtab.recipes import Method, between_limits, methods
 from trimtab.spec.constraints import Limits
-from trimtab.spec.current_settings import KEEP, RUN, TABLES, Terms, check, flattened
+from trimtab.spec.current_settings import KEEP, RUN, TABLES, RunSettings, check, flattened
 from trimtab.spec.guard import LONGEST, Guard, spelt
 from trimtab.spec.guard import choice as _choice
 from trimtab.spec.guard import number as _number
@@ -160,7 +160,7 @@ class Config:
         """What of the run may be corrected, by dotted names."""
         return {**{name: getattr(self, name) for name in RUN}, **flattened({n: getattr(self, n) for n in TABLES})}
 
-    def corrected(self, terms: Terms) -> Config:
+    def corrected(self, terms: RunSettings) -> Config:
         """The same with what has been corrected since it was read."""
         return replace(self, **{name: terms[name] for name in RUN}, **{name: terms.table(name) for name in TABLES})
 

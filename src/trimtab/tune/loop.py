@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator, Iterator
 from typing import NamedTuple, TypeVar
 
 from trimtab.store.errors import StoreError
-from trimtab.store.retry import patiently
+from trimtab.store.retry import retry_while_unavailable
 from trimtab.store.tables import Event, Setting
 from trimtab.study.study import Study
 from trimtab.tune import command
@@ -219,7 +219,7 @@ class Runner:
             log(logging.WARNING, text, study=self.study.name, round=self.study.round)
             notify(STATUS=clean(text))
 
-        return patiently(
+        return retry_while_unavailable(
             call,
             patience=math.inf if patience is None else patience,
             wait=lambda seconds: self._wait(seconds, self.hurry),

@@ -7,7 +7,7 @@ import platform
 import threading
 import time
 
-from trimtab.lab.parallel.result_cache import Shelf
+from trimtab.lab.parallel.result_cache import ResultStore
 
 PATIENCE = 60.0  # seconds without a sign of life, after which a claim is taken over; signs come four times as often
 
@@ -21,7 +21,7 @@ class Claims:
     same bytes.
     """
 
-    def __init__(self, shelf: Shelf | None) -> None:
+    def __init__(self, shelf: ResultStore | None) -> None:
         self._shelf = shelf
         self._owner = f"{platform.node() or 'unknown'} {os.getpid()} {os.urandom(6).hex()}"
         self._held: set[str] = set()

@@ -32,7 +32,7 @@ KNOCKS = 5  # times that Ray is asked to connect: the server it forks for each c
 ALONE = threading.Lock()  # Numba's simplest threading layer aborts if two threads of a process start kernels at once
 
 
-class Crew(Protocol):
+class CellExecutor(Protocol):
     """What computes."""
 
     lost: tuple[type[BaseException], ...]
@@ -53,7 +53,7 @@ class Crew(Protocol):
         ...
 
 
-def hire(backend: str, jobs: int, cluster: str | None, report: Report | None) -> Crew:
+def executor_for(backend: str, jobs: int, cluster: str | None, report: Report | None) -> CellExecutor:
     """The crew of this name: at an address, or new, of so many workers."""
     try:
         if backend == "dask":
@@ -66,9 +66,9 @@ def hire(backend: str, jobs: int, cluster: str | None, report: Report | None) ->
 
 
 @contextmanager
-def hired(jobs: int) -> Iterator[Crew | None]:
+def executor_of(jobs: int) -> Iterator[CellExecutor | None]:
     """Processes of this machine for one sweep after the other; None, which is this process, for a single job."""
-    crew = None if jobs == 1 else hire("loky", jobs, None, None)
+    crew = None if jobs == 1 else executor_for("loky", jobs, None, None)
     try:
         yield crew
     finally:

@@ -84,7 +84,7 @@ def _plainly(value: object) -> object:
     return value.tolist() if hasattr(value, "tolist") else repr(value)
 
 
-class Shelf(Protocol):
+class ResultStore(Protocol):
     """A place for results, and for the small files that say who is at which."""
 
     def save(self, name: str, result: Result) -> None:
@@ -193,7 +193,7 @@ class Bucket:
             self.files.rm_file(f"{self.root}/{name}")
 
 
-def shelf_at(place: str | Path | None) -> Shelf | None:
+def shelf_at(place: str | Path | None) -> ResultStore | None:
     """The shelf `cells` in a folder (a path, or file://…) or at a URL that fsspec knows (s3://…, memory://…)."""
     if place is None:
         return None
@@ -203,7 +203,7 @@ def shelf_at(place: str | Path | None) -> Shelf | None:
     return Folder(Path(unquote(urlsplit(str(place)).path) if scheme else place) / "cells")
 
 
-def kept(shelf: Shelf | None, name: str, load: Callable[[Path], R]) -> R | None:
+def load_result(shelf: ResultStore | None, name: str, load: Callable[[Path], R]) -> R | None:
     """The result of this name, if there is one that can be read."""
     if shelf is None or not name:
         return None

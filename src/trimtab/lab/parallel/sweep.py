@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from trimtab.lab.parallel.cell_locks import Claims
-from trimtab.lab.parallel.executors import BACKENDS, Crew, Report, hire
-from trimtab.lab.parallel.result_cache import Result, kept, key, shelf_at
+from trimtab.lab.parallel.executors import BACKENDS, CellExecutor, Report, executor_for
+from trimtab.lab.parallel.result_cache import Result, key, load_result, shelf_at
 from trimtab.lab.sim.record import Record
 from trimtab.types import Document
 from trimtab.validation import whole
@@ -37,7 +37,7 @@ def sweep(
     jobs: int = 1,
     backend: str = "loky",
     cluster: str | None = None,
-    crew: Crew | None = None,
+    crew: CellExecutor | None = None,
     folder: str | Path | None = None,
     report: Report | None = None,
     load: Callable[[Path], R] = Record.load,  # type: ignore[assignment]
@@ -60,7 +60,7 @@ def sweep(
     if cluster is not None and backend == "loky":
         raise ValueError(f"cluster={cluster!r} needs backend='dask' or 'ray': loky has no cluster")
     whole("jobs", jobs, 1)
-    run = _Run(compute, cells, lambda: hire(backend, jobs, cluster, report), crew, folder, report, load)
+    run = _Run(compute, cells, lambda: executor_for(backend, jobs, cluster, report), crew, folder, report, load)
     run.go()
     return run.results
 
@@ -72,13 +72,13 @@ class _Run(Generic[C, R]):
         self,
         compute: Callable[..., R],
         cells: Sequence[C],
-        hire: Callable[[], Crew],
-        crew: Crew | None,
+        executor_for: Callable[[], CellExecutor],
+        crew: CellExecutor | None,
         folder: str | Path | None,
         report: Report | None,
         load: Callable[[Path], R],
     ) -> None:
-        self._compute, self._cells, self._hire, self._report, self._load = compute, cells, hire, report, load
+        self._compute, self._cells, self._hire, self._report, self._load = compute, cells, executor_for, report, load
         self._shelf = shelf_at(folder)
         self._names = [key(cell) if self._shelf else "" for cell in cells]
         self.results: list[R | None] = [None] * len(cells)
@@ -137,7 +137,7 @@ class _Run(Generic[C, R]):
             raise getattr(error, "cause", None) or error  # Ray wraps it
 
     def _found(self, n: int) -> bool:
-        record = kept(self._shelf, self._names[n], self._load)
+        record = load_result(self._shelf, self._names[n], self._load)
         if record is not None:
             self._done(n, record, save=False)
         return record is not None

@@ -10,7 +10,7 @@ from trimtab.lab.sim.record import Record
 from trimtab.types import Array
 
 
-class Book:
+class Recorder:
     """Pages by name: `(rounds, trials, methods)`."""
 
     def __init__(self, rounds: int, trials: int, count: int, threshold: float, limits: int = 0) -> None:

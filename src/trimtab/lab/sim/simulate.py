@@ -16,9 +16,9 @@ import numpy as np
 from trimtab.lab.sim.lanes import Group, groups
 from trimtab.lab.sim.provenance import about
 from trimtab.lab.sim.record import Record
-from trimtab.lab.sim.recorder import Book
+from trimtab.lab.sim.recorder import Recorder
 from trimtab.lab.sim.static_optimum import hindsight
-from trimtab.lab.sim.theory_witness import Witness
+from trimtab.lab.sim.theory_witness import TheoryRecorder
 from trimtab.problems import Problem, World, make
 from trimtab.recipes import Method
 from trimtab.types import Array
@@ -145,8 +145,8 @@ def _simulate(
                 f"{next(iter(group.members))} takes {group.setup.told - 1} limits, but {problem.id} has {count}: use"
                 f" {'tt.primal_dual(..., limits=' + str(count) + ')' if count else 'a method without any'}"
             )
-    book = Book(plan.rounds, plan.trials, len(names), plan.threshold, count)
-    witness = Witness(plan.rounds, plan.trials, len(names)) if plan.evidence else None
+    book = Recorder(plan.rounds, plan.trials, len(names), plan.threshold, count)
+    witness = TheoryRecorder(plan.rounds, plan.trials, len(names)) if plan.evidence else None
     with np.errstate(over="ignore", invalid="ignore"):
         for t in range(plan.rounds):
             centres = _beside([group.centre for group in parties])
@@ -199,7 +199,7 @@ def _beside(parts: list[Array]) -> Array:
     return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
 
 
-def _measure(world: World, t: int, parties: list[Group], centres: Array, book: Book) -> None:
+def _measure(world: World, t: int, parties: list[Group], centres: Array, book: Recorder) -> None:
     """Everything that is to be known of round t, in as few calls of the world as possible."""
     trials, _, dim = centres.shape
     queries = [group.queries() for group in parties]

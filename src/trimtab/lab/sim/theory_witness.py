@@ -24,7 +24,7 @@ from trimtab.types import Array, Integers
 NAMES = ("change", "rise", "slope", "turn", "bend", "lean", "moment")
 
 
-class Witness:
+class TheoryRecorder:
     """Looks on while a simulation runs, all methods at once: arrays `(trials, k[, d])` in, `(trials, rounds)` out."""
 
     def __init__(self, rounds: int, trials: int, count: int) -> None:

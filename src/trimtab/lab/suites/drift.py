@@ -84,7 +84,7 @@ allocation  200     allocation-v1            -     -          -      -       -  
 """
 
 
-class Place(NamedTuple):
+class Cell(NamedTuple):
     """One cell of a suite."""
 
     group: str
@@ -101,7 +101,7 @@ def sensible_radius(dim: int) -> float:
     return round(0.2 / math.sqrt(dim), 4)
 
 
-def _places(table: str) -> tuple[Place, ...]:
+def _places(table: str) -> tuple[Cell, ...]:
     head, *rows = ([*re.split(r"\s{2,}", line.strip()), ""] for line in table.strip().splitlines())
     places = []
     for row in rows:
@@ -111,7 +111,7 @@ def _places(table: str) -> tuple[Place, ...]:
         parameters = {name: _value(text) for name, text in given.items()}
         if cell["dim"] != "-":
             parameters = {"radius": sensible_radius(int(cell["dim"])), "offset": 0.002, **parameters}
-        places.append(Place(cell["group"], cell["problem"], parameters, int(cell["rounds"])))
+        places.append(Cell(cell["group"], cell["problem"], parameters, int(cell["rounds"])))
     return tuple(places)
 
 

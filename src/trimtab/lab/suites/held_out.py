@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from trimtab.lab.sim.provenance import Plain
-from trimtab.lab.suites.drift import Place, sensible_radius
+from trimtab.lab.suites.drift import Cell, sensible_radius
 
 SEED = 173_205_081
 DRIFTS = ("walk", "line", "jumps", "ramps", "circle", "telegraph")
@@ -33,7 +33,7 @@ NETWORKS = 1000  # to draw five from; not number 12, which the cells for choosin
 WALLS = ("near", "at", "beyond")
 
 
-def held_out(seed: int = SEED) -> tuple[Place, ...]:
+def held_out(seed: int = SEED) -> tuple[Cell, ...]:
     """The cells of a seed.
 
     >>> held_out(1) == held_out(1) != held_out(2)
@@ -47,7 +47,7 @@ class _Rule:
         self.rng = np.random.default_rng(seed)
         self.drifts, self.noises = self._dealt(DRIFTS), self._dealt(NOISES)
 
-    def places(self) -> Iterator[Place]:
+    def places(self) -> Iterator[Cell]:
         for group, dims in (("d = 3 to 7", LOW), ("d = 20 to 50", MIDDLE), ("d = 200, 500", HIGH)):
             for dim in dims:
                 turned = dim <= 50 and bool(self.rng.random() < 0.5)
@@ -69,7 +69,7 @@ class _Rule:
         yield from self.lqr()
         yield from self.allocation()
 
-    def landscape(self, group: str, problem: str, dim: int, **more: Plain) -> Place:
+    def landscape(self, group: str, problem: str, dim: int, **more: Plain) -> Cell:
         noise_law = next(self.noises)
         parameters: dict[str, Plain] = {
             "dim": dim,
@@ -82,9 +82,9 @@ class _Rule:
             "noise_law": noise_law,
             "radius": self.radius(sensible_radius(dim)),
         }
-        return Place(group, problem, parameters | more, 1500 if dim >= 100 else 1000)
+        return Cell(group, problem, parameters | more, 1500 if dim >= 100 else 1000)
 
-    def pricing(self) -> Iterator[Place]:
+    def pricing(self) -> Iterator[Cell]:
         for dim in (2, 5, 8):
             parameters: dict[str, Plain] = {
                 "dim": dim,
@@ -93,9 +93,9 @@ class _Rule:
                 "noise": self.between(5, 50),
                 "radius": self.radius(0.25),
             }
-            yield Place("pricing", "pricing-v1", parameters, 1000)
+            yield Cell("pricing", "pricing-v1", parameters, 1000)
 
-    def peaks(self) -> Iterator[Place]:
+    def peaks(self) -> Iterator[Cell]:
         for dim in (3, 7, 10):
             parameters: dict[str, Plain] = {
                 "dim": dim,
@@ -105,9 +105,9 @@ class _Rule:
                 "noise": self.between(0.01, 1),
                 "radius": self.radius(1.0),
             }
-            yield Place("peaks", "peaks-v1", parameters, 1000)
+            yield Cell("peaks", "peaks-v1", parameters, 1000)
 
-    def lqr(self) -> Iterator[Place]:
+    def lqr(self) -> Iterator[Cell]:
         kinds: tuple[tuple[str, int, float, dict[str, Plain]], ...] = (
             ("lqr-v1", 50, 0.05, {}),
             ("lqr-zero-mean-v1", 200, 0.1, {}),
@@ -123,13 +123,13 @@ class _Rule:
                 "drift": self.between(0.005, 0.01) * 6 / n_x,  # so that the system stays governable as long as with 6
                 "radius": self.radius(radius),
             }
-            yield Place("LQR", problem, parameters | more, rounds)
+            yield Cell("LQR", problem, parameters | more, rounds)
 
-    def allocation(self) -> Iterator[Place]:
+    def allocation(self) -> Iterator[Cell]:
         networks = self.rng.permutation([n for n in range(NETWORKS) if n != 12])[:5]
         for k, network in enumerate(networks.tolist()):
             problem = "allocation-per-agent-v1" if k % 2 else "allocation-v1"
-            yield Place("allocation", problem, {"network": network, "radius": self.radius(0.03)}, 200)
+            yield Cell("allocation", problem, {"network": network, "radius": self.radius(0.03)}, 200)
 
     def between(self, low: float, high: float) -> float:
         """Log-uniform, with four digits."""

@@ -15,11 +15,11 @@ from trimtab.lab.parallel.sweep import sweep
 from trimtab.lab.sim.record import Record
 from trimtab.lab.sim.simulate import Progress, simulate
 from trimtab.lab.step_search import build, needs_step
-from trimtab.lab.suites.drift import DRIFT, Place
+from trimtab.lab.suites.drift import DRIFT, Cell
 from trimtab.lab.suites.held_out import held_out as unseen
 from trimtab.lab.suites.late import LATE, simulate_late
 from trimtab.lab.suites.oracle import consult, knows
-from trimtab.lab.suites.ratios import Standings
+from trimtab.lab.suites.ratios import SuiteResult
 from trimtab.lab.suites.scores import Kept, Outcome, in_hindsight, untuned
 from trimtab.problems import Problem, make
 from trimtab.recipes import Method
@@ -38,7 +38,7 @@ METHODS = {
 class Task:
     """One method in one cell."""
 
-    place: Place
+    place: Cell
     method: str
     trials: int
     seed: int
@@ -57,12 +57,12 @@ def judge(
     cluster: str | None = None,
     folder: str | Path | None = None,
     report: Progress | None = None,
-) -> Standings:
+) -> SuiteResult:
     """Run methods over a suite; see `sweep` for jobs, backend, cluster, folder; report is told the share that is done.
 
     held_out: the cells that nobody has looked at, instead of those for choosing. Look once, when all is chosen.
     every: take one of so many cells, for a quick look. Without `methods`, related ones are left out of cells of many
-    dimensions (`LARGEST`): their means are over fewer cells, and `Standings.cells` says which.
+    dimensions (`LARGEST`): their means are over fewer cells, and `SuiteResult.cells` says which.
 
     >>> standings = judge(methods=["auto", "still"], trials=2, every=40)
     >>> len(standings.places), standings.methods
@@ -99,7 +99,7 @@ def judge(
             found[id(task.place)][task.method] = result.outcome
     complete = None not in kept.values()
     outcomes = tuple(found[id(place)] for place in places)
-    return Standings(suite, held_out, places, outcomes, complete)
+    return SuiteResult(suite, held_out, places, outcomes, complete)
 
 
 def compute(task: Task, progress: Progress | None = None) -> Kept:
@@ -117,16 +117,14 @@ def compute(task: Task, progress: Progress | None = None) -> Kept:
     return Kept(untuned(play, build(task.method, problem.radius, None), task.trials))
 
 
-def _play(
-    problem: Problem, place: Place, methods: Mapping[str, Method], trials: int, seed: int
-) -> Mapping[str, Record]:
+def _play(problem: Problem, place: Cell, methods: Mapping[str, Method], trials: int, seed: int) -> Mapping[str, Record]:
     if place.lag is None:
         return simulate(problem, methods, rounds=place.rounds, trials=trials, seed=seed)
     some = {"rounds": place.rounds, "trials": trials, "seed": seed}
     return simulate_late(problem, methods, lag=place.lag, permuted=place.permuted, **some)
 
 
-def _fits(place: Place, name: str, largest: Mapping[str, int]) -> bool:
+def _fits(place: Cell, name: str, largest: Mapping[str, int]) -> bool:
     """Whether the method can be run there, and is not too dear."""
     problem = make(place.problem, **place.parameters)
     if name == ORACLE:

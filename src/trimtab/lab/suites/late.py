@@ -15,9 +15,9 @@ from trimtab import core
 from trimtab.lab.sim import lanes
 from trimtab.lab.sim.provenance import about
 from trimtab.lab.sim.record import Record
-from trimtab.lab.sim.recorder import Book
+from trimtab.lab.sim.recorder import Recorder
 from trimtab.lab.sim.simulate import THRESHOLD
-from trimtab.lab.suites.drift import Place, sensible_radius
+from trimtab.lab.suites.drift import Cell, sensible_radius
 from trimtab.problems import Problem
 from trimtab.recipes import Method
 from trimtab.setup import Setup
@@ -27,9 +27,9 @@ LAGS = (1, 2, 4, 8, 16)
 SPEEDS = {2: 0.01, 10: 0.005, 100: 0.002}  # of the optimum, by dimension
 
 
-def _places() -> tuple[Place, ...]:
+def _places() -> tuple[Cell, ...]:
     return tuple(
-        Place(
+        Cell(
             f"d = {dim}, lag {lag}{', permuted' if permuted else ''}",
             "quadratic-v1",
             {"dim": dim, "speed": speed, "noise": 0.003, "offset": 0.002, "radius": sensible_radius(dim)},
@@ -81,7 +81,7 @@ def simulate_late(
         x = np.repeat(x0, count, axis=0)
         setup = Setup(method, x.shape, domain=problem.domain, seed=seed, copies=count, max_pending=2 * lag)
         state, open_values = core.init(setup, x), dict[int, Array]()
-        book = Book(rounds, trials, count, THRESHOLD)
+        book = Recorder(rounds, trials, count, THRESHOLD)
         with np.errstate(over="ignore", invalid="ignore"):
             for t in range(rounds):
                 centre = state.centre.reshape(trials, count, -1)

@@ -20,7 +20,7 @@ import numpy as np
 
 from trimtab.lab.sim.provenance import Plain, plain
 from trimtab.lab.sim.record import divided, quantiles, spread
-from trimtab.lab.suites.drift import Place
+from trimtab.lab.suites.drift import Cell
 from trimtab.lab.suites.scores import SCORES, Outcome, Score
 from trimtab.types import Array, Document
 
@@ -49,7 +49,7 @@ class Ratio(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Standings:
+class SuiteResult:
     """`outcomes[n]`, by method, belongs to `places[n]`.
 
     >>> from trimtab.lab import judge
@@ -60,7 +60,7 @@ class Standings:
 
     suite: str
     held_out: bool
-    places: tuple[Place, ...]
+    places: tuple[Cell, ...]
     outcomes: tuple[dict[str, Outcome], ...]
     complete: bool = True
     _logs: dict[tuple[int, str, str, Score], Array] = field(default_factory=dict, init=False, repr=False)

@@ -6,13 +6,13 @@ import datetime
 import math
 from typing import Any, NamedTuple
 
-from trimtab.serve.http.errors import Problem
+from trimtab.serve.http.errors import ApiError
 from trimtab.spec.guard import Guard
 from trimtab.spec.knob_encoding import Knob, Level
 from trimtab.store.tables import Event, Setting
 from trimtab.study.changes.pause import pause_of, paused
 from trimtab.study.study import Trial
-from trimtab.study.unlocked import RowStudy
+from trimtab.study.unlocked import UnlockedStudy
 from trimtab.util.text import clean
 
 SERVICE = "the service"  # who pauses a study when a guard rail is hit
@@ -47,13 +47,13 @@ class Told(NamedTuple):
     """Why it was not taken."""
 
 
-def guard_of(study: RowStudy) -> Guard:
+def guard_of(study: UnlockedStudy) -> Guard:
     """The rails of a study that is tuned over HTTP."""
     found: Guard = study.settings.table("guard")
     return found
 
 
-def plan(study: RowStudy, guard: Guard) -> Trial:
+def plan(study: UnlockedStudy, guard: Guard) -> Trial:
     """What to set: after too many failures in a row nothing new (kind "rest"), until a value comes."""
     failures, trial = study.diagnostics.failures, study.ask()
     if guard.failures is None or failures < guard.failures:
@@ -61,7 +61,7 @@ def plan(study: RowStudy, guard: Guard) -> Trial:
     return trial._replace(kind="rest", knobs=study.start if guard.on_failures == "start" else study.centre)
 
 
-def ask(study: RowStudy, now: datetime.time, *, another: bool = False) -> Trial | Blocked | None:
+def ask(study: UnlockedStudy, now: datetime.time, *, another: bool = False) -> Trial | Blocked | None:
     """The open trial; or what blocks it; or None, where something else had to be stored first.
 
     Where several may be open, the oldest of them, or another one beside them; only one that may be told late is handed
@@ -69,9 +69,11 @@ def ask(study: RowStudy, now: datetime.time, *, another: bool = False) -> Trial 
     """
     saved, guard = study.saved, guard_of(study)
     if saved.archived is not None:
-        raise Problem(410, "archived", f"study {study.name!r} is archived and read-only: restore it first")
+        raise ApiError(410, "archived", f"study {study.name!r} is archived and read-only: restore it first")
     if saved.holder is not None and not study.released():
-        raise Problem(409, "held", f"study {study.name!r} is in use by {saved.holder}, which asks", holder=saved.holder)
+        raise ApiError(
+            409, "held", f"study {study.name!r} is in use by {saved.holder}, which asks", holder=saved.holder
+        )
     if saved.paused is not None:
         return Blocked("pause", f"paused by {pause_of(saved.paused)}")
     if guard.quiet(now):
@@ -82,7 +84,7 @@ def ask(study: RowStudy, now: datetime.time, *, another: bool = False) -> Trial 
     trial = plan(study, guard)
     if pending and (len(pending) >= most or trial.kind != "probe"):
         why = f"max_pending={most}" if trial.kind == "probe" else f"the next is a {trial.kind} round, measured alone"
-        raise Problem(409, "pending", f"{len(pending)} open, and {why}: tell one", pending=study.open_ids)
+        raise ApiError(409, "pending", f"{len(pending)} open, and {why}: tell one", pending=study.open_ids)
     if trial.kind == "rest" and guard.on_failures == "start" and study.diagnostics.told:
         study.reset(failures=study.diagnostics.failures)
         return None
@@ -96,7 +98,7 @@ def ask(study: RowStudy, now: datetime.time, *, another: bool = False) -> Trial 
     return None
 
 
-def tell(study: RowStudy, id: int, result: Result) -> Told:
+def tell(study: UnlockedStudy, id: int, result: Result) -> Told:
     """Take a value, once: the same again changes nothing, and another for the same trial is refused."""
     guard, late, notes = guard_of(study), study.setup.max_pending > 1, list[str]()
     handed_out = next((trial for trial in study.pending if trial.id == id), None) if late else None
@@ -108,7 +110,7 @@ def tell(study: RowStudy, id: int, result: Result) -> Told:
     if guard.approval and handed_out is None:
         word = study.word_on(trial)
         if word is None or not word.approved:
-            raise Problem(409, "not-approved", f"trial {id} is not approved: ask, and wait for the approval")
+            raise ApiError(409, "not-approved", f"trial {id} is not approved: ask, and wait for the approval")
         notes.append(_said("approved", word))
     applied = _levels(study, result)
     try:
@@ -130,7 +132,7 @@ def tell(study: RowStudy, id: int, result: Result) -> Told:
     return Told(study.event, False)
 
 
-def following(study: RowStudy, now: datetime.time) -> Trial | None:
+def following(study: UnlockedStudy, now: datetime.time) -> Trial | None:
     """The trial after a value, where nothing has to be waited for or stored first."""
     saved, guard = study.saved, guard_of(study)
     if saved.paused is not None or saved.archived is not None or guard.approval or guard.quiet(now):
@@ -141,7 +143,7 @@ def following(study: RowStudy, now: datetime.time) -> Trial | None:
     return None if trial.kind == "rest" and guard.on_failures == "start" else trial
 
 
-def pause(study: RowStudy, who: str, why: str) -> None:
+def pause(study: UnlockedStudy, who: str, why: str) -> None:
     """Nothing new is set from now on."""
     study.pause_row(paused(who, why))
     study.note("pause", words(who, why))
@@ -152,7 +154,7 @@ def words(who: str, why: str) -> str:
     return f"{who}: {why}" if why else who
 
 
-def _record(study: RowStudy, trial: Trial, result: Result, asked: Setting | None = None) -> None:
+def _record(study: UnlockedStudy, trial: Trial, result: Result, asked: Setting | None = None) -> None:
     if trial.kind == "rest":
         study.held(trial.knobs, result.value, result.note)
     elif asked is None or asked == trial.knobs:
@@ -161,11 +163,11 @@ def _record(study: RowStudy, trial: Trial, result: Result, asked: Setting | None
         study.tell_at(trial, result.value, result.note, result.values)
 
 
-def _levels(study: RowStudy, result: Result) -> Setting:
+def _levels(study: UnlockedStudy, result: Result) -> Setting:
     """What was really set, as it is stored; refused where it is nothing that a knob can be set to, within or not."""
     given, knobs = result.applied or {}, {knob.name: knob for knob in study.knobs.all}
     if unknown := set(given) - set(knobs):
-        raise Problem(422, "invalid", f"applied names {sorted(unknown)}, but the knobs are {list(knobs)}")
+        raise ApiError(422, "invalid", f"applied names {sorted(unknown)}, but the knobs are {list(knobs)}")
     return {name: _level(knobs[name], value) for name, value in given.items()}
 
 
@@ -180,7 +182,7 @@ def _level(knob: Knob, value: Level) -> Level:
     if wrong:
         what = {"choice": "one of its choices", "bool": "true or false", "integer": "a whole number"}
         told = f"applied: knob {knob.name!r} cannot be set to {value!r}: send {what.get(kind, 'a number')}"
-        raise Problem(422, "invalid", told)
+        raise ApiError(422, "invalid", told)
     return value if kind == "choice" else {"bool": bool, "integer": int}.get(kind, float)(float(value))
 
 
@@ -191,8 +193,8 @@ def _set_aside(result: Result) -> str:
     return f"{result.value!r} {why}"
 
 
-def _told_before(study: RowStudy, id: int, result: Result) -> Told:
-    event = study.fate(id) if 1 <= id <= study.open_id else None
+def _told_before(study: UnlockedStudy, id: int, result: Result) -> Told:
+    event = study.closing_event(id) if 1 <= id <= study.open_id else None
     if id < 1 or id > study.open_id or (event is None and id == study.open_id):
         raise _never(study, id)
     if event is None:
@@ -204,17 +206,17 @@ def _told_before(study: RowStudy, id: int, result: Result) -> Told:
     return Told(event, True)
 
 
-def _never(study: RowStudy, id: int) -> Problem:
+def _never(study: UnlockedStudy, id: int) -> ApiError:
     return _refused(study, 404, "no-trial", f"trial {id} was never handed out")
 
 
-def _refused(study: RowStudy, status: int, kind: str, why: str) -> Problem:
+def _refused(study: UnlockedStudy, status: int, kind: str, why: str) -> ApiError:
     """With what could be told instead."""
     now = ", ".join(map(str, study.open_ids)) or "none"
-    return Problem(status, kind, f"{why}; open: {now}", open=study.open_id)
+    return ApiError(status, kind, f"{why}; open: {now}", open=study.open_id)
 
 
-def _same(study: RowStudy, event: Event, result: Result) -> bool:
+def _same(study: UnlockedStudy, event: Event, result: Result) -> bool:
     """Whether a result is the one that was stored."""
     set_aside = event.value is None and result.value is not None
     if event.value != result.value and not set_aside:

@@ -39,7 +39,7 @@ class Changes:
         return found
 
 
-class Watch:
+class ChangePoller:
     """Looks at the rows of all studies that somebody watches, while somebody does."""
 
     def __init__(self, pool: Pool) -> None:

@@ -10,10 +10,10 @@ from fastapi import Depends, Header, Path, Request
 from starlette.concurrency import run_in_threadpool
 
 from trimtab.serve.api.models import PROBLEMS
-from trimtab.serve.api.studies_cache import Fleet
+from trimtab.serve.api.studies_cache import StudyCache
 from trimtab.serve.http.auth import Caller, scope
-from trimtab.serve.http.errors import Problem
-from trimtab.study.unlocked import RowStudy
+from trimtab.serve.http.errors import ApiError
+from trimtab.study.unlocked import UnlockedStudy
 
 T = TypeVar("T")
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
@@ -27,9 +27,9 @@ IfMatch = Annotated[str | None, Header(description='ETag of the last answer, for
 ANSWERS = PROBLEMS
 
 
-def fleet(request: Request) -> Fleet:
+def fleet(request: Request) -> StudyCache:
     """The worker's studies."""
-    found: Fleet = request.app.state.fleet
+    found: StudyCache = request.app.state.fleet
     return found
 
 
@@ -39,7 +39,7 @@ def expected(if_match: str | None) -> int | None:
         return None
     found = re.fullmatch(r'\s*(?:W/)?"?(\d{1,18})"?\s*', if_match, re.ASCII)  # a proxy that compresses makes it weak
     if not found:
-        raise Problem(412, "stale", f"If-Match: {if_match} is not the ETag of a study: send the one that GET returned")
+        raise ApiError(412, "stale", f"If-Match: {if_match} is not the ETag of a study: send the one that GET returned")
     return int(found[1])
 
 
@@ -48,6 +48,6 @@ def etag(seq: int) -> str:
     return f'"{seq}"'
 
 
-async def look(request: Request, name: str, act: Callable[[RowStudy], T]) -> T:
+async def look(request: Request, name: str, act: Callable[[UnlockedStudy], T]) -> T:
     """Read a study, in a thread."""
     return await run_in_threadpool(fleet(request).look, name, act)

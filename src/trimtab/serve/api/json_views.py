@@ -7,15 +7,15 @@ import math
 
 from trimtab.store.approvals import waiting
 from trimtab.store.study_filter import attention
-from trimtab.store.tables import Event, Saved
-from trimtab.study.unlocked import RowStudy
+from trimtab.store.tables import Event, StudyRow
+from trimtab.study.unlocked import UnlockedStudy
 from trimtab.types import Document
 
 OF_COMMANDS = ("pause", "timeout", "guard.dry_run", "guard.leave_at")
 """Fields that say how `trimtab tune` runs a command: where there is none, they do nothing."""
 
 
-def at_a_glance(saved: Saved) -> Document:
+def at_a_glance(saved: StudyRow) -> Document:
     """What the list says of a study."""
     status, proposal = saved.status, waiting(saved)
     about = {key: finite(status[key]) for key in ("value", "mean", "trend")}
@@ -35,7 +35,7 @@ def at_a_glance(saved: Saved) -> Document:
     }
 
 
-def whole(study: RowStudy) -> Document:
+def whole(study: UnlockedStudy) -> Document:
     """All that is known of a study but its history."""
     findings = {key: {"value": finite(f.value), "advice": f.advice} for key, f in study.findings().items()}
     return {
@@ -51,13 +51,13 @@ def whole(study: RowStudy) -> Document:
     }
 
 
-def correctable(study: RowStudy) -> Document:
+def correctable(study: UnlockedStudy) -> Document:
     """What may be corrected, as it is now; of a study that was made over HTTP, without what only a command needs."""
     over_http = "asked" in study.saved.setup
     return {name: now for name, now in study.fields().items() if not (over_http and name in OF_COMMANDS)}
 
 
-def described(study: RowStudy, event: Event) -> Document:
+def described(study: UnlockedStudy, event: Event) -> Document:
     """An event, with its knobs by name."""
     return {"study": study.name, "limits": None, **study.describe(study._in_units(event))}
 

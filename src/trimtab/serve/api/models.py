@@ -45,13 +45,13 @@ Change = Annotated[
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
 
 
-class Given(BaseModel):
+class RequestBody(BaseModel):
     """A body: what is not known is refused."""
 
     model_config = ConfigDict(extra="forbid")
 
 
-class KnobIn(Given):
+class KnobIn(RequestBody):
     """A parameter of the system; docs/knobs.md explains the fields."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")]
@@ -68,7 +68,7 @@ class KnobIn(Given):
     radius: Number | None = None
 
 
-class GuardIn(Given):
+class GuardIn(RequestBody):
     """The rails; docs/live.md explains the fields."""
 
     largest_move: Number | None = None
@@ -80,14 +80,14 @@ class GuardIn(Given):
     approval: StrictBool = False
 
 
-class BaselineIn(Given):
+class BaselineIn(RequestBody):
     """Rounds that measure a reference instead of a probe: one in `every`, at the start, or at `knobs`; 0 for none."""
 
     every: Annotated[int, Field(ge=0, le=10**9)] = 20
     knobs: Setting | None = None
 
 
-class LimitIn(Given):
+class LimitIn(RequestBody):
     """The bounds of a number told beside the value; excesses are divided by the scale."""
 
     max: Number | None = None
@@ -95,7 +95,7 @@ class LimitIn(Given):
     scale: Number | None = None
 
 
-class StudyIn(Given):
+class StudyIn(RequestBody):
     """A study to be made."""
 
     knobs: Annotated[list[KnobIn], Field(min_length=1, max_length=200)]
@@ -116,7 +116,7 @@ class StudyIn(Given):
     """How many trials may be open at once, for values that come late or out of order (default: 1)."""
 
 
-class CorrectionIn(Given):
+class CorrectionIn(RequestBody):
     """What is to change, by the dotted names of `fields`; null takes a field away. Who and why are recorded."""
 
     changes: Annotated[
@@ -230,7 +230,7 @@ class BlockedOut(BaseModel):
     setting: Setting | None
 
 
-class ResultIn(Given):
+class ResultIn(RequestBody):
     """The value of a trial; null where there is none. `applied`: the knobs that were really set, where they differ."""
 
     value: Number | None
@@ -256,7 +256,7 @@ class TellIn(ResultIn):
     trial: Annotated[int, Field(ge=0, lt=2**62)]
 
 
-class TellsIn(Given):
+class TellsIn(RequestBody):
     """Results of many studies at once."""
 
     results: Annotated[list[TellIn], Field(max_length=1000)]
@@ -289,7 +289,7 @@ class TellsOut(BaseModel):
     results: list[TellOut]
 
 
-class ActionIn(Given):
+class ActionIn(RequestBody):
     """Why it is done; for the history."""
 
     why: Annotated[str, Field(max_length=400)] = ""

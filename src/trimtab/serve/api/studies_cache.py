@@ -9,12 +9,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from trimtab.serve.http.errors import Problem
+from trimtab.serve.http.errors import ApiError
 from trimtab.store.errors import Damaged
 from trimtab.store.pool import Pool
 from trimtab.store.shared_store import GLANCE, SharedStore
-from trimtab.store.tables import Saved
-from trimtab.study.unlocked import Known, RowStudy, caught_up, load, of_row
+from trimtab.store.tables import StudyRow
+from trimtab.study.unlocked import Known, UnlockedStudy, caught_up, load, of_row
 
 T = TypeVar("T")
 TRIES = 30  # before somebody is told that a study is too busy
@@ -22,7 +22,7 @@ AWAKE = 500  # studies that are remembered with all that makes their next round 
 STORED = GLANCE[3:]  # what may change in a row without an event
 
 
-class Fleet:
+class StudyCache:
     """All studies of a store, as one worker sees them."""
 
     def __init__(self, pool: Pool, most: int) -> None:
@@ -33,19 +33,19 @@ class Fleet:
         self.conflicts = 0
         """How often somebody else was faster."""
 
-    def look(self, name: str, act: Callable[[RowStudy], T]) -> T:
+    def look(self, name: str, act: Callable[[UnlockedStudy], T]) -> T:
         """What can be said of a study as it is now."""
         with self.pool.store() as store:
-            return act(RowStudy(store, self.known(store, name)))
+            return act(UnlockedStudy(store, self.known(store, name)))
 
-    def change(self, name: str, act: Callable[[RowStudy], T], *, expected: int | None = None) -> T:
+    def change(self, name: str, act: Callable[[UnlockedStudy], T], *, expected: int | None = None) -> T:
         """Do something with a study that may set its `move`, and store that; again, if somebody else was faster.
 
         expected: the sequence number that the caller saw.
         """
         for attempt in range(TRIES):
             with self.pool.store() as store:
-                study = RowStudy(store, self.known(store, name))
+                study = UnlockedStudy(store, self.known(store, name))
                 if expected is not None and expected != study.seq:
                     raise stale(name, study.seq, expected)
                 found = act(study)
@@ -76,7 +76,7 @@ class Fleet:
             if isinstance(found, Damaged):
                 raise found
             return found
-        raise Problem(404, "no-study", f"there is no study {name!r}")
+        raise ApiError(404, "no-study", f"there is no study {name!r}")
 
     def as_in_row(self, store: SharedStore, row: Sequence[Any]) -> Known:
         """A study as a row of `SharedStore.rows` has it."""
@@ -90,12 +90,12 @@ class Fleet:
         """
         saved = self.known(store, name).saved
         if saved.archived is not None and not archives:
-            raise Problem(410, "archived", f"study {name!r} is archived and read-only: restore it first")
+            raise ApiError(410, "archived", f"study {name!r} is archived and read-only: restore it first")
         if not store.release(saved):
             why = f"study {name!r} is in use by {saved.holder}: stop that first"
-            raise Problem(409, "held", why, holder=saved.holder)
+            raise ApiError(409, "held", why, holder=saved.holder)
 
-    def remember(self, study: RowStudy) -> None:
+    def remember(self, study: UnlockedStudy) -> None:
         """What was just stored."""
         self._keep(study.name, study.known)
 
@@ -122,16 +122,16 @@ class Fleet:
                 (self._resting or self._awake).popitem(last=False)
 
 
-def stale(name: str, seq: int, wanted: object) -> Problem:
+def stale(name: str, seq: int, wanted: object) -> ApiError:
     """For one who saw a study as it was before."""
-    return Problem(412, "stale", f"study {name!r} is at event {seq}, not {wanted}: read it again first", seq=seq)
+    return ApiError(412, "stale", f"study {name!r} is at event {seq}, not {wanted}: read it again first", seq=seq)
 
 
-def busy(name: str) -> Problem:
+def busy(name: str) -> ApiError:
     """For one whom others were faster than, all the time."""
-    return Problem(503, "busy", f"too many requests change study {name!r} at once: retry", {"Retry-After": "1"})
+    return ApiError(503, "busy", f"too many requests change study {name!r} at once: retry", {"Retry-After": "1"})
 
 
-def _version(saved: Saved) -> tuple[int, str, int]:
+def _version(saved: StudyRow) -> tuple[int, str, int]:
     """What a glance begins with: which study it is, also where one was made anew under its name, and which event."""
     return saved.id, saved.uid, saved.seq

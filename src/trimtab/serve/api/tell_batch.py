@@ -15,21 +15,21 @@ from starlette.concurrency import run_in_threadpool
 
 from trimtab.serve.api import ask_tell
 from trimtab.serve.api.ask_tell import Result
-from trimtab.serve.api.studies_cache import TRIES, Fleet
-from trimtab.serve.http.errors import Problem, as_problem
+from trimtab.serve.api.studies_cache import TRIES, StudyCache
+from trimtab.serve.http.errors import ApiError, as_problem
 from trimtab.store.errors import Collided
 from trimtab.store.shared_store import SharedStore
-from trimtab.store.tables import Move
-from trimtab.study.unlocked import RowStudy
+from trimtab.store.tables import Commit
+from trimtab.study.unlocked import UnlockedStudy
 from trimtab.types import Document
 
-Answer = Document | Problem
+Answer = Document | ApiError
 """The body of 200, or what is wrong."""
-Waiting = tuple[Sequence["Given"], "asyncio.Future[list[Answer]]"]
+Waiting = tuple[Sequence["QueuedTell"], "asyncio.Future[list[Answer]]"]
 """The results of a request, and where its answers go."""
 
 
-class Given(NamedTuple):
+class QueuedTell(NamedTuple):
     """A result, and whose it is."""
 
     study: str
@@ -39,7 +39,7 @@ class Given(NamedTuple):
     """Whether to answer with the trial that follows, too."""
 
 
-class Gathering:
+class WriteQueue:
     """Results that come in requests, stored together: while some are being stored, those that come meanwhile gather.
 
     A worker that has little to do stores each request at once; one that has much, several in one transaction. Callers
@@ -48,7 +48,7 @@ class Gathering:
     who have none under way.
     """
 
-    def __init__(self, studies: Fleet, at_once: int, most: int, spare: int = 0) -> None:
+    def __init__(self, studies: StudyCache, at_once: int, most: int, spare: int = 0) -> None:
         self._studies, self._at_once, self._most, self._spare = studies, at_once, most, spare
         self._waiting: dict[str, deque[Waiting]] = {}
         """Requests by caller, the one whose turn it is first."""
@@ -58,7 +58,7 @@ class Gathering:
         """How many are under way, and how many spare ones."""
         self._tasks = set[asyncio.Task[None]]()
 
-    async def tell(self, given: Sequence[Given], who: str = "") -> list[Answer]:
+    async def tell(self, given: Sequence[QueuedTell], who: str = "") -> list[Answer]:
         """What becomes of those of one request; answers of `tell_many`."""
         future: asyncio.Future[list[Answer]] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(who, deque()).append((given, future))
@@ -118,16 +118,16 @@ class Gathering:
                 future.set_result(theirs)
 
 
-def answered(told: ask_tell.Told, study: RowStudy, *, next: bool) -> Answer:
+def answered(told: ask_tell.Told, study: UnlockedStudy, *, next: bool) -> Answer:
     """What a value led to; with the trial that follows, if that is wanted and can be said."""
     if told.refused is not None:
-        return Problem(409, "outside", f"{told.refused}; the study is paused until someone resumes it")
+        return ApiError(409, "outside", f"{told.refused}; the study is paused until someone resumes it")
     answer = {"seq": told.event.seq, "again": told.again, "open": study.open_id}
     trial = ask_tell.following(study, datetime.datetime.now().time()) if next else None
     return answer if trial is None else {**answer, "next": trial._asdict()}
 
 
-def tell_many(studies: Fleet, given: Sequence[Given]) -> list[Answer]:
+def tell_many(studies: StudyCache, given: Sequence[QueuedTell]) -> list[Answer]:
     """What becomes of each, in their order."""
     answers: list[Answer | None] = [None] * len(given)
     left, in_vain = list(range(len(given))), 0
@@ -139,23 +139,27 @@ def tell_many(studies: Fleet, given: Sequence[Given]) -> list[Answer]:
             _wave(studies, store, given, list(first.values()), answers)
         before, left = left, [n for n in left if answers[n] is None]
         in_vain = in_vain + 1 if left == before else 0
-    busy = Problem(503, "busy", "too many requests change this study at once: retry", {"Retry-After": "1"})
+    busy = ApiError(503, "busy", "too many requests change this study at once: retry", {"Retry-After": "1"})
     return [busy if answer is None else answer for answer in answers]
 
 
 def _wave(
-    studies: Fleet, store: SharedStore, given: Sequence[Given], numbers: list[int], answers: list[Answer | None]
+    studies: StudyCache,
+    store: SharedStore,
+    given: Sequence[QueuedTell],
+    numbers: list[int],
+    answers: list[Answer | None],
 ) -> None:
     """One result of each study, all in one transaction."""
     found = {row[2]: row for row in store.rows([given[n].study for n in numbers])}
     ready: dict[int, tuple[int, Answer]] = {}  # study → whose answer this is, once it is stored
-    moves: list[Move] = []
+    moves: list[Commit] = []
     for n in numbers:
         one = given[n]
         try:
             if one.study not in found:
-                raise Problem(404, "no-study", f"there is no study {one.study!r}")
-            study = RowStudy(store, studies.as_in_row(store, found[one.study]))
+                raise ApiError(404, "no-study", f"there is no study {one.study!r}")
+            study = UnlockedStudy(store, studies.as_in_row(store, found[one.study]))
             answer = answered(ask_tell.tell(study, one.trial, one.result), study, next=one.next)
         except Exception as error:
             answers[n] = as_problem(error)
@@ -173,7 +177,7 @@ def _wave(
         studies.conflicts += 1
         try:
             studies.refuse(store, given[n].study)
-        except Problem as problem:
+        except ApiError as problem:
             answers[n] = problem
 
 

@@ -11,8 +11,8 @@ from trimtab.store.errors import Damaged
 from trimtab.store.event_queries import last_values
 from trimtab.store.pool import Pool
 from trimtab.store.shared_store import SharedStore
-from trimtab.store.study_filter import Wanted
-from trimtab.store.tables import Saved
+from trimtab.store.study_filter import StudyFilter
+from trimtab.store.tables import StudyRow
 from trimtab.study.plots.plotly_figures import sparkline
 from trimtab.types import Document
 
@@ -41,7 +41,7 @@ class Overview:
     def page(self, only: str | None, search: str, needs: str, number: int) -> Found:
         """Studies whose name has the search in it, and that need what is wanted, if that is something."""
         with self._pool.store() as store:
-            wanted = Wanted(search, [needs] if needs else [], only)
+            wanted = StudyFilter(search, [needs] if needs else [], only)
             names, total = store.urgent(wanted, PAGE * number, PAGE)
             if not names and number:
                 total = store.urgent(wanted, 0, 1)[1]
@@ -61,13 +61,13 @@ class Overview:
             began = time.monotonic()
             until, counts = self._counts.get(only, (0.0, {}))
             if until < began:
-                counts = store.needs(Wanted(only=only))
+                counts = store.needs(StudyFilter(only=only))
                 now = time.monotonic()
                 self._counts = {only: (now + max(FRESH, (now - began) / SHARE), counts)}
             return counts
 
 
-def _row(store: SharedStore, name: str, saved: Saved | Damaged) -> Document:
+def _row(store: SharedStore, name: str, saved: StudyRow | Damaged) -> Document:
     if isinstance(saved, Damaged):
         return {"name": name, "attention": ["damaged"], "damaged": str(saved)}
     return {**at_a_glance(saved), "spark": sparkline(last_values(store, saved.id, SPARK))}

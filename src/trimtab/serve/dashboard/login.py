@@ -15,7 +15,7 @@ from starlette.concurrency import run_in_threadpool
 from trimtab.serve.dashboard import routes
 from trimtab.serve.dashboard.templating import page, visitor
 from trimtab.serve.http import tokens
-from trimtab.serve.http.auth import COOKIE, Caller, Door, check_origin, name_of
+from trimtab.serve.http.auth import COOKIE, Authenticator, Caller, check_origin, name_of
 
 DAY = 12 * 3600.0  # seconds that a session lasts
 router = APIRouter(include_in_schema=False)
@@ -34,7 +34,7 @@ async def sign_in(request: Request) -> Response:
     check_origin(request, Caller("nobody", "read"))
     form = parse_qs((await request.body()).decode(errors="replace"), max_num_fields=10)
     text = form.get("token", [""])[0].strip()
-    door: Door = request.app.state.door
+    door: Authenticator = request.app.state.door
     token = await door.token(text)
     if token is None or token.parent is not None:
         return page(request, "login.html", None, 401, wrong="Unknown or revoked token.")

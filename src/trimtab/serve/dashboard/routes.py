@@ -14,16 +14,16 @@ from fastapi.responses import RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
 
 from trimtab.serve.api.deps import Reads, StudyName, fleet
-from trimtab.serve.api.studies_cache import Fleet
+from trimtab.serve.api.studies_cache import StudyCache
 from trimtab.serve.dashboard.fleet_page import PAGE, Overview
-from trimtab.serve.dashboard.study_page import closeup
+from trimtab.serve.dashboard.study_page import study_page
 from trimtab.serve.dashboard.templating import page, visitor
-from trimtab.serve.http.errors import Problem
+from trimtab.serve.http.errors import ApiError
 from trimtab.store.event_queries import thinned
 from trimtab.store.study_filter import ATTENTION
 from trimtab.store.tables import ROUNDS
 from trimtab.study.plots.plotly_figures import figure
-from trimtab.study.unlocked import RowStudy
+from trimtab.study.unlocked import UnlockedStudy
 from trimtab.types import Document
 
 router = APIRouter(include_in_schema=False)
@@ -66,7 +66,7 @@ async def study(name: StudyName, request: Request, range: Range = "all") -> Resp
     if caller is None:
         return RedirectResponse("/login", 303)
     if not caller.may("read", name):
-        raise Problem(403, "forbidden", f"this token is for study {caller.study} alone")
+        raise ApiError(403, "forbidden", f"this token is for study {caller.study} alone")
     about = await run_in_threadpool(_closeup, fleet(request), name)
     return page(request, "study.html", caller, s=about, range=range, ranges=RANGES, plotly=_plotly()[0], drawn=DRAWN)
 
@@ -101,14 +101,14 @@ def _overview(request: Request) -> Overview:
     return found
 
 
-def _closeup(studies: Fleet, name: str) -> Document:
+def _closeup(studies: StudyCache, name: str) -> Document:
     with studies.pool.store() as store:
-        return closeup(store, RowStudy(store, studies.known(store, name)))
+        return study_page(store, UnlockedStudy(store, studies.known(store, name)))
 
 
-def _figure(studies: Fleet, name: str, seconds: float, dark: bool) -> str | None:
+def _figure(studies: StudyCache, name: str, seconds: float, dark: bool) -> str | None:
     with studies.pool.store() as store:
-        study = RowStudy(store, studies.known(store, name))
+        study = UnlockedStudy(store, studies.known(store, name))
         some = thinned(store, study.saved, max(time.time() - seconds, 0.0), POINTS)
     if not any(event.kind in ROUNDS for event in some):
         return None

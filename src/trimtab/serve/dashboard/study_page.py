@@ -17,7 +17,7 @@ from trimtab.store.shared_store import SharedStore
 from trimtab.store.study_filter import attention
 from trimtab.store.tables import Event
 from trimtab.study.study import Trial
-from trimtab.study.unlocked import RowStudy
+from trimtab.study.unlocked import UnlockedStudy
 from trimtab.types import Document
 
 LOG, ROUNDS = 50, 15  # events and rounds of a page
@@ -34,7 +34,7 @@ SAYS = {
 }
 
 
-def closeup(store: SharedStore, study: RowStudy) -> Document:
+def study_page(store: SharedStore, study: UnlockedStudy) -> Document:
     """All that the page of a study shows but its chart."""
     rounds = [study._in_units(event) for event in latest(store, study.saved, ROUNDS, rounds=True)]
     happened = latest(store, study.saved, LOG, rounds=False)
@@ -59,7 +59,7 @@ def closeup(store: SharedStore, study: RowStudy) -> Document:
     }
 
 
-def _setting(study: RowStudy, event: Event) -> Document:
+def _setting(study: UnlockedStudy, event: Event) -> Document:
     """What was set, by knob; nothing where nothing was."""
     names = [knob.name for knob in study.knobs.all]
     return {} if event.query is None else dict(zip(names, event.query, strict=True))
@@ -69,7 +69,7 @@ def _seq(event: Event) -> int:
     return event.seq
 
 
-def _open(study: RowStudy) -> list[Trial]:
+def _open(study: UnlockedStudy) -> list[Trial]:
     """What may be set just now: the trials that can be told, but for one that nobody has approved."""
     if study.saved.archived is not None:
         return []
@@ -83,7 +83,7 @@ def _open(study: RowStudy) -> list[Trial]:
     return [] if guard.approval and (word is None or not word.approved) else [trial]
 
 
-def _late(study: RowStudy, rounds: list[Event]) -> bool:
+def _late(study: UnlockedStudy, rounds: list[Event]) -> bool:
     """Whether it is quiet for much longer than it usually is between two rounds, and nothing is meant to keep it so."""
     saved = study.saved
     if saved.archived is not None or saved.paused is not None or waiting(saved) is not None:
@@ -100,7 +100,7 @@ def _late(study: RowStudy, rounds: list[Event]) -> bool:
     return bool(time.time() - then > max(LATE * usual, SOON))
 
 
-def _bar(knob: Knob, study: RowStudy, at: Any, now: Any, played: list[Any], probe: float) -> Document:
+def _bar(knob: Knob, study: UnlockedStudy, at: Any, now: Any, played: list[Any], probe: float) -> Document:
     """Places on a bar from 0 to 100. now: what was measured last; played: what is open."""
     centre, start = study.centre[knob.name], study.start[knob.name]
     ranged = knob.type in ("float", "integer") and bool(knob.size)

@@ -11,7 +11,7 @@ from fastapi.responses import Response
 from fastapi.templating import Jinja2Templates
 
 from trimtab.serve.http.auth import Caller
-from trimtab.serve.http.errors import Problem
+from trimtab.serve.http.errors import ApiError
 from trimtab.util.text import clean, moment
 
 HERE = Path(__file__).parent
@@ -23,7 +23,7 @@ async def visitor(request: Request) -> Caller | None:
     """Who looks at a page; None if they have to sign in first."""
     try:
         caller: Caller = await request.app.state.door.caller(request)
-    except Problem as problem:
+    except ApiError as problem:
         if problem.status == 401:
             return None
         raise
@@ -36,7 +36,7 @@ def page(request: Request, template: str, caller: Caller | None, status: int = 2
     return templates.TemplateResponse(request, template, about, status, headers={"Cache-Control": "no-store"})
 
 
-def problem_page(request: Request, problem: Problem) -> Response:
+def problem_page(request: Request, problem: ApiError) -> Response:
     """What is wrong, for who looks at a page."""
     document = problem.document()
     answer = page(request, "problem.html", None, problem.status, title=document["title"], detail=document["detail"])

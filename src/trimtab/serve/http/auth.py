@@ -14,7 +14,7 @@ from fastapi import Request
 from starlette.concurrency import run_in_threadpool
 
 from trimtab.serve.http import tokens
-from trimtab.serve.http.errors import Problem
+from trimtab.serve.http.errors import ApiError
 from trimtab.serve.settings import is_loopback
 from trimtab.store.pool import Pool
 from trimtab.util.text import clean
@@ -41,7 +41,7 @@ class Caller(NamedTuple):
         return enough and (self.study is None or study is None or study == self.study)
 
 
-class Door:
+class Authenticator:
     """Knows tokens, for a moment."""
 
     def __init__(self, pool: Pool) -> None:
@@ -114,7 +114,7 @@ def scope(needed: str) -> Callable[[Request], Coroutine[Any, Any, Caller]]:
             check_origin(request, caller)
         if not caller.may(needed, request.path_params.get("name")):
             whose = f" of study {caller.study}" if caller.study else ""
-            raise Problem(403, "forbidden", f"this needs a token with scope {needed}; yours is {caller.scope}{whose}")
+            raise ApiError(403, "forbidden", f"this needs a token with scope {needed}; yours is {caller.scope}{whose}")
         return caller
 
     return allowed
@@ -124,10 +124,10 @@ def check_origin(request: Request, caller: Caller) -> None:
     """No other site makes a browser change anything."""
     origin = request.headers.get("origin")
     if origin is not None and _place(origin) != request.headers.get("host"):
-        raise Problem(403, "cross-site", "a page of another site must not change anything here")
+        raise ApiError(403, "cross-site", "a page of another site must not change anything here")
     sent = request.headers.get("x-csrf-token", "")[:200]
     if caller.csrf and not hmac.compare_digest(caller.csrf.encode(), sent.encode()):
-        raise Problem(403, "csrf", "the header X-CSRF-Token is missing or wrong: reload the page")
+        raise ApiError(403, "csrf", "the header X-CSRF-Token is missing or wrong: reload the page")
 
 
 def csrf_of(cookie: str) -> str:
@@ -145,7 +145,7 @@ def _neighbour(request: Request) -> Caller:
     peer = request.client.host if request.client else ""
     host = _host(request.headers.get("host", ""))
     if not (is_loopback(peer) and is_loopback(host)):
-        raise Problem(403, "no-tokens", "without any token only this machine is answered: trimtab token create")
+        raise ApiError(403, "no-tokens", "without any token only this machine is answered: trimtab token create")
     return Caller("this machine", "admin")
 
 
@@ -163,5 +163,5 @@ def _host(header: str) -> str:
         return ""
 
 
-def _refused(why: str) -> Problem:
-    return Problem(401, "unauthorised", why, {"WWW-Authenticate": "Bearer"})
+def _refused(why: str) -> ApiError:
+    return ApiError(401, "unauthorised", why, {"WWW-Authenticate": "Bearer"})

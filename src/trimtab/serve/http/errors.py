@@ -33,7 +33,7 @@ REMEDIES: dict[str, str] = {
 """Kinds of errors → what to say instead of Pydantic's words, which are of Python."""
 
 
-class Problem(Exception):
+class ApiError(Exception):
     """A status, a word for programs, and a sentence for people."""
 
     def __init__(self, status: int, kind: str, detail: str, headers: dict[str, str] | None = None, **more: Any) -> None:
@@ -55,40 +55,42 @@ class Problem(Exception):
         return JSONResponse(self.document(), self.status, headers=self.headers, media_type="application/problem+json")
 
 
-def as_problem(error: Exception) -> Problem:
+def as_problem(error: Exception) -> ApiError:
     """What an error is to the one who asked."""
-    if isinstance(error, Problem):
+    if isinstance(error, ApiError):
         return error
     if isinstance(error, StoreError):
         return _of_store(error)
     if isinstance(error, ValueError | TypeError):
-        return Problem(422, "invalid", str(error))
+        return ApiError(422, "invalid", str(error))
     LOG.error("unexpected", exc_info=error)
-    return Problem(500, "internal", "unexpected error: the log of the service has the reason")
+    return ApiError(500, "internal", "unexpected error: the log of the service has the reason")
 
 
-def _of_store(error: StoreError) -> Problem:
+def _of_store(error: StoreError) -> ApiError:
     """Tell what it means to the caller; where the store is, and what its driver said, is for the log alone."""
     if isinstance(error, Unstorable):
-        return Problem(422, "invalid", "a value cannot be stored (a NUL character, or too large): give another one")
+        return ApiError(422, "invalid", "a value cannot be stored (a NUL character, or too large): give another one")
     if isinstance(error, Taken):
-        return Problem(409, "conflict", "another process changed or uses the study: read it and send the request again")
+        return ApiError(
+            409, "conflict", "another process changed or uses the study: read it and send the request again"
+        )
     LOG.error("store: %s", error)
     if isinstance(error, Unavailable):
         why = f"the store cannot be reached now: send the same request again; {SAFE}"
-        return Problem(503, "store-unavailable", why, {"Retry-After": "1"})
+        return ApiError(503, "store-unavailable", why, {"Retry-After": "1"})
     if isinstance(error, Moved):
         why = "the file of the store was deleted or replaced: restart the service; its log says where to find a copy"
-        return Problem(503, "store-unavailable", why)
+        return ApiError(503, "store-unavailable", why)
     if isinstance(error, Damaged):
-        return Problem(500, "store", "the stored study is damaged: restore a backup; the log has the reason")
-    return Problem(500, "store", "the store cannot be read or written: the log of the service has the reason")
+        return ApiError(500, "store", "the stored study is damaged: restore a backup; the log has the reason")
+    return ApiError(500, "store", "the store cannot be read or written: the log of the service has the reason")
 
 
-def install(app: FastAPI, shown: Callable[[Request, Problem], Response]) -> None:
+def install(app: FastAPI, shown: Callable[[Request, ApiError], Response]) -> None:
     """Answer every error with a problem; shown: as a page, to who looks at one."""
 
-    def answer(request: Request, problem: Problem) -> Response:
+    def answer(request: Request, problem: ApiError) -> Response:
         is_page = "text/html" in request.headers.get("accept", "") and not request.url.path.startswith("/v1/")
         return shown(request, problem) if is_page else problem.response()
 
@@ -98,16 +100,16 @@ def install(app: FastAPI, shown: Callable[[Request, Problem], Response]) -> None
     async def http_error(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         headers = dict(error.headers or {})
-        return answer(request, Problem(error.status_code, "http", str(error.detail), headers))
+        return answer(request, ApiError(error.status_code, "http", str(error.detail), headers))
 
     async def invalid(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
         sent = request.headers.get("content-type", "")
         wrong = [_wrong(one, sent, request) for one in error.errors()[:20]]
         what = "; ".join(f"{one['where']}: {one['what']}" for one in wrong[:3])
-        return answer(request, Problem(422, "invalid", f"invalid request: {what}", errors=wrong))
+        return answer(request, ApiError(422, "invalid", f"invalid request: {what}", errors=wrong))
 
-    for kind in (Problem, StoreError, ValueError, TypeError, Exception):
+    for kind in (ApiError, StoreError, ValueError, TypeError, Exception):
         app.add_exception_handler(kind, any_error)
     app.add_exception_handler(HTTPException, http_error)
     app.add_exception_handler(RequestValidationError, invalid)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 
-class Heads:
+class HeadMiddleware:
     """The application, for which HEAD is GET; that no body is sent, the server sees to."""
 
     def __init__(self, app: ASGIApp) -> None:

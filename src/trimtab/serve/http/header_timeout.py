@@ -20,23 +20,23 @@ class Silent:
 
     def __init__(self, most: int) -> None:
         self.most = most
-        self._waiting: dict[Prompt, None] = {}
+        self._waiting: dict[HeaderTimeoutProtocol, None] = {}
 
-    def add(self, connection: Prompt) -> None:
+    def add(self, connection: HeaderTimeoutProtocol) -> None:
         """It waits from now on."""
         self._waiting.pop(connection, None)
         self._waiting[connection] = None
 
-    def discard(self, connection: Prompt) -> None:
+    def discard(self, connection: HeaderTimeoutProtocol) -> None:
         """It has a request, or is gone."""
         self._waiting.pop(connection, None)
 
-    def oldest(self) -> Prompt | None:
+    def oldest(self) -> HeaderTimeoutProtocol | None:
         """The one that has waited for longest."""
         return next(iter(self._waiting), None)
 
 
-class Prompt(HttpToolsProtocol):
+class HeaderTimeoutProtocol(HttpToolsProtocol):
     """A connection that is closed unless the headers of a request are there so many seconds after their first byte.
 
     Of the first request, after the connection was made. Where there are too many connections, the one that has waited

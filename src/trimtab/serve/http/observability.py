@@ -56,7 +56,7 @@ class Figures:
         return together
 
 
-class Observed:
+class MetricsMiddleware:
     """The application, with somebody who writes down what it does."""
 
     def __init__(self, app: ASGIApp, figures: Figures, settings: Settings) -> None:

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from trimtab.serve.http.auth import COOKIE
-from trimtab.serve.http.errors import Problem, as_problem
+from trimtab.serve.http.errors import ApiError, as_problem
 from trimtab.serve.settings import Settings
 from trimtab.store.errors import StoreError
 
@@ -92,7 +92,7 @@ class Limits:
             raise _too_many(f"more than {rate:g} requests per second", (1 - left) / rate)
 
 
-class Bounded:
+class LimitsMiddleware:
     """The application within its limits: what is too much never gets there."""
 
     def __init__(self, app: ASGIApp, limits: Limits, settings: Settings) -> None:
@@ -109,13 +109,13 @@ class Bounded:
                 receive = await self._whole(scope, receive)
             with self._limits.stream() if _is_stream(scope) else self._limits.request():
                 await self._app(scope, receive, send)
-        except Problem as problem:
+        except ApiError as problem:
             await problem.response()(scope, receive, send)
 
     def _check(self, scope: Scope) -> None:
         request = Request(scope)
         if b"%00" in scope["query_string"] or "\0" in scope["path"]:
-            raise Problem(422, "invalid", "the path contains a NUL character (%00): leave it out")
+            raise ApiError(422, "invalid", "the path contains a NUL character (%00): leave it out")
         length = request.headers.get("content-length", "0")
         if not (length.isascii() and length.isdigit()) or int(length) > self._settings.largest_body:
             raise self._too_large()
@@ -147,7 +147,7 @@ class Bounded:
                 while True:
                     message = await receive()
                     if message["type"] != "http.request":
-                        raise Problem(400, "http", "the body ended early: send it again")
+                        raise ApiError(400, "http", "the body ended early: send it again")
                     parts.append(message.get("body", b""))
                     size += len(parts[-1])
                     if size > self._settings.largest_body:
@@ -155,11 +155,11 @@ class Bounded:
                     if not message.get("more_body", False):
                         return b"".join(parts)
         except TimeoutError:
-            raise Problem(408, "http", "the body took too long: send it in one go", {"Connection": "close"}) from None
+            raise ApiError(408, "http", "the body took too long: send it in one go", {"Connection": "close"}) from None
 
-    def _too_large(self) -> Problem:
+    def _too_large(self) -> ApiError:
         what = f"the body is larger than {self._settings.largest_body} bytes: send less at once"
-        return Problem(413, "too-large", what, {"Connection": "close"})
+        return ApiError(413, "too-large", what, {"Connection": "close"})
 
 
 def _has_body(scope: Scope) -> bool:
@@ -178,5 +178,5 @@ def _who(request: Request) -> str:
     return token or request.cookies.get(COOKIE) or (request.client.host if request.client else "")
 
 
-def _too_many(why: str, seconds: float) -> Problem:
-    return Problem(429, "too-many", f"{why}: retry later", {"Retry-After": str(max(1, round(seconds)))})
+def _too_many(why: str, seconds: float) -> ApiError:
+    return ApiError(429, "too-many", f"{why}: retry later", {"Retry-After": str(max(1, round(seconds)))})

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
-from trimtab.store.backends.sqlite import InMemory, Lite
+from trimtab.store.backends.sqlite import InMemory, SqliteDatabase
 
 
 class Database(Protocol):
@@ -87,11 +87,11 @@ def opened(where: str, mode: str, thorough: bool) -> Database:
     if where == ":memory:":
         return InMemory()
     if scheme == "sqlite":
-        return Lite(where, mode, thorough=thorough)
+        return SqliteDatabase(where, mode, thorough=thorough)
     if scheme.partition("+")[0] in ("postgresql", "postgres"):
-        from trimtab.store.backends.postgres import Server
+        from trimtab.store.backends.postgres import PostgresDatabase
 
-        return Server(where.replace(scheme, "postgresql", 1), mode, thorough=thorough)
+        return PostgresDatabase(where.replace(scheme, "postgresql", 1), mode, thorough=thorough)
     if not scheme:
         raise ValueError("the store's URL cannot be read: write a path, or postgresql://user@host/database")
     raise ValueError(f"the store {scheme} is not supported: use sqlite or postgresql")

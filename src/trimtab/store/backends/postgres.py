@@ -82,7 +82,7 @@ class Connection(psycopg.Connection[object]):
             raise psycopg.OperationalError(f"no answer within {self.patience:g} s") from None
 
 
-class Server:
+class PostgresDatabase:
     """One connection to a database. Nobody else can lock what it locked, until it ends."""
 
     words: ClassVar[dict[str, str]] = {
@@ -219,7 +219,7 @@ class Server:
             raise from_server(self.where, error, unsent=isinstance(error, psycopg.DataError)) from None
 
 
-class Borrowed(Server):
+class PooledPostgres(PostgresDatabase):
     """A connection of a pool, which sees to it that another takes its place when it is lost."""
 
     def __init__(self, connection: Connection, where: str) -> None:

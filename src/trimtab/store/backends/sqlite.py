@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, Any, ClassVar
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
-from trimtab.store.backends.sqlite_file import OVERWRITTEN, Watch, number
+from trimtab.store.backends.sqlite_file import OVERWRITTEN, FileIdentity, number
 from trimtab.store.backends.sqlite_lock import is_locked, locked, stands
 from trimtab.store.errors import Damaged, Moved, NoStore, StoreError, Taken, from_sqlite
 from trimtab.store.tables import INSERT_EVENT
@@ -27,7 +27,7 @@ MOVE = (
 )
 
 
-class Lite:
+class SqliteDatabase:
     """One connection to a file. Mode "create" makes it where there is none, "write" does not, "read" only reads."""
 
     words: ClassVar[dict[str, str]] = {
@@ -43,7 +43,7 @@ class Lite:
         self._path, self._patience = _place(where)
         self.where = str(self._path)
         self._lock_file: IO[str] | None = None
-        self._watch = Watch(self._path)
+        self._watch = FileIdentity(self._path)
         self._moved: str | None = None  # what was done to the file, once that is known
         self._checkpointed = time.monotonic()
         if not self._path.exists() or self._path.stat().st_size == 0:
@@ -215,7 +215,7 @@ class Lite:
             number(db)
         db.execute("PRAGMA journal_mode=WAL")
         db.execute("PRAGMA synchronous=FULL")
-        self._watch = Watch(self._path)
+        self._watch = FileIdentity(self._path)
         db.execute("SELECT count(*) FROM sqlite_master").fetchone()
         if self._watch.harm() is not None:
             raise Moved(f"{self._path} was deleted or replaced just now: retry")
@@ -244,7 +244,7 @@ class Lite:
             raise Damaged(f"{self.where} is damaged (its tables cannot be read): restore it from a backup") from None
 
 
-class InMemory(Lite):
+class InMemory(SqliteDatabase):
     """A database without a file, for one who needs the studies no longer than they run."""
 
     where = ":memory:"

@@ -14,7 +14,7 @@ REPLACED, OVERWRITTEN = "deleted or replaced", "written over in place"
 LOOKS, MOMENT = 5, 0.05  # seconds between looks
 
 
-class Watch:
+class FileIdentity:
     """On a file and its log, from when it is opened to write.
 
     The file itself changes only when the log is written back into it, by whoever does that. It then has the store's

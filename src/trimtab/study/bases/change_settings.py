@@ -10,7 +10,7 @@ from trimtab.recipes import Method
 from trimtab.spec.knob_encoding import Knobs
 from trimtab.store.errors import Unavailable
 from trimtab.store.store import person
-from trimtab.study.bases.write import Recorded
+from trimtab.study.bases.write import StudyWrites
 from trimtab.study.changes.queue import read_request, requested
 from trimtab.study.changes.rules import (
     Changes,
@@ -29,7 +29,7 @@ from trimtab.types import Document, Fields
 LOG = logging.getLogger("trimtab.live")
 
 
-class Correctable(Recorded):
+class StudySettingChanges(StudyWrites):
     """A position in a store that a person may correct."""
 
     _asked: list[str]

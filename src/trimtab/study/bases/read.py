@@ -12,11 +12,11 @@ from trimtab.monitor.diagnostics import Diagnostics
 from trimtab.monitor.savings import Saving
 from trimtab.setup import Setup
 from trimtab.spec.constraints import Limits
-from trimtab.spec.current_settings import Terms
+from trimtab.spec.current_settings import RunSettings
 from trimtab.spec.knob_encoding import Knobs, decode
 from trimtab.state import State
 from trimtab.store.store import Store
-from trimtab.store.tables import Event, Saved, Setting
+from trimtab.store.tables import Event, Setting, StudyRow
 from trimtab.study import core_calls
 from trimtab.study.advice import Finding, findings
 from trimtab.study.position import Position
@@ -25,13 +25,13 @@ from trimtab.types import Document
 from trimtab.util.reprs import Brief, Facts
 
 
-class Viewed(Brief, ABC):
+class StudyReads(Brief, ABC):
     """A position in the history of a study that is in a store."""
 
     name: str
     seq: int
     _store: Store
-    _saved: Saved
+    _saved: StudyRow
     _position: Position
     _lock: threading.RLock
 
@@ -65,7 +65,7 @@ class Viewed(Brief, ABC):
         return self._position.terms.knobs
 
     @property
-    def settings(self) -> Terms:
+    def settings(self) -> RunSettings:
         """What of the run may be corrected, as it is now: `settings["pause"]`, `settings["guard.failures"]`, …."""
         return self._position.terms
 

@@ -10,17 +10,17 @@ from typing import Any
 from trimtab.spec.knob_encoding import encode, read_knobs
 from trimtab.store.errors import Damaged
 from trimtab.store.store import EVERY
-from trimtab.store.tables import ROUNDS, ROUTINE, STILL, Event, Move
+from trimtab.store.tables import ROUNDS, ROUTINE, STILL, Commit, Event
 from trimtab.study import core_calls
 from trimtab.study.advice import advised
-from trimtab.study.bases.read import Viewed
+from trimtab.study.bases.read import StudyReads
 from trimtab.study.position import Position, follow
 from trimtab.util.text import clean
 
 LOG = logging.getLogger("trimtab.live")
 
 
-class Recorded(Viewed):
+class StudyWrites(StudyReads):
     """A position in a store that goes on by events."""
 
     callbacks: list[Callable[[Any, Event], object]]
@@ -72,7 +72,7 @@ class Recorded(Viewed):
         if said := advised(after):
             status["advice"] = said
         snapshot = after.snapshot(seq) if self._is_kept(kind, seq) else None
-        self._write(Move(self._saved, event, status, snapshot, after.terms["keep"], request), after, turn)
+        self._write(Commit(self._saved, event, status, snapshot, after.terms["keep"], request), after, turn)
         self._position, self.seq, self._turn = after, seq, turn
         self._saved = self._saved._replace(seq=seq, status=status)
         self._snapshot_at = self._snapshot_at if snapshot is None else seq
@@ -89,7 +89,7 @@ class Recorded(Viewed):
         """Whether the state after an event is stored beside it."""
         return kind not in ROUTINE or seq % EVERY == 0
 
-    def _write(self, move: Move, after: Position, turn: int) -> None:
+    def _write(self, move: Commit, after: Position, turn: int) -> None:
         """To the disk; after: what it leads to, turn: the last event that the state comes from."""
         if not self._held:
             raise ValueError(f"study {self.name!r} was opened read-only: use Study.open to change it")

@@ -16,11 +16,11 @@ import numpy as np
 
 from trimtab.knobs import SHARE, Knob, Knobs
 from trimtab.monitor.baseline import EVERY, read_baseline
-from trimtab.monitor.savings import Ledger
+from trimtab.monitor.savings import SavingsSums
 from trimtab.recipes import Method, between_limits
 from trimtab.recipes.method import name_of
 from trimtab.setup import Setup
-from trimtab.spec.current_settings import DEFAULTS, Terms
+from trimtab.spec.current_settings import DEFAULTS, RunSettings
 from trimtab.study import core_calls
 from trimtab.study.position import Position
 from trimtab.types import Document, Fields
@@ -142,7 +142,7 @@ def _referred(position: Position, before: Knobs, knobs: Knobs) -> Position:
     every, reference = position.baseline[:2]
     if reference is None:
         same = [knob.start for knob in before.all] == [knob.start for knob in knobs.all]
-        return position if same else position._replace(ledger=Ledger())
+        return position if same else position._replace(ledger=SavingsSums())
     numbers = [knob for knob in knobs.all if knob.type in ("float", "integer")]
     inside = {**reference, **{knob.name: _nearest(knob, reference[knob.name]) for knob in numbers}}
     return position if inside == reference else position.planned(every, inside)
@@ -191,7 +191,7 @@ def _with_widths(method: Method, widths: Fields) -> Method:
     return replace(method, step=replace(step, **widths))
 
 
-def _knobs(study: str, terms: Terms, new: Fields, radius: float) -> Knobs:
+def _knobs(study: str, terms: RunSettings, new: Fields, radius: float) -> Knobs:
     knobs = terms.knobs
     all, ranges = [], dict(knobs.ranges)
     for knob in knobs.all:

@@ -6,10 +6,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from trimtab.study.bases.read import Viewed
+    from trimtab.study.bases.read import StudyReads
 
 
-def columns(study: Viewed) -> dict[str, list[Any]]:
+def columns(study: StudyReads) -> dict[str, list[Any]]:
     """seq, time (seconds since 1970), round, kind, value, then per knob what was set and the centre, limits, note."""
     events = list(study.events())
     found: dict[str, list[object]] = {
@@ -24,7 +24,7 @@ def columns(study: Viewed) -> dict[str, list[Any]]:
     return {**found, "note": [event.note for event in events]}
 
 
-def to_frame(study: Viewed) -> Any:
+def to_frame(study: StudyReads) -> Any:
     """A frame with a row per event; times are UTC."""
     for name in ("pandas", "polars"):
         try:

@@ -23,7 +23,7 @@ from trimtab.util.extras import pip_install
 from trimtab.util.text import clean
 
 if TYPE_CHECKING:
-    from trimtab.study.bases.read import Viewed
+    from trimtab.study.bases.read import StudyReads
 
 LARGEST = 1e140  # values are drawn up to this, so that their squares are finite
 MARKS = 30  # events that are no rounds and have a line of their own, the last ones
@@ -31,7 +31,7 @@ TOP, ROW = 260, 130  # pixels for the value, and for each row below
 
 
 def figure(
-    study: Viewed,
+    study: StudyReads,
     events: Sequence[Event] | None = None,
     *,
     knobs: int | None = None,
@@ -202,7 +202,7 @@ def sparkline(values: Sequence[float], width: float = 100.0, height: float = 24.
     return " ".join(f"{x:.1f},{h:.1f}" for x, h in zip(np.linspace(0, width, len(y)), heights, strict=True))
 
 
-def to_html(study: Viewed) -> str:
+def to_html(study: StudyReads) -> str:
     """One page that needs no network."""
     page: str = figure(study).to_html(include_plotlyjs=True, full_html=True)
     return page

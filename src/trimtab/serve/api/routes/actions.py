@@ -11,11 +11,11 @@ from trimtab.serve.api import ask_tell
 from trimtab.serve.api.deps import ANSWERS, Administers, IfMatch, Operates, StudyName, etag, expected, fleet
 from trimtab.serve.api.json_views import at_a_glance
 from trimtab.serve.api.models import ActionIn, DecisionIn, StudyOut, UndoIn
-from trimtab.serve.api.studies_cache import Fleet, stale
-from trimtab.serve.http.errors import Problem
+from trimtab.serve.api.studies_cache import StudyCache, stale
+from trimtab.serve.http.errors import ApiError
 from trimtab.store import approvals
 from trimtab.study.changes.pause import paused
-from trimtab.study.unlocked import RowStudy
+from trimtab.study.unlocked import UnlockedStudy
 from trimtab.types import Document, Json
 
 router = APIRouter(prefix="/v1", tags=["actions"], responses=ANSWERS)
@@ -59,7 +59,7 @@ async def undo(
 ) -> Json:
     """Back to the state in which a round was the next one; itself to be undone."""
 
-    def act(study: RowStudy) -> None:
+    def act(study: UnlockedStudy) -> None:
         study.undo(body.round)
         study.sign(caller.who, body.why)
 
@@ -72,7 +72,7 @@ async def reset(
 ) -> Json:
     """Back to where the system was at first, with nothing learnt."""
 
-    def act(study: RowStudy) -> None:
+    def act(study: UnlockedStudy) -> None:
         study.reset()
         study.sign(caller.who, body.why)
 
@@ -88,14 +88,14 @@ async def restore(
 
 
 async def _change(
-    request: Request, response: Response, name: str, act: Callable[[RowStudy], None], if_match: str | None
+    request: Request, response: Response, name: str, act: Callable[[UnlockedStudy], None], if_match: str | None
 ) -> Json:
     """Something that a process which holds the study would have to do itself."""
 
-    def free(study: RowStudy) -> RowStudy:
+    def free(study: UnlockedStudy) -> UnlockedStudy:
         _there(study)
         if study.saved.holder is not None and not study.released():
-            raise Problem(409, "held", f"study {name!r} is in use by {study.saved.holder}: stop that first")
+            raise ApiError(409, "held", f"study {name!r} is in use by {study.saved.holder}: stop that first")
         act(study)
         return study
 
@@ -106,23 +106,23 @@ async def _change(
 async def _decide(
     request: Request, response: Response, name: str, yes: bool, body: DecisionIn, who: str, if_match: str | None
 ) -> Json:
-    def decide() -> RowStudy:
+    def decide() -> UnlockedStudy:
         with fleet(request).pool.store() as store:
-            study = RowStudy(store, fleet(request).known(store, name))
+            study = UnlockedStudy(store, fleet(request).known(store, name))
             wanted = expected(if_match)
             if wanted not in (None, study.seq):
                 raise stale(name, study.seq, wanted)
             try:
                 approvals.decide(store, name, yes, body.round, who=who, why=body.why or None)
             except ValueError as error:
-                raise Problem(409, "nothing-to-decide", str(error)) from None
-            return RowStudy(store, fleet(request).known(store, name))
+                raise ApiError(409, "nothing-to-decide", str(error)) from None
+            return UnlockedStudy(store, fleet(request).known(store, name))
 
     return _shown(await run_in_threadpool(decide), response)
 
 
-def _pause(studies: Fleet, response: Response, name: str, who: str, why: str, seq: int | None) -> Json:
-    def act(study: RowStudy) -> RowStudy:
+def _pause(studies: StudyCache, response: Response, name: str, who: str, why: str, seq: int | None) -> Json:
+    def act(study: UnlockedStudy) -> UnlockedStudy:
         _there(study)
         if study.saved.holder is not None and not study.released():
             study.pause_row(paused(who, why))  # the process that holds it sees that, and records it
@@ -133,11 +133,11 @@ def _pause(studies: Fleet, response: Response, name: str, who: str, why: str, se
     return _shown(studies.change(name, act, expected=seq), response)
 
 
-def _resume(studies: Fleet, response: Response, name: str, who: str, why: str, seq: int | None) -> Json:
-    def act(study: RowStudy) -> RowStudy:
+def _resume(studies: StudyCache, response: Response, name: str, who: str, why: str, seq: int | None) -> Json:
+    def act(study: UnlockedStudy) -> UnlockedStudy:
         _there(study)
         if study.saved.paused is None:
-            raise Problem(409, "not-held", f"study {name!r} is not paused: there is nothing to resume")
+            raise ApiError(409, "not-held", f"study {name!r} is not paused: there is nothing to resume")
         if study.saved.holder is None or study.released():
             study.note("resume", ask_tell.words(who, why))
         study.pause_row(None)
@@ -146,10 +146,10 @@ def _resume(studies: Fleet, response: Response, name: str, who: str, why: str, s
     return _shown(studies.change(name, act, expected=seq), response)
 
 
-def _restore(studies: Fleet, response: Response, name: str, who: str, why: str, seq: int | None) -> Json:
-    def act(study: RowStudy) -> RowStudy:
+def _restore(studies: StudyCache, response: Response, name: str, who: str, why: str, seq: int | None) -> Json:
+    def act(study: UnlockedStudy) -> UnlockedStudy:
         if study.saved.archived is None:
-            raise Problem(409, "not-archived", f"study {name!r} is not archived")
+            raise ApiError(409, "not-archived", f"study {name!r} is not archived")
         study.archive(None)
         study.note("restore", ask_tell.words(who, why))
         return study
@@ -157,11 +157,11 @@ def _restore(studies: Fleet, response: Response, name: str, who: str, why: str, 
     return _shown(studies.change(name, act, expected=seq), response)
 
 
-def _there(study: RowStudy) -> None:
+def _there(study: UnlockedStudy) -> None:
     if study.saved.archived is not None:
-        raise Problem(410, "archived", f"study {study.name!r} is archived: restore it first")
+        raise ApiError(410, "archived", f"study {study.name!r} is archived: restore it first")
 
 
-def _shown(study: RowStudy, response: Response) -> Document:
+def _shown(study: UnlockedStudy, response: Response) -> Document:
     response.headers["ETag"] = etag(study.seq)
     return at_a_glance(study.saved)

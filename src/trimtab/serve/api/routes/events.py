@@ -16,16 +16,16 @@ from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
-from trimtab.serve.api.change_polling import Watch
+from trimtab.serve.api.change_polling import ChangePoller
 from trimtab.serve.api.deps import ANSWERS, Reads, fleet
 from trimtab.serve.api.json_views import at_a_glance, described
 from trimtab.serve.api.models import EventList
-from trimtab.serve.api.studies_cache import Fleet
+from trimtab.serve.api.studies_cache import StudyCache
 from trimtab.serve.http.auth import Caller
-from trimtab.serve.http.errors import Problem
+from trimtab.serve.http.errors import ApiError
 from trimtab.serve.http.request_limits import EVENTS
 from trimtab.store.errors import Damaged, StoreError, Unavailable
-from trimtab.study.unlocked import RowStudy
+from trimtab.study.unlocked import UnlockedStudy
 from trimtab.types import Document, Json
 
 router = APIRouter(prefix="/v1", tags=["events"], responses=ANSWERS)
@@ -83,7 +83,9 @@ async def events(
     return {"events": [event for _, event in found], "next": _written(place)}
 
 
-async def _stream(request: Request, studies: Fleet, watch: Watch, names: Chosens, place: Place) -> AsyncIterator[str]:
+async def _stream(
+    request: Request, studies: StudyCache, watch: ChangePoller, names: Chosens, place: Place
+) -> AsyncIterator[str]:
     """Events as they come, and a study's status after them, or when something else about it changed."""
     with watch.of(set(names)) as changes:
         yield f"retry: 1000\nid: {_written(place)}\n\n"
@@ -108,29 +110,29 @@ async def _may_stay(request: Request) -> bool:
     """Whether the one who listens would still be let in."""
     try:
         await request.app.state.door.caller(request)
-    except Problem:
+    except ApiError:
         return False
     except StoreError as error:
         return isinstance(error, Unavailable)  # it is away: streams wait
     return True
 
 
-def _chosen(studies: Fleet, caller: Caller, names: list[str]) -> Chosens:
+def _chosen(studies: StudyCache, caller: Caller, names: list[str]) -> Chosens:
     """The studies that were asked for."""
     if caller.study is not None:
         names = names or [caller.study]
     if any(not caller.may("read", name) for name in names):
-        raise Problem(403, "forbidden", f"this token is for study {caller.study} alone")
+        raise ApiError(403, "forbidden", f"this token is for study {caller.study} alone")
     with studies.pool.store() as store:
         rows = store.numbers(names, MOST + 1)
     if missing := set(names) - {name for _, _, name, _ in rows}:
-        raise Problem(404, "no-study", f"there is no study {sorted(missing)[0]!r}")
+        raise ApiError(404, "no-study", f"there is no study {sorted(missing)[0]!r}")
     if len(rows) > MOST:
-        raise Problem(422, "too-many", f"there are more than {MOST} studies: name the ones you want, study=a&study=b")
+        raise ApiError(422, "too-many", f"there are more than {MOST} studies: name the ones you want, study=a&study=b")
     return {id: Chosen(name, uid, seq) for id, uid, name, seq in rows}
 
 
-def _since(studies: Fleet, names: Chosens, place: Place, limit: int) -> list[tuple[str, Document]]:
+def _since(studies: StudyCache, names: Chosens, place: Place, limit: int) -> list[tuple[str, Document]]:
     """Events after a place, which moves on; each with the place after it."""
     found: list[tuple[str, Document]] = []
     with studies.pool.store() as store:
@@ -138,9 +140,9 @@ def _since(studies: Fleet, names: Chosens, place: Place, limit: int) -> list[tup
             if len(found) >= limit:
                 break
             try:
-                study = RowStudy(store, studies.known(store, name))
+                study = UnlockedStudy(store, studies.known(store, name))
                 told = store.some_events(study.saved, place.get(id, -1), limit - len(found))
-            except Problem:
+            except ApiError:
                 continue  # erased meanwhile
             except Damaged:
                 if len(names) == 1:
@@ -154,7 +156,7 @@ def _since(studies: Fleet, names: Chosens, place: Place, limit: int) -> list[tup
     return found
 
 
-def _statuses(studies: Fleet, names: list[str]) -> list[Document]:
+def _statuses(studies: StudyCache, names: list[str]) -> list[Document]:
     with studies.pool.store() as store:
         return [at_a_glance(saved) for saved in store.some(names).values() if not isinstance(saved, Damaged)]
 
@@ -170,6 +172,6 @@ def _place(text: str | None, names: Chosens) -> Place:
     if len(names) == 1 and re.fullmatch(r"-?\d{1,18}", text, re.ASCII):
         text = f"{next(iter(names))}:{text}"
     if not re.fullmatch(r"(\d{1,9}:-?\d{1,18})(,\d{1,9}:-?\d{1,18})*", text, re.ASCII):
-        raise Problem(422, "invalid", "after is not a place in the history: send `next`, or the id of the last event")
+        raise ApiError(422, "invalid", "after is not a place in the history: send `next`, or the id of the last event")
     pairs = (part.split(":") for part in text.split(","))
     return {id: min(seq, names[id].seq) for id, seq in ((int(a), int(b)) for a, b in pairs) if id in names}

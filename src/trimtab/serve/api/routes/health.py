@@ -11,9 +11,9 @@ from prometheus_client import exposition
 from starlette.concurrency import run_in_threadpool
 
 from trimtab.serve.api.models import PROBLEMS
-from trimtab.serve.api.studies_cache import Fleet
+from trimtab.serve.api.studies_cache import StudyCache
 from trimtab.serve.http.auth import Caller, scope
-from trimtab.serve.http.errors import Problem
+from trimtab.serve.http.errors import ApiError
 from trimtab.serve.http.observability import Figures
 from trimtab.store.errors import Damaged, StoreError
 from trimtab.store.retry import delays
@@ -41,7 +41,7 @@ async def readyz(request: Request) -> dict[str, str]:
 async def metrics(request: Request, caller: Annotated[Caller, Depends(scope("read"))]) -> Json:
     """For Prometheus, in its text format or as OpenMetrics; of the whole service, so not with a token of one study."""
     if caller.study is not None:
-        raise Problem(403, "forbidden", f"metrics are of all studies, and this token is for {caller.study} alone")
+        raise ApiError(403, "forbidden", f"metrics are of all studies, and this token is for {caller.study} alone")
     state = request.app.state
     figures: Figures = state.figures
     figures.streams.set(state.limits.streams + state.limits.waits)
@@ -52,7 +52,7 @@ async def metrics(request: Request, caller: Annotated[Caller, Depends(scope("rea
     return Response(encode(figures.collected()), media_type=kind)
 
 
-async def await_store(studies: Fleet) -> None:
+async def await_store(studies: StudyCache) -> None:
     """Look for a store that is away at the start until it is there, and say so in the log."""
     for tries, delay in enumerate(delays(FIRST, LONGEST)):
         try:
@@ -66,12 +66,12 @@ async def await_store(studies: Fleet) -> None:
         await asyncio.sleep(delay)
 
 
-def _ping(studies: Fleet) -> None:
+def _ping(studies: StudyCache) -> None:
     with studies.pool.store() as store:
         store.execute("SELECT version FROM trimtab_meta")
 
 
-def _measure(figures: Figures, studies: Fleet, most: int) -> None:
+def _measure(figures: Figures, studies: StudyCache, most: int) -> None:
     figures.value.clear()
     figures.rounds.clear()
     with studies.pool.store() as store:

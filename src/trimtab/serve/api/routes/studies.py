@@ -24,17 +24,17 @@ from trimtab.serve.api.deps import (
 )
 from trimtab.serve.api.json_views import OF_COMMANDS, at_a_glance, correctable, whole
 from trimtab.serve.api.models import CorrectionIn, CorrectionOut, StudyIn, StudyList, StudyOut, StudyWhole
-from trimtab.serve.api.studies_cache import TRIES, Fleet, busy, stale
-from trimtab.serve.http.errors import Problem
+from trimtab.serve.api.studies_cache import TRIES, StudyCache, busy, stale
+from trimtab.serve.http.errors import ApiError
 from trimtab.spec.constraints import Limits
 from trimtab.spec.guard import Guard
 from trimtab.spec.knob_encoding import Knobs
 from trimtab.store.errors import Damaged, Taken
 from trimtab.store.shared_store import SharedStore
-from trimtab.store.study_filter import ATTENTION, Wanted
-from trimtab.store.tables import Saved
+from trimtab.store.study_filter import ATTENTION, StudyFilter
+from trimtab.store.tables import StudyRow
 from trimtab.study import create
-from trimtab.study.unlocked import RowStudy
+from trimtab.study.unlocked import UnlockedStudy
 from trimtab.tune.config import Config
 from trimtab.types import Document, Json
 from trimtab.util.checksums import canonical
@@ -70,12 +70,12 @@ async def correct(
 ) -> Json:
     """Correct what may change, all or nothing; what was learnt is kept. 202: the process that holds it was asked to."""
 
-    def act(study: RowStudy) -> Document:
+    def act(study: UnlockedStudy) -> Document:
         if study.saved.archived is not None:
-            raise Problem(410, "archived", f"study {name!r} is archived: restore it first")
+            raise ApiError(410, "archived", f"study {name!r} is archived: restore it first")
         if idle := sorted(set(OF_COMMANDS) & set(body.changes) - set(correctable(study))):
             why = f"{idle[0]} applies to `trimtab tune`, but a study made over HTTP runs no command: leave it out"
-            raise Problem(422, "invalid", why)
+            raise ApiError(422, "invalid", why)
         changed = study.set(body.changes, who=caller.who, why=body.why)
         return {"seq": study.seq, "changed": changed, "pending": bool(changed) and study.move is None}
 
@@ -100,8 +100,8 @@ async def listed(
     """Studies by name, a page at a time."""
     wanted = set() if attention is None else set(filter(None, attention.split(",")))
     if not wanted <= set(ATTENTION):
-        raise Problem(422, "invalid", f"attention={attention} is unknown: choose from {', '.join(ATTENTION)}")
-    these = Wanted(search or "", wanted, caller.study, archived)
+        raise ApiError(422, "invalid", f"attention={attention} is unknown: choose from {', '.join(ATTENTION)}")
+    these = StudyFilter(search or "", wanted, caller.study, archived)
     found = await run_in_threadpool(_page, fleet(request), these, limit + 1, after or "")
     page = dict(list(found.items())[:limit])
     return {
@@ -127,7 +127,7 @@ async def archive(
     return await run_in_threadpool(_archive, fleet(request), name, words(caller.who, why), seq)
 
 
-def _make(studies: Fleet, name: str, body: StudyIn) -> tuple[bool, Document]:
+def _make(studies: StudyCache, name: str, body: StudyIn) -> tuple[bool, Document]:
     asked, made = body.model_dump(exclude_none=True), False
     with studies.pool.store() as store:
         if store.glance(name) is None:
@@ -152,12 +152,12 @@ def _create(store: SharedStore, name: str, asked: Document) -> bool:
     return True
 
 
-def _compared(study: RowStudy, asked: Document) -> Document:
+def _compared(study: UnlockedStudy, asked: Document) -> Document:
     there = study.saved.setup.get("asked")
     if there is None or canonical(there) != canonical(asked):
         what = "another definition" if there is None else f"another definition: {_difference(there, asked)}"
         why = f"study {study.name!r} already exists with {what}; send the same, or another name"
-        raise Problem(409, "another", why)
+        raise ApiError(409, "another", why)
     return whole(study)
 
 
@@ -173,13 +173,13 @@ def _difference(there: Json, asked: Json, where: str = "") -> str:
     return next(_difference(a, b, f"{where}/{key}".strip("/")) for key, a, b in pairs if canonical(a) != canonical(b))
 
 
-def _page(studies: Fleet, wanted: Wanted, limit: int, after: str) -> dict[str, Saved | Damaged]:
+def _page(studies: StudyCache, wanted: StudyFilter, limit: int, after: str) -> dict[str, StudyRow | Damaged]:
     with studies.pool.store() as store:
         return store.page(after, limit, wanted)
 
 
-def _archive(studies: Fleet, name: str, why: str, seq: int | None) -> Document:
-    def put_aside(study: RowStudy) -> Document:
+def _archive(studies: StudyCache, name: str, why: str, seq: int | None) -> Document:
+    def put_aside(study: UnlockedStudy) -> Document:
         if study.saved.holder is not None and not study.released():
             raise _held(name, study.saved.holder)
         if study.saved.archived is None:
@@ -190,13 +190,13 @@ def _archive(studies: Fleet, name: str, why: str, seq: int | None) -> Document:
     return studies.change(name, put_aside, expected=seq)
 
 
-def _erase(studies: Fleet, name: str, seq: int | None) -> None:
+def _erase(studies: StudyCache, name: str, seq: int | None) -> None:
     """By its row alone: a study that is damaged can be erased, too."""
     with studies.pool.store() as store:
         for _ in range(TRIES):
             found = store.numbers([name], 1)
             if not found:
-                raise Problem(404, "no-study", f"there is no study {name!r}")
+                raise ApiError(404, "no-study", f"there is no study {name!r}")
             id, uid, _, now = found[0]
             if seq not in (None, now):
                 raise stale(name, now, seq)
@@ -208,5 +208,5 @@ def _erase(studies: Fleet, name: str, seq: int | None) -> None:
     raise busy(name)
 
 
-def _held(name: str, holder: str) -> Problem:
-    return Problem(409, "held", f"study {name!r} is in use by {holder}: stop that first")
+def _held(name: str, holder: str) -> ApiError:
+    return ApiError(409, "held", f"study {name!r} is in use by {holder}: stop that first")

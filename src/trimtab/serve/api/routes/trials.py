@@ -20,11 +20,11 @@ from trimtab.serve.api import ask_tell
 from trimtab.serve.api.ask_tell import Blocked, Result
 from trimtab.serve.api.deps import ANSWERS, NAME, StudyName, Tells, etag, fleet
 from trimtab.serve.api.models import BlockedOut, ResultIn, ResultOut, TellsIn, TellsOut, TrialOut
-from trimtab.serve.api.tell_batch import Answer, Gathering, Given, written
+from trimtab.serve.api.tell_batch import Answer, QueuedTell, WriteQueue, written
 from trimtab.serve.http.auth import Caller, scope
-from trimtab.serve.http.errors import Problem
+from trimtab.serve.http.errors import ApiError
 from trimtab.study.study import Trial
-from trimtab.study.unlocked import RowStudy
+from trimtab.study.unlocked import UnlockedStudy
 from trimtab.types import Document, Json
 from trimtab.util.durations import seconds
 
@@ -64,20 +64,20 @@ def _shortcut(request: Request, body: bytes) -> Callable[[Caller], Coroutine[Jso
         return None
 
 
-def _given(request: Request, body: bytes) -> Given | None:
+def _given(request: Request, body: bytes) -> QueuedTell | None:
     """A single result."""
     name, id, query = request.path_params["name"], request.path_params["id"], request.scope["query_string"]
     if query not in (b"", b"next=true") or not (id.isascii() and id.isdigit() and len(id) < 19):
         return None
     if not re.fullmatch(NAME, name):
         return None
-    return Given(name, int(id), _result(ResultIn.model_validate_json(body)), query != b"")
+    return QueuedTell(name, int(id), _result(ResultIn.model_validate_json(body)), query != b"")
 
 
-async def _told(request: Request, given: Given) -> Response:
-    gathering: Gathering = request.app.state.single
+async def _told(request: Request, given: QueuedTell) -> Response:
+    gathering: WriteQueue = request.app.state.single
     (answer,) = await gathering.tell([given], request.state.who)
-    if isinstance(answer, Problem):
+    if isinstance(answer, ApiError):
         raise answer
     return Response(written(answer), headers={"ETag": etag(answer["seq"])}, media_type="application/json")
 
@@ -92,7 +92,7 @@ async def tell(
     next: Annotated[bool, Query(description="Also answer with the next trial.")] = False,
 ) -> Json:
     """The value of a trial, or null. Idempotent: the same again is 200, another is 409, one from before an undo 410."""
-    return await _told(request, Given(name, id, _result(body), next))
+    return await _told(request, QueuedTell(name, id, _result(body), next))
 
 
 @router.post("/studies/{name}/trials:ask", response_model=TrialOut, responses={202: {"model": BlockedOut}})
@@ -113,7 +113,7 @@ async def ask(
     In a study with max_pending > 1, the oldest open one; with `another`, a new one, or 409 where no more may be open.
     """
 
-    def act(study: RowStudy) -> Trial | Blocked | None:
+    def act(study: UnlockedStudy) -> Trial | Blocked | None:
         return ask_tell.ask(study, datetime.datetime.now().time(), another=another)
 
     end = time.monotonic() + wait
@@ -145,13 +145,13 @@ router.include_router(quick)
 
 async def _all_told(request: Request, body: TellsIn, caller: Caller) -> Response:
     answers: dict[int, Answer] = {
-        n: Problem(403, "forbidden", f"this token is not for study {one.study!r}")
+        n: ApiError(403, "forbidden", f"this token is not for study {one.study!r}")
         for n, one in enumerate(body.results)
         if not caller.may("tell", one.study)
     }
     theirs = {n: one for n, one in enumerate(body.results) if n not in answers}
-    given = [Given(one.study, one.trial, _result(one), body.next) for one in theirs.values()]
-    gathering: Gathering = request.app.state.many
+    given = [QueuedTell(one.study, one.trial, _result(one), body.next) for one in theirs.values()]
+    gathering: WriteQueue = request.app.state.many
     answers |= zip(theirs, await gathering.tell(given, caller.who), strict=True)
     said = {"results": [_said(answers[n]) for n in range(len(answers))]}
     return Response(written(said), media_type="application/json")
@@ -163,6 +163,6 @@ def _result(body: ResultIn) -> Result:
 
 def _said(answer: Answer) -> Document:
     """What became of one of many."""
-    if isinstance(answer, Problem):
+    if isinstance(answer, ApiError):
         return {"status": answer.status, "problem": answer.document()}
     return {"status": 200, "result": answer}
