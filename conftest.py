@@ -3,6 +3,8 @@
 import os
 from importlib.util import find_spec
 
+import pytest
+
 # An adapter whose host is not installed cannot be imported: `make hosts` runs the doctests of those.
 HOSTS = ("bluesky", "optax", "torch")
 
@@ -14,8 +16,11 @@ def pytest_configure(config):
     config.addinivalue_line("filterwarnings", "ignore::trimtab.util.advice_warning.AdviceWarning")
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers():
     """Of `-n auto`: one more than there are cores, because many tests wait for processes that they have started."""
+    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
+        return None
     return 1 + (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 
 

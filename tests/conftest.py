@@ -1,6 +1,5 @@
 """What tests of several folders need."""
 
-import os
 import signal
 import time
 
@@ -35,11 +34,3 @@ def until():
         return found
 
     return wait
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers():
-    """One more than there are cores: many tests wait for a browser, a kill or a timeout."""
-    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
-        return None
-    return (os.cpu_count() or 1) + 1

@@ -122,6 +122,16 @@ def run(*words, cwd=None, env=None, timeout=300):
     return subprocess.CompletedProcess(words, running.returncode, out, err)
 
 
+def trimtab(folder, *words, status=0):
+    """What `trimtab WORDS` prints in this folder. It ends with this status; an error is one line."""
+    done = run(*words, cwd=folder)
+    assert done.returncode == status, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    if status:
+        assert len(done.stderr.strip().splitlines()) == 1
+    return done.stdout + done.stderr
+
+
 _lock = threading.Lock()
 
 

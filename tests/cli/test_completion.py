@@ -10,14 +10,15 @@ import pytest
 
 from trimtab.live import Study
 
+from ..factories import ONE_KNOB
+
 PROGRAM = Path(sys.executable).with_name("trimtab")
-KNOBS = [{"name": "x", "low": 0, "high": 1, "start": 0.5}]
 
 
 @pytest.fixture
 def folder(tmp_path):
     for store, name in (("trimtab.db", "press"), ("trimtab.db", "pump"), ("trimtab.db", "oven"), ("b.db", "pipe")):
-        with Study.open(tmp_path / store, name, KNOBS, seed=0):
+        with Study.open(tmp_path / store, name, ONE_KNOB, seed=0):
             pass
     return tmp_path
 

@@ -6,7 +6,7 @@ import pytest
 
 from trimtab.live import Study, read_config
 
-from ..program import run, start
+from ..program import run, start, trimtab
 
 STUDY = """
 name = "a"
@@ -28,15 +28,6 @@ low = 1
 high = 64
 start = 8
 """
-
-
-def trimtab(folder, *words, status=0):
-    done = run(*words, cwd=folder)
-    assert done.returncode == status, done.stdout + done.stderr
-    assert "Traceback" not in done.stderr
-    if status:
-        assert len(done.stderr.strip().splitlines()) == 1
-    return done.stdout + done.stderr
 
 
 @pytest.fixture

@@ -13,25 +13,18 @@ from trimtab.spec.knob_encoding import Knobs
 from trimtab.study import core_calls
 from trimtab.study.verify import check_study
 
-from .. import program
-
-KNOBS = [
-    {"name": "gain", "low": 0.0, "high": 10.0, "start": 2.0},
-    {"name": "size", "low": 1, "high": 256, "start": 8, "type": "integer", "scale": "log"},
-]
+from .. import factories, program
+from ..factories import KNOBS
+from ..program import trimtab
 
 
 def cost(knobs):
-    return 5 + (knobs["gain"] - 6) ** 2 + math.log(knobs["size"] / 64) ** 2
+    return 5 + factories.cost(knobs)
 
 
-def run(study, rounds, value=cost):
-    kinds = []
-    for _ in range(rounds):
-        trial = study.ask()
-        kinds.append(trial.kind)
-        study.tell(trial, value(trial.knobs))
-    return kinds
+def run(study, rounds):
+    """The kinds of this many rounds."""
+    return [trial.kind for trial in factories.run(study, rounds, cost)]
 
 
 def test_one_in_every_block_at_a_place_of_its_own():
@@ -223,34 +216,28 @@ start = 20
 BOWL = "echo $(( 2000 + (KNOB_X - 60) * (KNOB_X - 60) + (KNOB_Y - 50) * (KNOB_Y - 50) + TRIMTAB_ROUND % 5 ))"
 
 
-def trimtab(folder, *words):
-    done = program.run(*words, cwd=folder)
-    assert done.returncode == 0, done.stderr
-    return done
-
-
 def test_the_program_ends_with_what_it_saves(tmp_path):
     more = "[baseline]\nevery = 10\n"
     (tmp_path / "study.toml").write_text(STUDY.format(script=json.dumps(BOWL)) + more)
-    done = trimtab(tmp_path, "tune", "study.toml", "--rounds", "120")
+    done = program.run("tune", "study.toml", "--rounds", "120", cwd=tmp_path)
     assert done.stdout.count(" baseline 5400") + done.stdout.count(" baseline 5401") > 2
     first, second = done.stderr.splitlines()[:2]
     assert first.startswith("saves ")
     assert " % against the start" in first
     assert second.startswith("120 rounds run; 108 rounds and 12 baseline rounds in total; centre: ")
-    shown = trimtab(tmp_path, "show").stdout
+    shown = trimtab(tmp_path, "show")
     assert shown.startswith(f"a: {first}\n")
     assert "probe" in shown.splitlines()[3]
-    assert first in trimtab(tmp_path, "list").stdout
-    about = json.loads(trimtab(tmp_path, "show", "--json").stdout)
-    listed = json.loads(trimtab(tmp_path, "list", "--json").stdout)
+    assert first in trimtab(tmp_path, "list")
+    about = json.loads(trimtab(tmp_path, "show", "--json"))
+    listed = json.loads(trimtab(tmp_path, "list", "--json"))
     assert about["saving"]["sentence"] == listed[0]["saving"]["sentence"] == first
     assert about["saving"]["low"] > 0
     assert about["saving"]["baseline"] == pytest.approx(5402, abs=3)
     assert set(about["probes"]) == {"x", "y"}
     assert about["baseline"]["every"] == 10
     assert list(about)[:2] == ["name", "saving"]
-    rows = trimtab(tmp_path, "show", "--csv").stdout.splitlines()
+    rows = trimtab(tmp_path, "show", "--csv").splitlines()
     assert sum(row.split(",")[3] == "baseline" for row in rows) == 12
 
 

@@ -18,10 +18,7 @@ from trimtab.serve.server import connecting
 from trimtab.serve.settings import Settings
 from trimtab.store.shared_store import SharedStore
 
-KNOBS = [
-    {"name": "gain", "low": 0, "high": 10, "start": 2},
-    {"name": "size", "type": "integer", "low": 1, "high": 256, "start": 8, "scale": "log"},
-]
+from ..factories import KNOBS
 
 
 class Service:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from trimtab.live import Study
 from trimtab.store.errors import Taken, Unavailable
 
-from .conftest import KNOBS
+from ..factories import KNOBS
 from .history import Op
 
 KINDS = ("ask", "look", "tell", "skip", "set", "undo")

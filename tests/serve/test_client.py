@@ -14,7 +14,7 @@ from trimtab.client import Refused
 from trimtab.live import Study, Unavailable
 from trimtab.store.errors import StoreError
 
-from .conftest import KNOBS
+from ..factories import KNOBS
 
 
 def work(study, rounds):

@@ -11,7 +11,7 @@ from trimtab.study.changes.pause import paused
 from trimtab.study.verify import check_study
 from trimtab.tune.loop import Runner
 
-from .conftest import KNOBS
+from ..factories import KNOBS
 
 LIMITED = {"method": "primal-dual", "radius": 0.05, "step": 0.02, "limits": {"heat": {"max": 60, "scale": 10}}}
 

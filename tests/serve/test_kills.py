@@ -17,7 +17,7 @@ from trimtab.store.shared_store import SharedStore
 from trimtab.study.verify import check_study
 
 from ..databases import server  # noqa: F401
-from .conftest import KNOBS
+from ..factories import KNOBS
 from .processes import PROGRAM, end, service, workers
 
 STUDIES = 3
@@ -35,6 +35,16 @@ class Clients:
         self.late = {}
         self.threads = [threading.Thread(target=self.work, args=(n,)) for n in range(STUDIES)]
         self.threads.append(threading.Thread(target=self.work_late))
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stop = True
+        for thread in self.threads:
+            thread.join(90)
 
     def work(self, n):
         try:
@@ -69,11 +79,16 @@ class Clients:
         except Exception as error:
             self.wrong.append(error)
 
-    def count(self):
-        return sum(map(len, self.told))
+    def go_on(self, rounds, until):
+        """Wait for this many values more, or for what is wrong."""
+        wanted = sum(map(len, self.told)) + rounds
+        until(lambda: self.wrong or sum(map(len, self.told)) >= wanted, 120)
 
 
 def check(where, clients, folder):
+    """Each acknowledged value is there, once, and leads to the state of a study that nothing disturbed."""
+    assert clients.wrong == []
+    check_late(where, clients.late)
     with SharedStore(where) as store:
         for n, told in enumerate(clients.told):
             saved = store.load(f"s{n}")
@@ -110,51 +125,35 @@ def check_late(where, told):
 def test_workers_and_the_database_are_killed(server, tmp_path, until):  # noqa: F811
     where, control = server
     running, url = service(where, 2)
-    clients, chance = Clients(url), random.Random(1)
+    chance = random.Random(1)
     try:
-        for thread in clients.threads:
-            thread.start()
-        for kill in range(6):
-            before = clients.count()
-            until(lambda before=before: clients.wrong or clients.count() >= before + 15, 120)
-            if kill == 3:
-                control("-m", "immediate", "restart")  # as kill -9 of PostgreSQL
-            else:
-                until(lambda: workers(running.pid))
-                os.kill(chance.choice(workers(running.pid)), signal.SIGKILL)
-        before = clients.count()
-        until(lambda: clients.wrong or clients.count() >= before + 15, 120)
+        with Clients(url) as clients:
+            for kill in range(6):
+                clients.go_on(15, until)
+                if kill == 3:
+                    control("-m", "immediate", "restart")  # as kill -9 of PostgreSQL
+                else:
+                    until(lambda: workers(running.pid))
+                    os.kill(chance.choice(workers(running.pid)), signal.SIGKILL)
+            clients.go_on(15, until)
     finally:
-        clients.stop = True
-        for thread in clients.threads:
-            thread.join(90)
         end(running)
-    assert clients.wrong == []
     check(where, clients, tmp_path)
-    check_late(where, clients.late)
 
 
 def test_a_service_on_sqlite_is_killed(tmp_path, until):
     where, chance = str(tmp_path / "t.db"), random.Random(2)
     running, url = service(where, 1)
     port = url.rpartition(":")[2]
-    clients = Clients(url)
-    for thread in clients.threads:
-        thread.start()
     try:
-        for _ in range(3):
-            before = clients.count()
-            until(lambda before=before: clients.wrong or clients.count() >= before + 10, 120)
-            time.sleep(chance.random() * 0.02)
-            running.kill()
-            running.wait(300)
-            words = [PROGRAM, "serve", "--store", where, "--port", port, "--quiet"]
-            running = subprocess.Popen(words, stderr=subprocess.DEVNULL)
+        with Clients(url) as clients:
+            for _ in range(3):
+                clients.go_on(10, until)
+                time.sleep(chance.random() * 0.02)
+                running.kill()
+                running.wait(300)
+                words = [PROGRAM, "serve", "--store", where, "--port", port, "--quiet"]
+                running = subprocess.Popen(words, stderr=subprocess.DEVNULL)
     finally:
-        clients.stop = True
-        for thread in clients.threads:
-            thread.join(90)
         end(running)
-    assert clients.wrong == []
     check(where, clients, tmp_path)
-    check_late(where, clients.late)

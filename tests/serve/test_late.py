@@ -5,12 +5,13 @@ import sqlite3
 import threading
 
 import pytest
-from tests.serve.conftest import KNOBS
 
 import trimtab as tt
 from trimtab.live import Study
 from trimtab.store.store import Store
 from trimtab.study.verify import check_study
+
+from ..factories import KNOBS
 
 
 def value(knobs):

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from .conftest import KNOBS
+from ..factories import KNOBS
 
 JSON = {"content-type": "application/json"}
 

@@ -14,7 +14,7 @@ import pytest
 from trimtab.serve.app import create, openapi
 from trimtab.serve.settings import Settings
 
-from .conftest import KNOBS
+from ..factories import KNOBS
 
 FILE = Path(__file__).parents[2] / "docs" / "openapi.json"
 RANDOM = 10_000 if os.environ.get("TRIMTAB_LONG") else 2_000

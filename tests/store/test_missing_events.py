@@ -8,15 +8,14 @@ import pytest
 from trimtab.live import Damaged, Store, Study
 from trimtab.study.verify import check_study
 
+from ..factories import ONE_KNOB
 from ..program import run
-
-KNOBS = [{"name": "x", "low": 0.0, "high": 1.0, "start": 0.5}]
 
 
 @pytest.fixture
 def file(tmp_path):
     """Events 0 to 13, of which the last is not an end; states after 0, 5 (a reset) and 10 (another)."""
-    with Study.open(tmp_path / "trimtab.db", "a", KNOBS, seed=1, baseline=0) as study:
+    with Study.open(tmp_path / "trimtab.db", "a", ONE_KNOB, seed=1, baseline=0) as study:
         for rounds in (4, 4, 3):
             for value in range(rounds):
                 study.tell(study.ask(), float(value))

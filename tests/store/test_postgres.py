@@ -1,6 +1,5 @@
 """The same guarantees in PostgreSQL, with a server that the tests start themselves."""
 
-import math
 import signal
 import subprocess
 import sys
@@ -11,18 +10,9 @@ import pytest
 from trimtab.live import Store, StoreError, Study, Unavailable
 from trimtab.store import tables
 
+from ..factories import KNOBS, run
+
 pytest.importorskip("psycopg", reason='no psycopg: pip install "trimtab[postgres]"')
-
-KNOBS = [
-    {"name": "gain", "low": 0.0, "high": 10.0, "start": 2.0},
-    {"name": "size", "low": 1, "high": 256, "start": 8, "type": "integer", "scale": "log"},
-]
-
-
-def run(study, rounds):
-    for _ in range(rounds):
-        trial = study.ask()
-        study.tell(trial, (trial.knobs["gain"] - 6) ** 2 + math.log(trial.knobs["size"] / 64) ** 2)
 
 
 def path(where, name):

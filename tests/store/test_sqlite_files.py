@@ -17,9 +17,9 @@ import pytest
 from trimtab.live import Study, Taken
 from trimtab.util.files import write_atomically
 
-from ..program import run, start
+from ..factories import ONE_KNOB
+from ..program import start, trimtab
 
-KNOBS = [{"name": "x", "low": 0.0, "high": 1.0, "start": 0.5}]
 STUDY = """
 name = "a"
 command = ["sh", "-c", "echo $TRIMTAB_SEQ >> seen; test -e slow && sleep 0.05; echo {x}"]
@@ -31,15 +31,8 @@ start = 0.5
 """
 
 
-def trimtab(folder, *words, status=0):
-    done = run(*words, cwd=folder)
-    assert done.returncode == status, done.stdout + done.stderr
-    assert "Traceback" not in done.stderr
-    return done.stdout + done.stderr
-
-
 def tell(file, *values):
-    with Study.open(file, "a", KNOBS, seed=1) as study:
+    with Study.open(file, "a", ONE_KNOB, seed=1) as study:
         for value in values:
             study.tell(study.ask(), value)
 
@@ -102,7 +95,7 @@ def test_what_others_do_to_a_store_by_its_rules_is_no_harm(tmp_path, monkeypatch
     """Two write, both write the log back, one makes the file shorter, one opens and closes it: nobody is stopped."""
     file = tmp_path / "t.db"
     for name in "ab":
-        Study.open(file, name, KNOBS, seed=1).close()
+        Study.open(file, name, ONE_KNOB, seed=1).close()
     with sqlite3.connect(file) as db:
         db.execute("CREATE TABLE trimtab_ballast AS SELECT zeroblob(1000000)")
     db.close()
@@ -126,7 +119,7 @@ def test_what_others_do_to_a_store_by_its_rules_is_no_harm(tmp_path, monkeypatch
 
 def test_a_lock_whose_file_was_removed_is_taken_again_or_lost(tmp_path):
     lock = tmp_path / "t.db.a.lock"
-    with Study.open(tmp_path / "t.db", "a", KNOBS, seed=1) as first:
+    with Study.open(tmp_path / "t.db", "a", ONE_KNOB, seed=1) as first:
         lock.unlink()
         first.tell(first.ask(), 1.0)
         with pytest.raises(Taken, match="is in use by"):
@@ -146,7 +139,7 @@ def test_a_lock_whose_file_was_removed_is_taken_again_or_lost(tmp_path):
 
 def test_what_another_stored_is_not_taken_for_ones_own(tmp_path):
     """The same round with the same value, by one who had the lock meanwhile."""
-    with Study.open(tmp_path / "t.db", "a", KNOBS, seed=1) as first:
+    with Study.open(tmp_path / "t.db", "a", ONE_KNOB, seed=1) as first:
         trial = first.ask()
         (tmp_path / "t.db.a.lock").unlink()
         with Study.open(tmp_path / "t.db", "a") as second:
@@ -158,7 +151,7 @@ def test_what_another_stored_is_not_taken_for_ones_own(tmp_path):
 def test_a_plain_copy_has_what_is_older_than_a_minute(tmp_path, monkeypatch):
     """`cp trimtab.db` of a study that runs: never empty, and with all but the last rounds."""
     monkeypatch.setattr("trimtab.store.backends.sqlite.CHECKPOINT", 0.0)
-    with Study.open(tmp_path / "t.db", "a", KNOBS, seed=1) as study:
+    with Study.open(tmp_path / "t.db", "a", ONE_KNOB, seed=1) as study:
         shutil.copy(tmp_path / "t.db", tmp_path / "fresh.db")
         for value in range(10):
             study.tell(study.ask(), float(value))
@@ -266,7 +259,8 @@ def test_another_user_reads_a_store_whose_holder_is_gone(end):
         folder.chmod(0o755)
         file = folder / "t.db"
         finish = "os.kill(os.getpid(), 9)" if end == "killed" else "study.close()"
-        code = f"import os; from trimtab.live import Study; study = Study.open({str(file)!r}, 'a', {KNOBS}, seed=1)\n"
+        code = "import os; from trimtab.live import Study\n"
+        code += f"study = Study.open({str(file)!r}, 'a', {ONE_KNOB}, seed=1)\n"
         code += f"for v in (3.0, 4.0): study.tell(study.ask(), v)\n{finish}"
         subprocess.run([sys.executable, "-c", code], timeout=300)
         for there in folder.iterdir():
@@ -324,7 +318,7 @@ def test_stores_and_their_copies_are_for_their_owner_alone(tmp_path):
 
     before = os.umask(0o022)
     try:
-        with Study.open(tmp_path / "t.db", "a", KNOBS, seed=1) as study:
+        with Study.open(tmp_path / "t.db", "a", ONE_KNOB, seed=1) as study:
             study.tell(study.ask(), 1.0)
             study._store.backup(tmp_path / "copy.db")
             assert set(modes()) == {"t.db", "t.db-wal", "t.db-shm", "t.db.a.lock", "copy.db"}

@@ -14,21 +14,18 @@ import pytest
 from trimtab.live import NoStore, Store, StoreError, Study
 from trimtab.store import tables
 
-KNOBS = [{"name": "x", "low": 0.0, "high": 1.0, "start": 0.5}]
+from ..factories import ONE_KNOB, one_knob_store
 
 
 @pytest.fixture
 def file(tmp_path):
-    with Study.open(tmp_path / "t.db", "a", KNOBS, seed=1) as study:
-        for value in range(5):
-            study.tell(study.ask(), float(value))
-    return tmp_path / "t.db"
+    return one_knob_store(tmp_path / "t.db")
 
 
 def refused(file, reason):
     """It says why, and does not touch a byte."""
     before = file.read_bytes()
-    for call in (lambda: Study.open(file, "a"), lambda: Study.open(file, "b", KNOBS), lambda: Study.look(file, "a")):
+    for call in (lambda: Study.open(file, "a"), lambda: Study.open(file, "b", ONE_KNOB), lambda: Study.look(file, "a")):
         with pytest.raises(StoreError, match=reason):
             call()
     assert file.read_bytes() == before
@@ -196,8 +193,8 @@ def test_a_disk_that_takes_no_more_loses_nothing(file):
 def test_a_folder_that_cannot_be_written(tmp_path):
     """As another user, because root may write everywhere; with everything imported before."""
     other = f"os.setuid({pwd.getpwnam('nobody').pw_uid})" if os.geteuid() == 0 else ""
-    code = f"import os, sys; from trimtab.live import Study; Study.open(sys.argv[2], 'a', {KNOBS}).close(); "
-    code += f"{other or 'pass'}; Study.open(sys.argv[1], 'a', {KNOBS})"
+    code = f"import os, sys; from trimtab.live import Study; Study.open(sys.argv[2], 'a', {ONE_KNOB}).close(); "
+    code += f"{other or 'pass'}; Study.open(sys.argv[1], 'a', {ONE_KNOB})"
     folder = Path(tempfile.mkdtemp(prefix="trimtab-test-"))
     try:
         folder.chmod(0o555)
@@ -220,26 +217,26 @@ def test_places_that_cannot_be_stores(tmp_path):
         ("://", ValueError, "cannot be read"),
     ]:
         with pytest.raises(error, match=reason):
-            Study.open(where, "a", KNOBS)
+            Study.open(where, "a", ONE_KNOB)
     for where in (tmp_path / "t.db", ":memory:"):  # in Python as in a shell
         with pytest.raises(NoStore, match=r"does not exist: give its path|holds no study") as error:
             Study.open(where, "a")
         assert str(error.value).endswith(" (in a shell: --store), or knobs to create one")
     assert not (tmp_path / "t.db").exists()
     odd = tmp_path / "a b#c?%20.db"
-    Study.open(odd, "a", KNOBS).close()
+    Study.open(odd, "a", ONE_KNOB).close()
     Study.open(odd, "a").close()
     assert odd.exists()
 
 
 def test_passwords_are_not_shown():
     with pytest.raises(StoreError) as error:
-        Study.open("postgresql://me:secret@127.0.0.1:1/db?connect_timeout=1", "a", KNOBS)
+        Study.open("postgresql://me:secret@127.0.0.1:1/db?connect_timeout=1", "a", ONE_KNOB)
     assert "secret" not in str(error.value)
     assert "check that the server is running" in str(error.value)
     for rest in ("secret@[::1]x/db", "secret%zz@127.0.0.1:1/db"):  # where the driver quotes what it cannot read
         with pytest.raises(ValueError, match="write postgresql://user@host/database") as error:
-            Study.open(f"postgresql://me:{rest}", "a", KNOBS)
+            Study.open(f"postgresql://me:{rest}", "a", ONE_KNOB)
         assert "secret" not in str(error.value)
 
 

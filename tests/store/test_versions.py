@@ -12,18 +12,15 @@ from trimtab.store.shared_store import SharedStore
 from trimtab.study.unlocked import of_row
 from trimtab.study.verify import check_study
 
+from ..factories import one_knob_store
 from .kept_stores import FOLDER, changed, fill, go_on, shape
 
 KEPT = sorted(FOLDER.glob("*.db"))
-KNOBS = [{"name": "x", "low": 0.0, "high": 1.0, "start": 0.5}]
 
 
 @pytest.fixture
 def file(tmp_path):
-    with Study.open(tmp_path / "t.db", "a", KNOBS, seed=1) as study:
-        for value in range(5):
-            study.tell(study.ask(), float(value))
-    return tmp_path / "t.db"
+    return one_knob_store(tmp_path / "t.db")
 
 
 def wrong(where):

@@ -12,9 +12,9 @@ import pytest
 from trimtab.live import Study, Taken, Unavailable
 from trimtab.store.retry import delays, retry_while_unavailable
 
+from ..factories import ONE_KNOB
 from ..program import start
 
-KNOBS = [{"name": "x", "low": 0.0, "high": 1.0, "start": 0.5}]
 STUDY = '''
 name = "{name}"
 store = "{store}"
@@ -106,7 +106,7 @@ def test_signals_while_it_waits(tmp_path):
 
 def test_a_store_that_is_away_at_the_start_is_told_from_bad_input(tmp_path):
     """So that systemd tries again, and does not where a person has to look."""
-    Study.open(tmp_path / "t.db", "a", KNOBS).close()
+    Study.open(tmp_path / "t.db", "a", ONE_KNOB).close()
     other = sqlite3.connect(tmp_path / "t.db", isolation_level=None)
     other.execute("BEGIN EXCLUSIVE")
     nobody = socket.create_server(("127.0.0.1", 0))
@@ -191,7 +191,7 @@ def test_a_connection_that_hangs_half_open(server, tmp_path, monkeypatch, until)
     proxy = Proxy(f"{folder}/.s.PGSQL.5432")
     where = f"postgresql://me@127.0.0.1:{proxy.door.getsockname()[1]}/postgres"
     monkeypatch.setattr("trimtab.store.backends.postgres.Connection.patience", 1.0)
-    with Study.open(where, "half-open", KNOBS, seed=1) as study:
+    with Study.open(where, "half-open", ONE_KNOB, seed=1) as study:
         study.tell(study.ask(), 1.0)
         trial, said = study.ask(), []
         proxy.hang = True
@@ -209,7 +209,7 @@ def test_someone_else_took_the_study_meanwhile(url):
     """The lock went with the connection, and another process has it now: an end, not two writers."""
     import psycopg
 
-    study = Study.open(url, "taken", KNOBS, seed=1)
+    study = Study.open(url, "taken", ONE_KNOB, seed=1)
     study.tell(study.ask(), 1.0)
     trial = study.ask()
     with psycopg.connect(url, autocommit=True) as admin:
@@ -228,7 +228,7 @@ def test_someone_else_took_the_study_meanwhile(url):
 
 
 def test_a_commit_whose_answer_was_lost_is_not_told_twice(tmp_path, monkeypatch):
-    with Study.open(tmp_path / "t.db", "a", KNOBS, seed=1) as study:
+    with Study.open(tmp_path / "t.db", "a", ONE_KNOB, seed=1) as study:
         verify = type(study._store._db).verify
         monkeypatch.setattr(type(study._store._db), "verify", lambda self: (_ for _ in ()).throw(Unavailable("gone")))
         trial = study.ask()

@@ -7,7 +7,7 @@ import pytest
 
 from trimtab.live import Study
 
-from ..program import run, start
+from ..program import start, trimtab
 
 STUDY = """
 name = "a"
@@ -28,12 +28,6 @@ def tune(tmp_path):
     (tmp_path / "study.toml").write_text(STUDY)
 
     return lambda *words: start("tune", "study.toml", *words, cwd=tmp_path)
-
-
-def trimtab(folder, *words, status=0):
-    done = run(*words, cwd=folder)
-    assert done.returncode == status, done.stderr
-    return done.stdout + done.stderr
 
 
 def test_the_first_word_counts(tmp_path, tune):

@@ -14,6 +14,8 @@ from trimtab.live import Study, read_config
 from trimtab.store.backends.sqlite import SqliteDatabase
 from trimtab.study import core_calls
 
+from .. import factories
+
 KNOBS = [
     {"name": "x", "low": 0.0, "high": 10.0, "start": 2.0},
     {"name": "y", "low": 1.0, "high": 1000.0, "start": 10.0, "scale": "log"},
@@ -27,12 +29,7 @@ def cost(knobs):
 
 
 def run(study, rounds):
-    paid = []
-    for _ in range(rounds):
-        trial = study.ask()
-        paid.append(cost(trial.knobs))
-        study.tell(trial, paid[-1])
-    return paid
+    return [cost(trial.knobs) for trial in factories.run(study, rounds, cost)]
 
 
 def learnt(rounds=60, **options):

@@ -13,20 +13,7 @@ from trimtab.store.tables import ROUTINE
 from trimtab.study import core_calls
 from trimtab.study.plots.matplotlib_figures import draw_study
 
-KNOBS = [
-    {"name": "gain", "low": 0.0, "high": 10.0, "start": 2.0},
-    {"name": "size", "low": 1, "high": 256, "start": 8, "type": "integer", "scale": "log"},
-]
-
-
-def cost(knobs):
-    return (knobs["gain"] - 6) ** 2 + math.log(knobs["size"] / 64) ** 2
-
-
-def run(study, rounds):
-    for _ in range(rounds):
-        trial = study.ask()
-        study.tell(trial, cost(trial.knobs))
+from ..factories import KNOBS, cost, run
 
 
 def path(where, name="a"):

@@ -65,7 +65,7 @@ def test_some_lanes_of_a_state_go_on_as_they_would_have():
         (
             lambda: tt.Setup(tt.residual(radius=0.1, step=[0.1, 0.2]), (3, 2)),
             ValueError,
-            "2 steps do not fit 3 lanes|do not fit",
+            "2 steps do not fit 3 lanes",
         ),
         (
             lambda: tt.Method(estimator=tt.Residual(), radius=0.1, step=tt.Adaptive()),
@@ -82,7 +82,9 @@ def test_what_cannot_be_is_told_at_once(make, error, words):
 def test_a_method_knows_its_name():
     assert name_of(tt.residual(radius=0.3, step=tt.Normalised(1.0))) == "residual"
     assert name_of(tt.methods["primal-dual"](radius=0.1, step=0.1, limits=2)) == "primal-dual"
-    assert name_of(tt.Method(estimator=tt.Covariance(7), radius=0.1, step=0.1)) in (None, "covariance")
+    assert (
+        name_of(tt.Method(estimator=tt.Covariance(7), radius=0.1, step=0.1)) is None
+    )  # no method is registered with it
 
 
 def test_a_pair_draws_what_its_law_draws():
