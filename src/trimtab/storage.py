@@ -67,24 +67,6 @@ def parsed(text: str) -> Saved:
     return document, {}
 
 
-def state_to_json(state: State) -> str:
-    """The state alone, on one line, with its checksum: for whoever keeps the setup elsewhere and writes often."""
-    document = _pack(state, None)
-    return json.dumps({"checksum": digest(canonical(document)), **document}, allow_nan=False)
-
-
-def state_from_json(setup: Setup, text: str) -> State:
-    """What `state_to_json` wrote."""
-    try:
-        document = parse(text)
-        _verify(document.pop("checksum"), document)
-        return _state(setup, _fresh(setup), document, {})
-    except Foreign:
-        raise
-    except (ValueError, *DAMAGED) as error:
-        raise ValueError(f"the saved state is damaged ({error}): restore it from a backup") from None
-
-
 def save(path: str | os.PathLike[str], setup: Setup, state: State, knobs: Document | None = None) -> None:
     """Write one file: JSON if its name says so, else an archive."""
     if Path(path).suffix == ".json":

@@ -36,7 +36,7 @@ def test_a_state_is_a_row_and_back():
         assert len(row) == flat.size
         assert np.array_equal(row[flat.place("state.centre")], state.centre)
         again = flat.read(row)
-        assert storage.state_to_json(again) == storage.state_to_json(state)
+        assert storage.to_json(setup, again) == storage.to_json(setup, state)
         assert [type(x) for x in again] == [type(x) for x in state]
         assert not again.centre.flags.writeable
         assert np.array_equal(tt.ask(setup, again).x, tt.ask(setup, state).x)

@@ -264,12 +264,10 @@ def test_a_verified_state_of_another_trimtab_is_refused():
 
 def test_a_state_of_another_trimtab_is_not_called_damaged():
     setup = tt.Setup(tt.auto(radius=0.1), (2,))
-    document = json.loads(storage.state_to_json(tt.init(setup, np.zeros(2))))
-    document["pace"]["following"].popitem()
-    del document["checksum"]
-    text = json.dumps({"checksum": storage.digest(storage.canonical(document)), **document})
+    document = json.loads(storage.to_json(setup, tt.init(setup, np.zeros(2))))
+    document["state"]["pace"]["following"].popitem()
     with pytest.raises(ValueError, match=r"the saved following does not fit .*, use the trimtab that wrote it$"):
-        storage.state_from_json(setup, text)
+        storage.from_json(json.dumps(storage.sealed(document)))
 
 
 def test_a_verified_seed_is_a_whole_number():

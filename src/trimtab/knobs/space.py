@@ -16,7 +16,6 @@ from trimtab.randomness import ROUNDING, Keyed
 from trimtab.recipes import SHARE
 from trimtab.types import Array, Document, Fields
 
-FEW = 6  # rows: fewer are quicker one by one
 COARSEST = 1 / 3  # of the range: the largest default radius of a knob with few positions
 Setting = dict[str, Level]
 """The value of every knob, by name; whole numbers are ints, switches bools."""
@@ -126,40 +125,10 @@ class Knobs:
         shares = zip(self.all, self.shares(coordinates), strict=True)
         return [k.at(part) if k.choices is not None or not k.size else k.value(part[0]) for k, part in shares]
 
-    def of_many(self, coordinates: Array) -> list[list[Level]] | None:
-        """Rows of coordinates → `values` of each, at once; None where some knob is no plain number.
-
-        Plain numbers need no rounding: what `setting` and `probe` give is the same.
-        """
-        if not self.plain:
-            return None
-        if len(coordinates) < FEW:
-            return [self.values(one) for one in coordinates]
-        low, length, places = self._measures
-        shares, columns = (coordinates - low) / length, []
-        for knob, place in zip(self.all, places, strict=True):
-            if not knob.size:
-                columns.append(np.full(len(shares), float(knob.low)))
-            elif knob.scale == "log":  # a power may differ in the last digit from one that is taken of many
-                columns.append(np.array([knob.value(share) for share in shares[:, place.start].tolist()]))
-            else:
-                value = knob.low + shares[:, place.start] * (knob.high - knob.low)
-                columns.append(np.minimum(np.maximum(value, knob.low), knob.high))
-        found: list[list[Level]] = np.stack(columns, axis=1).tolist()
-        return found
-
     @cached_property
     def names(self) -> list[str]:
         """In their order."""
         return [knob.name for knob in self.all]
-
-    @cached_property
-    def plain(self) -> bool:
-        """Whether every knob is a number of which each can be set, and that a float holds exactly."""
-        return all(
-            knob.type == "float" and knob.levels is None and max(abs(knob.low), abs(knob.high)) < 2**53
-            for knob in self.all
-        )
 
     def setting(self, coordinates: Sequence[float] | Array) -> Setting:
         """The nearest setting that the system can take; of choices, the likeliest."""

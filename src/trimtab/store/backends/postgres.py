@@ -19,8 +19,6 @@ try:
 except ImportError as error:
     raise ImportError(f"PostgreSQL needs psycopg: {pip_install('postgres')}") from error
 
-from trimtab.store.backends.postgres_arrays import Blobs, Column, Floats, Ints, Longs, Texts
-
 PATIENCE = 30.0  # seconds for an answer; then the connection is given up
 MOMENT = 5.0  # seconds for an old session to end
 OURS = 7461  # the first number of our advisory locks
@@ -33,27 +31,27 @@ OPTIONS: Document = {
     "options": "-c statement_timeout=25000 -c lock_timeout=20000 -c synchronous_commit=on",
 }
 
-COLUMNS: dict[str, type[Column]] = {
-    "uid": Texts,
-    "status": Texts,
-    "sealed": Longs,
-    "failures": Ints,
-    "advised": Ints,
-    "told": Floats,
-    "state": Blobs,
-    "study": Ints,
-    "seq": Longs,
-    "round": Longs,
-    "kind": Texts,
-    "value": Floats,
-    "query": Blobs,
-    "centre": Blobs,
-    "time": Floats,
-    "note": Texts,
-    "checksum": Longs,
-    "limits": Blobs,
+COLUMNS = {
+    "uid": "text",
+    "status": "text",
+    "sealed": "bigint",
+    "failures": "integer",
+    "advised": "integer",
+    "told": "float8",
+    "state": "bytea",
+    "study": "integer",
+    "seq": "bigint",
+    "round": "bigint",
+    "kind": "text",
+    "value": "float8",
+    "query": "bytea",
+    "centre": "bytea",
+    "time": "float8",
+    "note": "text",
+    "checksum": "bigint",
+    "limits": "bytea",
 }
-"""What is stored of a move, in the order of `schema.move_row`."""
+"""Columns of `tables.move_row` and their types, in its order."""
 ID = list(COLUMNS).index("study")
 EVENT = list(COLUMNS)[ID:]
 # One join, and what is stored of an event comes out of it: a server that has planned the statement for lots of any size
@@ -61,7 +59,7 @@ EVENT = list(COLUMNS)[ID:]
 MOVE = f"""
 WITH moved AS (UPDATE trimtab_studies s SET seq = g.seq, status = g.status, checksum = g.sealed,
  failures = g.failures, advised = g.advised, told = g.told, state = g.state
- FROM unnest({", ".join("?" * len(COLUMNS))}) AS g ({", ".join(COLUMNS)})
+ FROM unnest({", ".join(f"?::{kind}[]" for kind in COLUMNS.values())}) AS g ({", ".join(COLUMNS)})
  WHERE s.id = g.study AND s.uid = g.uid AND s.seq = g.seq - 1 AND s.holder IS NULL AND s.archived IS NULL
  RETURNING {", ".join(f"g.{column}" for column in EVENT)})
 INSERT INTO trimtab_events ({", ".join(EVENT)}) SELECT * FROM moved RETURNING study
@@ -101,7 +99,7 @@ class PostgresDatabase:
         del thorough  # a server looks after its files itself
         parts = urlsplit(where)
         self.where = where.replace(f":{parts.password}@", "@") if parts.password else where
-        self._url, self._mode = where, mode
+        self._url = where
         self._session: tuple[object, ...] | None = None
         self._connect()
         if mode != "create" and "trimtab_meta" not in self.tables():
@@ -159,14 +157,12 @@ class PostgresDatabase:
 
     def among(self, column: str, values: Sequence[object]) -> tuple[str, Sequence[object]]:
         """The condition that a column has one of these values, and what fills its marks."""
-        kind = Texts if all(isinstance(value, str) for value in values) else Longs
-        return f"{column} = ANY(?)", [kind.of(values)]
+        return f"{column} = ANY(?)", [list(values)]
 
     def move(self, rows: Sequence[tuple[object, ...]]) -> set[int]:
         """Studies' rows and events in one statement, where nobody holds or changed them; the ids of those stored."""
         in_order = sorted(rows, key=itemgetter(ID))  # so that two who store the same ones wait, but not for each other
-        columns = zip(COLUMNS.values(), zip(*in_order, strict=True), strict=True)
-        return {study for (study,) in self.execute(MOVE, *(kind.of(column) for kind, column in columns))}
+        return {study for (study,) in self.execute(MOVE, *map(list, zip(*in_order, strict=True)))}
 
     def taken(self, study: int, _: str) -> bool:
         """Whether a process holds a study now."""
