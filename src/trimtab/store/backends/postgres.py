@@ -162,7 +162,10 @@ class PostgresDatabase:
     def move(self, rows: Sequence[tuple[object, ...]]) -> set[int]:
         """Studies' rows and events in one statement, where nobody holds or changed them; the ids of those stored."""
         in_order = sorted(rows, key=itemgetter(ID))  # so that two who store the same ones wait, but not for each other
-        return {study for (study,) in self.execute(MOVE, *map(list, zip(*in_order, strict=True)))}
+        columns = [list(column) for column in zip(*in_order, strict=True)]
+        with self._clearly():
+            moved: list[Any] = self._db.execute(_translated(MOVE, "%b"), columns, binary=True).fetchall()
+        return {study for (study,) in moved}
 
     def taken(self, study: int, _: str) -> bool:
         """Whether a process holds a study now."""
@@ -226,5 +229,6 @@ class PooledPostgres(PostgresDatabase):
         raise Unavailable(f"{self.where}: the connection was lost: retry")
 
 
-def _translated(sql: str) -> Any:
-    return sql.replace("%", "%%").replace("?", "%s")
+def _translated(sql: str, mark: str = "%s") -> Any:
+    """In the words of psycopg. "%b" for arrays: writing them in binary takes a tenth of the time."""
+    return sql.replace("%", "%%").replace("?", mark)
