@@ -90,7 +90,7 @@ def test_residual_feedback_is_unbiased_for_the_smoothed_cost_where_that_is_anoth
 
 def test_residual_feedback_on_orthogonal_blocks_is_unbiased_only_while_the_centre_stays(monkeypatch):
     """Within a block the directions that are left depend on those that were used, and so does a centre that moved."""
-    monkeypatch.setattr("trimtab.directions.orthogonal.SOME", 0)  # a lane draws the one block that it uses, not dozens
+    monkeypatch.setattr("trimtab.directions.orthogonal.BATCH", 0)  # a lane draws only the block it uses, not dozens
     fs = [Quadratic(3, seed=2) for _ in range(4)]  # rounds 1, 2, … of a block of three
     x = np.array([0.3, -0.2, 0.5])
     gradient = fs[-1].gradient

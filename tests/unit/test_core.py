@@ -142,7 +142,7 @@ def test_a_solver_that_fails_is_told(monkeypatch):
         status, message, x = 4, "numerical difficulties", None
 
     monkeypatch.setattr(scipy.optimize, "linprog", lambda *_, **__: Answer)
-    with pytest.raises(ValueError, match="cannot be measured: numerical difficulties; check the scale"):
+    with pytest.raises(ValueError, match="polytope failed: numerical difficulties; check the scale"):
         tt.Polytope([[1.0], [-1.0]], [1.0, 1.0])
 
 

@@ -1,4 +1,4 @@
-"""Where do we look?  Laws of the probing direction u, each a pure function of (seed, lane, trial)."""
+"""Laws of the probing direction u, each a pure function of (seed, lane, trial)."""
 
 from trimtab.directions.gaussian import Gaussian
 from trimtab.directions.orthogonal import Orthogonal

@@ -23,14 +23,14 @@ class Gaussian(Fresh):
     """
 
     law: ClassVar[str] = "gaussian"
-    """Its name in the theory."""
+    """The name of this law in `trimtab.theory`."""
 
     def scale(self, dim: int) -> float:
         """1: E[u uᵀ] = I."""
         return 1.0
 
     def reach(self, dim: int) -> tuple[float, float]:
-        """There is no limit."""
+        """Unbounded."""
         return math.inf, math.inf
 
     def fill(self, rng: np.random.Generator, out: Array) -> None:

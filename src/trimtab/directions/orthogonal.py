@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from trimtab.directions import rows
 from trimtab.directions.rademacher import signs
-from trimtab.directions.rows import SOON, Fresh, drawn_rows
+from trimtab.directions.rows import CHUNK, Fresh, drawn_rows
 from trimtab.protocols import Source
 from trimtab.randomness import DIRECTIONS, Keyed
 from trimtab.registry import part
 from trimtab.types import Array
 
-SOME = 2**13  # numbers that make the blocks drawn together for one lane, if they are at least FEW of them
+BATCH = 2**13  # numbers drawn together for one lane, if they make at least FEW blocks
 FEW = 8
 
 
@@ -31,8 +31,9 @@ class Orthogonal(Fresh):
 
         u_j = ε_t·σ_j·√2·cos(π·k(j + ½)/d),   k = π(t mod d),   and u_j = ε_t·σ_j for k = 0.
 
-    Every d rounds look once along each axis of an orthogonal frame, so no two of them tell the same; E[u_t | past] = 0
-    by ε_t, and E[u uᵀ] = I by σ. Memory is O(d), and a row costs one look-up per coordinate in a table of 4d cosines.
+    Every d rounds probe each axis of an orthogonal frame once, so no two of them are redundant; E[u_t | past] = 0
+    because of ε_t, and E[u uᵀ] = I because of σ. Memory is O(d); a row takes one look-up per coordinate in a table of
+    4d cosines.
 
     >>> Orthogonal().scale(9), Orthogonal().reach(2)[0]
     (1.0, 1.0)
@@ -47,7 +48,7 @@ class Orthogonal(Fresh):
         return (math.sqrt(2) * (1 + 1e-12) if dim > 2 else 1.0), math.sqrt(dim)
 
     def fill(self, rng: np.random.Generator, out: Array) -> None:
-        """What makes blocks, three rows each: σ, π and ε, signs as what they add to an angle, 0 or 2d table steps."""
+        """Draw σ, π and ε of each block, three rows per block; a sign is the table offset it adds, 0 or 2d."""
         dim = out.shape[1]
         signs(rng, out)
         out += 1.0
@@ -55,27 +56,27 @@ class Orthogonal(Fresh):
         out[1::3] = rng.permuted(np.broadcast_to(np.arange(dim), (len(out) // 3, dim)), axis=1)
 
     def source(self, shape: tuple[int, ...], seed: int, lane: int) -> Source:
-        """Rows by the chunk, from what makes their block."""
+        """Rows in chunks, computed from σ, π and ε of their block."""
         return Frames(self, shape, seed, lane)
 
 
-def together(dim: int) -> int:
-    """How many blocks are drawn at once: in few dimensions one is soon used up."""
-    blocks = SOME // (3 * dim)
+def blocks_per_draw(dim: int) -> int:
+    """The number of blocks drawn at once: in few dimensions a block is used up quickly."""
+    blocks = BATCH // (3 * dim)
     return blocks if blocks >= FEW else 1
 
 
 class Frames:
-    """draw → its row of a frame: what makes some blocks (σ, π, ε) is kept, and the rows made from it last."""
+    """draw → its row of a frame; caches σ, π and ε of some blocks, and the rows computed from them last."""
 
     def __init__(self, law: Orthogonal, shape: tuple[int, ...], seed: int, lane: int) -> None:
         self.law, self.shape, self.lane = law, shape, lane
         self.keyed, self.cosines = Keyed(seed, DIRECTIONS), cosines(shape[-1])
-        self.blocks = together(shape[-1])
-        # as `Rows` does, but a look-up has more to set up than a draw, so a chunk of few lanes is longer
+        self.blocks = blocks_per_draw(shape[-1])
+        # As in `Rows`, but a look-up has more overhead than a draw, so chunks of few lanes are longer.
         numbers = math.prod(shape)
-        chunk = min(SOON // shape[-1], max(1, rows.CACHE // numbers))
-        self.chunk = max(1, chunk, min(2 * SOON, rows.CACHE) // numbers)
+        chunk = min(CHUNK // shape[-1], max(1, rows.CACHE // numbers))
+        self.chunk = max(1, chunk, min(2 * CHUNK, rows.CACHE) // numbers)
         self.ahead = min(self.chunk, rows.FEW)
         self.index, self.start, self.block = -1, 0, np.empty((0, *shape))
         self.held = (0, self.block)
@@ -93,22 +94,22 @@ class Frames:
             self.index, self.block = index, self.block[:0]
         if not self.start <= row < self.start + len(self.block):
             self.start = row
-            self.block = self._made(slice(row, row + self.ahead))
+            self.block = self._rows(slice(row, row + self.ahead))
             self.ahead = min(self.chunk, 2 * self.ahead)
             self.block.setflags(write=False)
             self.held = index * self.blocks * self.shape[-1] + self.start, self.block
         found: Array = self.block[row - self.start]
         return found
 
-    def _made(self, some: slice) -> Array:
-        """Rows of the blocks at hand."""
+    def _rows(self, span: slice) -> Array:
+        """Rows of the cached blocks."""
         columns = self.signs[0]
         if self.blocks > 1:
-            dim, last = self.shape[-1], min(some.stop, len(self.order))
-            first = some.start // dim
-            columns = np.repeat(self.signs[first : -(-last // dim)], dim, axis=0)[some.start - first * dim :]
-            columns = columns[: last - some.start]
-        return self.cosines(self.order[some], columns, self.flips[some])
+            dim, last = self.shape[-1], min(span.stop, len(self.order))
+            first = span.start // dim
+            columns = np.repeat(self.signs[first : -(-last // dim)], dim, axis=0)[span.start - first * dim :]
+            columns = columns[: last - span.start]
+        return self.cosines(self.order[span], columns, self.flips[span])
 
 
 Whole = NDArray[Any]
@@ -116,7 +117,7 @@ Whole = NDArray[Any]
 
 @lru_cache(8)
 def cosines(dim: int) -> Cosines:
-    """Made once for all who have so many coordinates."""
+    """The table for this number of coordinates, cached."""
     return Cosines(dim)
 
 
@@ -133,11 +134,11 @@ class Cosines:
         self._period = self.whole(4 * dim)
 
     def __call__(self, k: Whole, columns: Whole, rows: Whole) -> Array:
-        """The rows k, shifted by what columns and rows say."""
-        place = k[..., None] * self._odd
-        place += columns
-        place += rows[..., None]
-        place -= place // self._period * self._period  # a remainder by a fixed divisor is faster this way
-        u: Array = self._table.take(place)
+        """The rows k, shifted by `columns` and `rows`."""
+        index = k[..., None] * self._odd
+        index += columns
+        index += rows[..., None]
+        index -= index // self._period * self._period  # faster than % for a fixed divisor
+        u: Array = self._table.take(index)
         u[k == 0] = np.sign(u[k == 0])
         return u

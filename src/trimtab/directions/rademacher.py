@@ -15,7 +15,7 @@ from trimtab.types import Array
 @part
 @dataclass(frozen=True)
 class Rademacher(Fresh):
-    """u_j = ±1 with equal chance: the same radius in every coordinate, bounded, and the cheapest to draw.
+    """u_j = ±1 with equal probability: the same radius in every coordinate, bounded, and the cheapest to draw.
 
     >>> Rademacher().scale(9), Rademacher().reach(9)
     (1.0, (1.0, 3.0))
@@ -30,12 +30,12 @@ class Rademacher(Fresh):
         return 1.0, math.sqrt(dim)
 
     def fill(self, rng: np.random.Generator, out: Array) -> None:
-        """A bit for each sign."""
+        """Independent signs, one random bit each."""
         signs(rng, out)
 
 
 def signs(rng: np.random.Generator, out: Array) -> None:
-    """Independent ±1, from whole words for each row."""
+    """Fill with independent ±1; each row starts at a new random word."""
     rows, dim = out.shape
     words = rng.bit_generator.random_raw(rows * -(-dim // 64)).reshape(rows, -1)
     bits = np.unpackbits(np.asarray(words, dtype="<u8").view(np.uint8), axis=1, count=dim)

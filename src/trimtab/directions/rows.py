@@ -1,4 +1,4 @@
-"""Directions that are drawn one by one: what most laws are made of."""
+"""Laws with an independent direction in every round."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from trimtab.types import Array, Integers
 
 Fill = Callable[[np.random.Generator, Array], None]
 
-SOON = 2**13  # numbers drawn at once for one lane alone, unless a single round needs more: they stay near the processor
-BLOCK = 2**16  # numbers drawn in sequence for one lane, about: many rounds when d is small, one when it is large
-CACHE = 2**20  # numbers kept for all lanes, unless a single round needs more
-FEW = 32  # rows that many lanes draw at first; then twice as many, and so on: a short run pays for what it uses
+CHUNK = 2**13  # numbers drawn at once for a single lane, so that they fit the processor cache; at least one round
+BLOCK = 2**16  # numbers drawn in sequence for one lane, roughly: many rounds if d is small, one if it is large
+CACHE = 2**20  # numbers cached for all lanes; at least one round
+FEW = 32  # rows that many lanes draw first; doubled each time, so that a short run does not draw too many
 
 
 class Fresh(ABC):
     """A new direction every round, each a row of independent numbers."""
 
     def locate(self, trial: int) -> tuple[int, float]:
-        """Every trial has a draw of its own."""
+        """One draw per trial."""
         return trial, 1.0
 
     def partner(self, trial: int | Integers) -> int | Integers | None:
-        """There is none."""
+        """None: trials are independent."""
         return None
 
     @abstractmethod
     def fill(self, rng: np.random.Generator, out: Array) -> None:
-        """Each law has its own."""
+        """Fill the rows with independent directions."""
 
     def source(self, shape: tuple[int, ...], seed: int, lane: int) -> Source:
         """Rows in blocks."""
@@ -42,16 +42,16 @@ class Fresh(ABC):
 
 
 class Rows:
-    """draw → its row, for all lanes; a block of rows is drawn in sequence, and the last one is kept.
+    """draw → its row, for all lanes; a block of rows is drawn in sequence, and the last one is cached.
 
-    Many lanes draw a block in several chunks, so that the cache stays small.
+    With many lanes, a block is drawn in several chunks to keep the cache small.
     """
 
     def __init__(self, fill: Fill, shape: tuple[int, ...], seed: int, lane: int) -> None:
         self.fill, self.shape, self.lane = fill, shape, lane
-        few = max(1, SOON // shape[-1])
-        self.rows = few * max(1, BLOCK // (few * shape[-1]))
-        self.chunk = min(self.rows, max(1, CACHE // math.prod(shape))) if len(shape) > 1 else few
+        single = max(1, CHUNK // shape[-1])
+        self.rows = single * max(1, BLOCK // (single * shape[-1]))
+        self.chunk = min(self.rows, max(1, CACHE // math.prod(shape))) if len(shape) > 1 else single
         self.ahead = min(self.chunk, FEW) if len(shape) > 1 else self.chunk
         self.keyed = Keyed(seed, DIRECTIONS)
         self.index, self.start, self.block = -1, 0, np.empty((0, *shape))
@@ -80,7 +80,7 @@ class Rows:
 
 
 def drawn_rows(fill: Fill, keyed: Keyed, states: NDArray[np.uint64], shape: tuple[int, ...], *, last: bool) -> Array:
-    """The next rows of every lane, `(rows, d)` or `(rows, lanes, d)`, not to be written to."""
+    """The next rows of every lane, `(rows, d)` or `(rows, lanes, d)`, read-only."""
     block = np.empty(shape)
     one = np.empty((shape[0], shape[-1])) if len(shape) > 2 else block
     for k, rng in enumerate(keyed.resume(states, last=last)):

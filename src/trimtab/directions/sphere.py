@@ -15,14 +15,14 @@ from trimtab.types import Array
 @part
 @dataclass(frozen=True)
 class Sphere(Fresh):
-    """u uniform on the unit sphere (Appendix H): the radius is the length of the probe, the estimate is scaled by d.
+    """u uniform on the unit sphere (Appendix H): the radius is the length of the probe; the estimate is scaled by d.
 
     >>> Sphere().scale(6), Sphere().reach(6)
     (6.0, (1.0, 1.0))
     """
 
     law: ClassVar[str] = "sphere"
-    """Its name in the theory."""
+    """The name of this law in `trimtab.theory`."""
 
     def scale(self, dim: int) -> float:
         """d: E[u uᵀ] = I/d."""
@@ -33,6 +33,6 @@ class Sphere(Fresh):
         return 1.0, 1.0
 
     def fill(self, rng: np.random.Generator, out: Array) -> None:
-        """Normals, divided by their length."""
+        """Standard normal vectors, divided by their length."""
         rng.standard_normal(out=out)
         out /= np.sqrt(np.einsum("ij,ij->i", out, out))[:, None]

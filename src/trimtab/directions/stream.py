@@ -11,10 +11,10 @@ from trimtab.types import Array, Integers
 
 
 class Stream:
-    """trial → u for one law, dimension, seed and range of lanes; remembers what it drew last.
+    """trial → u for one law, dimension, seed and range of lanes; caches the last draw.
 
-    Lane k of a stream is the same whether it is drawn alone (`lane=k`) or beside others, and u is the same whatever
-    was asked before. With `copies`, so many neighbouring lanes share one direction.
+    Lane k of a stream is the same whether it is drawn alone (`lane=k`) or with others, and u does not depend on
+    earlier calls. With `copies`, that many neighbouring lanes share one direction.
 
     >>> from trimtab.directions import Gaussian
     >>> stream = Stream(Gaussian(), (3,), seed=7)
@@ -30,9 +30,9 @@ class Stream:
         self._latest: tuple[int, Array] = (-1, np.empty(0))
 
     def __call__(self, trial: int | Integers) -> Array:
-        """u of this trial (or of one trial per lane), `(d,)` or `(lanes, d)`; a view that must not be written to."""
+        """u of this trial (or of one trial per lane), `(d,)` or `(lanes, d)`; a read-only view."""
         latest, u = self._latest
-        if latest is trial or (trial.__class__ is int and latest == trial):  # tell comes after ask
+        if latest is trial or (trial.__class__ is int and latest == trial):  # tell follows ask
             return u
         if isinstance(trial, np.ndarray):
             return self._mixed(trial)
@@ -50,7 +50,7 @@ class Stream:
         return u
 
     def _mixed(self, trials: Integers) -> Array:
-        """Lanes that look along the directions of different trials."""
+        """Directions of lanes that are at different trials."""
         different = np.unique(trials)
         u = self(int(different[-1]))
         for trial in different[:-1]:

@@ -1,4 +1,4 @@
-"""Where may we be?  Convex sets to project onto; see `trimtab.domains.base`."""
+"""Convex sets that limit the parameters; see `trimtab.domains.base`."""
 
 from trimtab.domains.ball import Ball
 from trimtab.domains.base import Domain

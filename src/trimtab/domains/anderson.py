@@ -1,4 +1,4 @@
-"""Anderson's method (1965) for fixed points of slow iterations."""
+"""Anderson acceleration (1965) of slow fixed-point iterations."""
 
 from __future__ import annotations
 
@@ -14,41 +14,41 @@ from trimtab.types import Array
 Rows = NDArray[np.intp]
 
 # Chosen on 2592 points about random intersections (those of the property tests, 0.3 to 10⁶ radii away). Memories of 5
-# to 20, periods of 25 and 50 and trusts of 10 and 30 agree to 1e-7, in as many cycles up to 5%. A memory of 1, a period
-# of 100, or a trust of 3 or 100 is off by 1e-3 in some, no limit to the trust by 1e-2.
-MEMORY = 10  # cycles to look back on
-PERIOD = 50  # plain cycles after as many with the method
-TRUST = 30.0  # residuals that a step may be long, at first
+# to 20, periods of 25 and 50 and trusts of 10 and 30 agree to 1e-7, with cycle counts within 5%. A memory of 1, a
+# period of 100, or a trust of 3 or 100 is off by 1e-3 at some points; an unlimited trust, by 1e-2.
+MEMORY = 10  # previous cycles used
+PERIOD = 50  # accelerated cycles, then the same number of plain ones
+TRUST = 30.0  # initial limit of a step's length, in residuals
 
 
 class _Search(NamedTuple):
-    """What is known of the rows that are not there yet, one entry or array for each."""
+    """State of the rows that have not converged, one entry or array per row."""
 
     rows: Rows
-    w: Array  # where the next cycle starts
-    bold: NDArray[np.bool_]  # w is a step of the method, not the end of the cycle before
-    cut: NDArray[np.bool_]  # and the step was shortened to the trust
-    trust: Array  # how many residuals a step may be long
-    least: Array  # the smallest error so far
-    ready: NDArray[np.bool_]  # the cycle before did not lead away: this one can be compared to it
-    last: Array  # where the last cycle that did not lead away ended …
-    residual: Array  # … and by how much it moved
-    moves: Array  # (rows, MEMORY, n): from the end of such a cycle to that of the next …
-    changes: Array  # … and from residual to residual, which here have length 1
+    w: Array  # start of the next cycle
+    accelerated: NDArray[np.bool_]  # w is an accelerated step, not the end of the previous cycle
+    cut: NDArray[np.bool_]  # the step was shortened to the trust
+    trust: Array  # longest step, in residuals
+    least: Array  # smallest error so far
+    ready: NDArray[np.bool_]  # the previous cycle was accepted: the next one can be compared with it
+    last: Array  # end of the last accepted cycle …
+    residual: Array  # … and how far it moved
+    moves: Array  # (rows, MEMORY, n): differences between the ends of accepted cycles …
+    changes: Array  # … and between their residuals; both scaled so that these have length 1
 
     def only(self, far: NDArray[np.bool_]) -> _Search:
-        """Without the rows that are there."""
+        """Drop the rows that have converged."""
         return _Search._make(entry[far] for entry in self)
 
 
 def fixed_point(cycle: Callable[[Array, Rows], Array], w: Array, tolerance: float, cycles: int) -> tuple[Array, Array]:
-    """The last cycle(w), row by row, once it differs from w by at most the tolerance, or after so many cycles.
+    """Iterate `cycle` row by row until it changes w by at most the tolerance, for at most `cycles` cycles.
 
-    Also by how much it differed. `cycle` is told which rows it gets.
+    Returns the last cycle(w) and the size of its last change. `cycle` also gets the indices of its rows.
 
-    w ← f_k − Σ_i γ_i (f_i − f_{i−1}), where f = cycle(w) and γ makes the same combination of the residuals f − w least.
-    A step that has led away is taken back to f_k. As in a trust region, none is longer than so many residuals: fewer
-    after one that was taken back, more after one that was cut and did well.
+    w ← f_k − Σ_i γ_i (f_i − f_{i−1}), where f = cycle(w) and γ minimises the same combination of the residuals f − w.
+    A step that increases the error is undone, back to f_k. As in a trust region, the length of a step is limited: the
+    limit shrinks after a step that was undone and grows after one that was cut and reduced the error.
 
     >>> fixed_point(lambda w, rows: 1.0 + 0.9 * w, np.zeros((1, 1)), 1e-9, 5)[0].round(6)
     array([[10.]])
@@ -64,26 +64,26 @@ def fixed_point(cycle: Callable[[Array, Rows], Array], w: Array, tolerance: floa
             break
         if not far.all():
             search, f, error = search.only(far), f[far], error[far]
-        plain = k // PERIOD % 2  # where the method does not get on, the plain iteration does
+        plain = k // PERIOD % 2  # where acceleration stalls, the plain iteration makes progress
         search = _start(search.rows, f, error) if plain else _step(_learn(search, f, error, k % MEMORY))
     return found, errors
 
 
 def _start(rows: Rows, w: Array, least: Array) -> _Search:
-    """Nothing is known yet."""
-    no, nothing, memory = np.zeros(len(w), dtype=bool), np.zeros_like(w), np.zeros((len(w), MEMORY, w.shape[1]))
+    """Start with an empty history."""
+    no, zero, memory = np.zeros(len(w), dtype=bool), np.zeros_like(w), np.zeros((len(w), MEMORY, w.shape[1]))
     trust = np.full(len(w), TRUST)
-    return _Search(rows, w, no, no, trust, least.copy(), no, nothing, nothing, memory, memory.copy())
+    return _Search(rows, w, no, no, trust, least.copy(), no, zero, zero, memory, memory.copy())
 
 
 def _learn(search: _Search, f: Array, error: Array, slot: int) -> _Search:
-    """A cycle from w to f: a row whose step led away forgets all, the others keep the differences in this slot."""
-    good = ~(search.bold & (error > 1.1 * search.least))
+    """Record a cycle from w to f in this slot; rows whose step increased the error drop their history."""
+    good = ~(search.accelerated & (error > 1.1 * search.least))
     known, column = search.ready & good, good[:, None]
     g = f - search.w
     change = np.where(known[:, None], g - search.residual, 0.0)
     size = np.linalg.norm(change, axis=1)
-    still = known & (size < 1e-9 * error)  # it goes on like that for long
+    still = known & (size < 1e-9 * error)  # the residual hardly changes: many more cycles like this one would follow
     change[still], size[still] = -1e-9 * g[still], 1e-9 * error[still]
     size[size == 0] = math.inf
     moves, changes = search.moves, search.changes
@@ -100,10 +100,10 @@ def _learn(search: _Search, f: Array, error: Array, slot: int) -> _Search:
 
 
 def _step(search: _Search) -> _Search:
-    """From the last end, by the combination of the moves whose changes leave the least of the residual."""
+    """Step from the last accepted point by the combination of moves that minimises the residual."""
     gram = search.changes @ search.changes.transpose(0, 2, 1) + 1e-12 * np.eye(MEMORY)
     weights = np.linalg.solve(gram, search.changes @ search.residual[:, :, None])
     step = -np.sum(weights * search.moves, axis=1)
     length, limit = np.linalg.norm(step, axis=1), search.trust * np.linalg.norm(search.residual, axis=1)
     w = search.last + step * (limit / np.maximum(length, limit))[:, None]
-    return search._replace(w=w, bold=length > 0, cut=length > limit)
+    return search._replace(w=w, accelerated=length > 0, cut=length > limit)

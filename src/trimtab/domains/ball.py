@@ -1,4 +1,4 @@
-"""A limit on the distance."""
+"""Balls: a limit on the distance from a centre."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Ball(Domain):
 
     @property
     def dim(self) -> int | None:
-        """That of the centre, if it is a list."""
+        """The dimension of the centre, if it is a list."""
         return common(self.centre)
 
     def project(self, x: Array) -> Array:
@@ -45,12 +45,12 @@ class Ball(Domain):
         return np.where(length <= self.radius, x, offset)
 
     def contains(self, x: ArrayLike, tolerance: float = 1e-9) -> Inside:
-        """‖x − centre‖ ≤ radius, up to the tolerance times the radius and the largest coordinate of the centre."""
+        """‖x − centre‖ ≤ radius, up to the tolerance times (radius + largest coordinate of the centre)."""
         length = np.linalg.norm(np.asarray(x, dtype=float) - self.centre, axis=-1)
         return np.asarray(length <= self.radius + tolerance * self._size())[()]
 
     def erode(self, dim: int, each: float, length: float) -> Domain:
-        """The ball whose radius is less by the longest probe, min(length, each·√d)."""
+        """The ball with its radius reduced by the longest probe, min(length, each·√d)."""
         return self._shrunk(dim, min(length, each * math.sqrt(dim)), self.centre)
 
     def scale(self, dim: int, xi: float, about: Array | None = None) -> Domain:

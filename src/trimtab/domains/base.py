@@ -1,12 +1,12 @@
-"""Where may we be?  Convex sets: nearest point, membership, and the smaller set in which centres live.
+"""Convex domains: projection, membership, and the smaller set that keeps every query inside.
 
-Queries are centre + δu. If u is bounded, the centre can be kept in a smaller set such that *every* query is inside:
+Queries are centre + δu. If u is bounded, the centre can be kept in a smaller set so that *every* query is inside:
 
 * `erode`: exactly the points whose probes all stay inside, given the largest |δu_j| (`each`) and ‖δu‖ (`length`);
-* `scale`: the paper's (1−ξ)X with ξ = δ/r (Lemma H.3), about the middle of an inscribed ball of radius r.
+* `scale`: the paper's (1−ξ)X with ξ = δ/r (Lemma H.3), about the centre of an inscribed ball of radius r.
 
-All functions work on the last axis, so x may be `(d,)` or `(lanes, d)`. `inner_radius` and `outer_radius` are those
-of balls about `middle` inside and around the set (the paper's r and r̄, whose middle is the origin).
+All functions work on the last axis, so x may be `(d,)` or `(lanes, d)`. `inner_radius` and `outer_radius` belong to
+balls about `middle` inside and around the set (the paper's r and r̄, centred at the origin).
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from numpy.typing import ArrayLike
 from trimtab.types import Array
 
 Inside = Any
-"""Whether a point is inside: a bool of NumPy, or an array of them, one per lane; its stubs make two of what is one."""
+"""A NumPy bool, or an array of them, one per lane; NumPy's stubs have no common type for both."""
 
 ROUNDING = 16 * float(np.finfo(float).eps)
-"""What a few additions and multiplications may be off, relative to the numbers at stake."""
+"""Relative rounding error allowed for a few additions and multiplications."""
 
 
 class Domain(ABC):
-    """A closed convex set. Subclasses say how to project, and how they shrink.
+    """A closed convex set. Subclasses define how to project onto it and how to shrink it.
 
     >>> import trimtab as tt
     >>> isinstance(tt.Ball(2.0), tt.Domain), tt.Ball(2.0).project([3.0, 4.0])
@@ -53,7 +53,7 @@ class Domain(ABC):
     def erode(self, dim: int, each: float, length: float) -> Domain:
         """The points whose probes, of at most `each` per coordinate and `length` in all, stay inside.
 
-        Where a projection rounds, the set is smaller by that, also for probes of no length.
+        The set also shrinks by the rounding error of its projection, even for probes of length zero.
         """
 
     @abstractmethod
@@ -61,17 +61,17 @@ class Domain(ABC):
         """{c + (1−ξ)(x − c)}: the set shrunk about its middle (or another inner point)."""
 
     def sides(self, dim: int) -> tuple[Array, Array]:
-        """The lowest and the highest that each coordinate may be, as far as the set says so: a box around it."""
+        """A box around the set: lower and upper limits per coordinate, infinite if the set has no simple ones."""
         return np.full(dim, -math.inf), np.full(dim, math.inf)
 
     def flatten(self, u: Array) -> Array:
-        """The part of a direction that stays in the set's plane, where it has one."""
+        """Project a direction onto the plane of the set, if the set is flat."""
         return u
 
     def reach(self, dim: int, each: float, length: float) -> tuple[float, float]:
-        """What `erode` has to be told of directions of at most `each` and `length`: the same after `flatten`.
+        """The largest coordinate and length after `flatten`, as arguments for `erode`.
 
-        Sets made of sets leave it to their parts, which may differ in it.
+        Composite sets return the arguments unchanged: their parts may differ.
         """
         return each, length
 
@@ -84,7 +84,7 @@ class Domain(ABC):
         raise ValueError(f"{self} has no centre, because it is not bounded: use margin='erode', or bound every side")
 
     def inner_radius(self, dim: int) -> float:
-        """The radius of a ball about `middle` inside the set (within its plane, where it has one)."""
+        """The radius of a ball about `middle` inside the set (within its plane, if it is flat)."""
         return math.inf
 
     def outer_radius(self, dim: int) -> float:
@@ -106,19 +106,19 @@ class Domain(ABC):
         return self.middle(dim) if about is None else about
 
     def _set(self, **values: object) -> None:
-        """For constructors: domains are frozen."""
+        """Set fields in a constructor, although domains are frozen."""
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
 
 def no_room(domain: Domain, room: float, need: float) -> ValueError:
-    """The error to raise when the probes need more than there is room for."""
+    """The error to raise if the probes do not fit into the domain."""
     share = min(1.0, max(0.0, room / need)) if need > 0 else 0.0
-    return ValueError(f"the probes do not fit into {domain}: make the radius less than {share:.3g} times what it is")
+    return ValueError(f"the probes do not fit into {domain}: multiply the radius by less than {share:.3g}")
 
 
 def pulled_in(domain: Domain, x: Array, inner: Array) -> Array:
-    """The rows of x, moved towards an inner point as little (up to a factor of 2) as puts them inside exactly."""
+    """Move the rows of x that are outside towards an inner point, by at most twice the distance that is needed."""
     for k in (*range(-50, -1), *[-1] * 20, 0):
         inside = np.atleast_1d(domain.contains(x, 0.0))
         if inside.all():
@@ -128,7 +128,7 @@ def pulled_in(domain: Domain, x: Array, inner: Array) -> Array:
 
 
 def frozen(value: ArrayLike, name: str, *, infinite: bool = False) -> Array:
-    """A number or a list of numbers as an array that nobody can change."""
+    """Convert a number or a list of numbers to a read-only array."""
     kind = "numbers other than NaN" if infinite else "finite numbers"
     try:
         array = np.array(value, dtype=float)
@@ -142,7 +142,7 @@ def frozen(value: ArrayLike, name: str, *, infinite: bool = False) -> Array:
 
 
 def common(*arrays: Array) -> int | None:
-    """The dimension that arrays agree on; None if all are single numbers."""
+    """The common dimension of the arrays; None if all are single numbers."""
     sizes = {a.size for a in arrays if a.ndim == 1}
     if len(sizes) > 1:
         raise ValueError(f"the parts of the domain disagree on the dimension: {sorted(sizes)}; give all the same")

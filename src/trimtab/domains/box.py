@@ -1,4 +1,4 @@
-"""Limits for each coordinate."""
+"""Boxes: limits for each coordinate."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trimtab.types import Array
 @part
 @dataclass(frozen=True, eq=False)
 class Box(Domain):
-    """{low ≤ x ≤ high}, per coordinate; numbers or lists; ±inf leaves a side open.
+    """{low ≤ x ≤ high} in each coordinate; numbers or lists; ±inf leaves a side open.
 
     >>> Box(0, [1, 2]).project(np.array([-1.0, 5.0]))
     array([0., 2.])
@@ -32,7 +32,7 @@ class Box(Domain):
 
     @property
     def dim(self) -> int | None:
-        """As many as there are limits in a list; any if both are numbers."""
+        """The number of limits in a list; None if both are numbers."""
         return common(self.low, self.high)
 
     def project(self, x: Array) -> Array:
@@ -47,12 +47,12 @@ class Box(Domain):
         return np.all((np.asarray(x) >= self.low - slack) & (np.asarray(x) <= self.high + slack), axis=-1)
 
     def erode(self, dim: int, each: float, length: float) -> Domain:
-        """{low + m ≤ x ≤ high − m}, m = min(each, length): the farthest that a probe goes in one coordinate."""
+        """{low + m ≤ x ≤ high − m}, where m = min(each, length) is the farthest a probe goes in one coordinate."""
         margin = min(each, length)
         return self._shrunk(self.low + margin, self.high - margin, 2 * margin) if margin > 0 else self
 
     def scale(self, dim: int, xi: float, about: Array | None = None) -> Domain:
-        """Both limits drawn towards the middle by the share ξ."""
+        """Both limits moved towards the middle by the share ξ."""
         c = self.inner_point(dim, xi, about)
         need = xi * float(np.min(self.high - self.low))
         return self._shrunk(c + (1 - xi) * (self.low - c), c + (1 - xi) * (self.high - c), need)
@@ -82,6 +82,6 @@ class Box(Domain):
         return np.broadcast_to(self.low, (dim,)), np.broadcast_to(self.high, (dim,))
 
     def _size(self) -> Array:
-        """The largest finite number at stake, per coordinate."""
+        """The largest finite limit in each coordinate."""
         both = np.abs(np.stack(np.broadcast_arrays(self.low, self.high)))
         return np.asarray(np.where(np.isfinite(both), both, 0.0).max(0))

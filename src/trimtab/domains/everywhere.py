@@ -1,4 +1,4 @@
-"""No limits."""
+"""The whole space: no limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A limit in one direction."""
+"""Halfspaces: a limit in one direction."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class Halfspace(Domain):
 
     @property
     def dim(self) -> int | None:
-        """That of the normal."""
+        """The dimension of the normal."""
         return int(self.normal.size)
 
     def project(self, x: Array) -> Array:
         """x − max(⟨normal, x⟩ − offset, 0)/‖normal‖²·normal."""
-        for _ in range(2):  # from far away, the first time leaves the rounding error of the way
-            # (x·normal).sum, not x @ normal, which rounds differently with lanes and without
+        for _ in range(2):  # from far away, the first pass leaves a rounding error
+            # (x·normal).sum, because x @ normal rounds differently with and without lanes
             excess = np.maximum((x * self.normal).sum(-1, keepdims=True) - self.offset, 0.0)
             if not np.any(excess):
                 break
@@ -46,18 +46,18 @@ class Halfspace(Domain):
         return x
 
     def contains(self, x: ArrayLike, tolerance: float = 1e-9) -> Inside:
-        """⟨normal, x⟩ ≤ offset, up to the tolerance times Σ|normal_j·x_j| + |offset|; never less than rounding."""
+        """⟨normal, x⟩ ≤ offset, up to max(tolerance, rounding) times (Σ|normal_j·x_j| + |offset|)."""
         terms = np.asarray(x) * self.normal
         size = np.abs(terms).sum(-1) + abs(self.offset)
         return np.asarray(terms.sum(-1) <= self.offset + max(tolerance, ROUNDING) * size)[()]
 
     def erode(self, dim: int, each: float, length: float) -> Domain:
-        """The offset less by the farthest that a probe goes along the normal, min(each·‖normal‖₁, length·‖normal‖₂)."""
+        """The offset reduced by the longest probe along the normal, min(each·‖normal‖₁, length·‖normal‖₂)."""
         reach = min(each * np.abs(self.normal).sum(), length * float(np.linalg.norm(self.normal)))
         return self._shrunk(reach)
 
     def scale(self, dim: int, xi: float, about: Array | None = None) -> Domain:
-        """The face drawn towards `about` by the share ξ; a halfspace has no middle of its own."""
+        """The face moved towards `about` by the share ξ; a halfspace has no middle of its own."""
         c = self.inner_point(dim, xi, about)
         return self._shrunk(xi * (self.offset - float(self.normal @ c)))
 

@@ -1,4 +1,4 @@
-"""The common points of several sets."""
+"""Intersections of sets."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from trimtab.types import Array
 
 
 class _Inner(NamedTuple):
-    """A ball inside an intersection, and how large the whole is."""
+    """A ball inside an intersection, and the size of the whole."""
 
     centre: Array
-    radius: float  # inf if a ball of any size fits; then the centre is some point well inside
+    radius: float  # inf if a ball of any size fits; the centre is then an arbitrary point well inside
     size: float
 
 
@@ -58,11 +58,11 @@ class Intersection(Domain):
 
     @property
     def dim(self) -> int | None:
-        """That of any member that fixes it."""
+        """The dimension of the members that fix it."""
         return next((m.dim for m in self.members if m.dim is not None), None)
 
     def project(self, x: Array) -> Array:
-        """Points outside by `dykstra.nearest`, then moved inwards by what rounding leaves; others stay."""
+        """Project points outside by `dykstra.nearest`, then correct rounding errors inwards; others are unchanged."""
         rows = np.array(np.atleast_2d(x), dtype=float)
         outside = ~np.atleast_1d(self.contains(rows, 0.0))
         if not (outside.any() or self._flat):
@@ -76,17 +76,17 @@ class Intersection(Domain):
         return rows.reshape(x.shape)
 
     def contains(self, x: ArrayLike, tolerance: float = 1e-9) -> Inside:
-        """Whether x is in every member, by the tolerance of each."""
+        """Whether every member contains x, each with its own tolerance."""
         return np.all([m.contains(x, tolerance) for m in self.members], axis=0)
 
     def flatten(self, u: Array) -> Array:
-        """What the flat member leaves of u, if there is one."""
+        """Flatten u by the flat member, if there is one."""
         for member in self._flat:
             u = member.flatten(u)
         return u
 
     def spread(self, dim: int, each: float, length: float) -> tuple[float, float]:
-        """That of the flat member, if there is one: the others meet the same directions."""
+        """The spread of the flat member, if there is one: the others get the same directions."""
         return self._flat[0].spread(dim, each, length) if self._flat else (each, length)
 
     def erode(self, dim: int, each: float, length: float) -> Domain:
@@ -104,17 +104,17 @@ class Intersection(Domain):
         return smaller
 
     def scale(self, dim: int, xi: float, about: Array | None = None) -> Domain:
-        """The intersection of the members, all shrunk about the middle of the whole."""
+        """The intersection of the members, each shrunk about the middle of the whole."""
         c = self.inner_point(dim, xi, about)
         return Intersection(*(m.scale(dim, xi, c) for m in self.members))
 
     def middle(self, dim: int) -> Array:
-        """The deepest point."""
+        """The point farthest from the boundary."""
         inner = self._inner(dim)
         return inner.centre.copy() if math.isfinite(inner.radius) else super().middle(dim)
 
     def inner_radius(self, dim: int) -> float:
-        """The depth of the deepest point: by how much the members can be eroded and still meet."""
+        """The depth of `middle`: how far the members can be eroded and still intersect."""
         return self._inner(dim).radius
 
     def outer_radius(self, dim: int) -> float:
@@ -128,7 +128,7 @@ class Intersection(Domain):
 
     @cached_property
     def _order(self) -> tuple[Domain, ...]:
-        """The flat one last: moving inwards keeps to a plane, but does not lead there."""
+        """The members, the flat one last: moving inwards stays in a plane, but does not reach it."""
         return tuple(sorted(self.members, key=lambda m: m in self._flat))
 
     @cached_property
@@ -141,7 +141,7 @@ class Intersection(Domain):
         return self._known[dim]
 
     def _deepest(self, dim: int) -> _Inner:
-        """By bisection: a ball of radius ρ fits if the members eroded by ρ have a common point."""
+        """Bisect for the radius: a ball of radius ρ fits if the members eroded by ρ have a common point."""
         around = [(m.outer_radius(dim), m.middle(dim)) for m in self.members if math.isfinite(m.outer_radius(dim))]
         start = np.mean([c for _, c in around], axis=0) if around else np.zeros(dim)
         x = meet(self._order, self._order, start, 1e-9, patience=10)
@@ -162,7 +162,7 @@ class Intersection(Domain):
         return _Inner(x, math.inf if endless else near, size)
 
     def _deep(self, dim: int, radius: float, start: Array) -> Array | None:
-        """A point at least `radius` deep, or None if it finds none; it aims a little deeper, to get there exactly."""
+        """A point at depth `radius` or more, or None if none is found; aims slightly deeper against rounding."""
         try:
             wanted, aims = (
                 [m.erode(dim, *m.reach(dim, r, r)) for m in self._order] for r in (radius, radius * (1 + 1e-7))

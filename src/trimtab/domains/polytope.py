@@ -1,4 +1,4 @@
-"""Polytopes, by a quadratic and a linear programming solver."""
+"""Polytopes, with a quadratic and a linear programming solver."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from trimtab.util.extras import pip_install
 
 
 class _Depth(NamedTuple):
-    """A point inside, and how far from the sides it is."""
+    """A point inside, and its distance from the nearest side."""
 
     centre: Array
     radius: float
@@ -49,9 +49,9 @@ class Polytope(Domain):
             raise ValueError("a row of a is zero: it constrains nothing; leave it out")
         matrix.flags.writeable = limits.flags.writeable = False
         self._set(a=matrix, b=limits)
-        # An empty set or a missing extra is told here, not in the first round.
+        # Report an empty set or a missing extra here, not in the first round.
         if self._inner.radius < -1e-9 * self._widest:
-            raise ValueError("the polytope is empty: no x has a x <= b; check the signs in a and b")
+            raise ValueError("the polytope is empty: no x satisfies a x <= b; check the signs in a and b")
 
     @property
     def dim(self) -> int | None:
@@ -59,14 +59,14 @@ class Polytope(Domain):
         return int(self.a.shape[1])
 
     def project(self, x: Array) -> Array:
-        """argmin ‖z − x‖ over A z ≤ b, a quadratic program per lane; what rounding leaves outside is moved in."""
+        """argmin ‖z − x‖ over A z ≤ b, one quadratic program per lane."""
         rows = np.atleast_2d(x)
         outside = ~self._within(rows, 0.25 * ROUNDING)
         if not outside.any():
             return x
         nearest = np.array(rows, dtype=float)
         nearest[outside] = [self._nearest(row) for row in nearest[outside]]
-        if self._inner.radius > 1e-9 * self._widest:  # what rounding and the solver's tolerance have left outside
+        if self._inner.radius > 1e-9 * self._widest:  # rounding and the solver's tolerance may leave points outside
             nearest = pulled_in(self, nearest, self._inner.centre)
         return nearest.reshape(x.shape)
 
@@ -77,26 +77,26 @@ class Polytope(Domain):
             raise ImportError(f"Polytope needs its solvers: {pip_install('polytope')}") from error
         rows, length = len(self.b), self._inner.radius if 0 < self._inner.radius < math.inf else 1.0
         a, lower, sense = self.a / self._size[:, None], np.full(rows, -1e30), np.zeros(rows, dtype=np.int32)
-        # The solver works about the origin: shift x there, and the answer keeps its digits.
+        # The solver is most accurate near the origin, so shift x there.
         room = (self.b - self.a @ x) / self._size
         z, _, flag, _ = solve(np.eye(x.size), np.zeros(x.size), a, room / length, lower, sense, primal_tol=1e-12)
-        return x + length * z if flag > 0 else x  # without an answer, `project` stays inside rather than be nearest
+        return x + length * z if flag > 0 else x  # no solution: `project` still moves x inside
 
     def contains(self, x: ArrayLike, tolerance: float = 1e-9) -> Inside:
-        """A x ≤ b, each row up to the tolerance times Σ|a_ij·x_j| + |b_i|; never less than rounding."""
+        """A x ≤ b, each row up to max(tolerance, rounding) times (Σ|a_ij·x_j| + |b_i|)."""
         return self._within(np.asarray(x, dtype=float), max(tolerance, ROUNDING))
 
     def _within(self, x: Array, tolerance: float) -> Inside:
-        rows = x[..., None, :]  # one product for each, which rounds alike with lanes and without
+        rows = x[..., None, :]  # one product per row rounds the same with and without lanes
         size = (np.abs(rows) @ np.abs(self.a.T))[..., 0, :] + np.abs(self.b)
         return np.all((rows @ self.a.T)[..., 0, :] <= self.b + tolerance * size, axis=-1)
 
     def erode(self, dim: int, each: float, length: float) -> Domain:
-        """Each limit less by the farthest that a probe goes along its row, min(each·‖a_i‖₁, length·‖a_i‖₂)."""
+        """Each limit reduced by the longest probe along its row, min(each·‖a_i‖₁, length·‖a_i‖₂)."""
         return self._shrunk(np.minimum(each * np.abs(self.a).sum(1), length * self._size))
 
     def scale(self, dim: int, xi: float, about: Array | None = None) -> Domain:
-        """Each face drawn towards the middle by the share ξ."""
+        """Each face moved towards the middle by the share ξ."""
         c = self.inner_point(dim, xi, about)
         return self._shrunk(xi * (self.b - self.a @ c))
 
@@ -116,7 +116,7 @@ class Polytope(Domain):
         return self._inner.radius
 
     def outer_radius(self, dim: int) -> float:
-        """From the middle to the farthest corner of the smallest box around the set: at least the true one."""
+        """The distance to the farthest corner of the bounding box: an upper bound."""
         return self._outer
 
     @cached_property
@@ -125,7 +125,7 @@ class Polytope(Domain):
 
     @cached_property
     def _inner(self) -> _Depth:
-        """The Chebyshev centre and its depth; some inner point and inf if a ball of any size fits."""
+        """The Chebyshev centre and its depth; an arbitrary inner point and inf if a ball of any size fits."""
         return self._room(self._size, self.b)
 
     @cached_property
@@ -134,13 +134,13 @@ class Polytope(Domain):
         return float(np.abs((self.b - self.a @ self._inner.centre) / self._size).max())
 
     def _room(self, reach: Array, b: Array) -> _Depth:
-        """The x and the largest k with A x + k·reach ≤ b; some x and inf if there is no largest."""
+        """The x with the largest k in A x + k·reach ≤ b, and k; an arbitrary x and inf if k is unbounded."""
         x, narrowing = np.zeros(self.a.shape[1]), reach > 0
         sides, last = self.a / self._size[:, None], np.eye(x.size + 1)[-1]
         rows = np.column_stack([sides, reach / self._size / (reach / self._size).max()])
-        for _ in range(2):  # about the origin, and about what that finds, which has the digits of a set far away
+        for _ in range(2):  # the second pass, about the point found, is accurate for a set far from the origin
             room = (b - self.a @ x) / self._size
-            unit = float(np.abs(room).max()) or 1.0  # of length, since the solver's tolerances are absolute
+            unit = float(np.abs(room).max()) or 1.0  # unit of length, since the solver's tolerances are absolute
             best = _linear_program(-last, rows, room / unit)
             if best is None:
                 some = _linear_program(-last, rows, room / unit, limit=1.0)
@@ -150,7 +150,7 @@ class Polytope(Domain):
 
     @cached_property
     def _outer(self) -> float:
-        """From the smallest box around the set."""
+        """Half the diagonal of the box about `middle` that contains the set."""
         centre = self._inner.centre
         if math.isinf(self._inner.radius):
             return math.inf
@@ -166,7 +166,7 @@ class Polytope(Domain):
 
 
 def _linear_program(cost: Array, a: Array, b: Array, limit: float = math.inf) -> Array | None:
-    """argmin ⟨cost, x⟩ over a x ≤ b, with the last coordinate at most `limit`; None if unbounded."""
+    """argmin ⟨cost, x⟩ over a x ≤ b with the last coordinate ≤ `limit`; None if unbounded."""
     try:
         from scipy.optimize import linprog
     except ImportError as error:
@@ -175,5 +175,5 @@ def _linear_program(cost: Array, a: Array, b: Array, limit: float = math.inf) ->
     options = {"primal_feasibility_tolerance": 1e-10, "presolve": False}
     answer = linprog(cost, A_ub=a, b_ub=b, bounds=bounds, options=options)
     if answer.status not in (0, 3):
-        raise ValueError(f"the polytope cannot be measured: {answer.message}; check the scale of a and b")
+        raise ValueError(f"the linear program of the polytope failed: {answer.message}; check the scale of a and b")
     return None if answer.x is None else np.asarray(answer.x, dtype=float)

@@ -1,4 +1,4 @@
-"""Sets side by side."""
+"""Cartesian products of sets."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Product(Domain):
             start += size
 
     def project(self, x: Array) -> Array:
-        """Each part by its own set."""
+        """Project each part onto its own set."""
         return np.concatenate([domain.project(x[..., part]) for domain, _, part in self._blocks()], axis=-1)
 
     def contains(self, x: ArrayLike, tolerance: float = 1e-9) -> Inside:
@@ -64,16 +64,16 @@ class Product(Domain):
         return inside
 
     def flatten(self, u: Array) -> Array:
-        """Each part flattened by its own set."""
+        """Flatten each part by its own set."""
         return np.concatenate([domain.flatten(u[..., part]) for domain, _, part in self._blocks()], axis=-1)
 
     def sides(self, dim: int) -> tuple[Array, Array]:
-        """Those of the parts."""
+        """The limits of the parts."""
         low, high = zip(*(domain.sides(size) for domain, size in self.parts), strict=True)
         return np.concatenate(low), np.concatenate(high)
 
     def spread(self, dim: int, each: float, length: float) -> tuple[float, float]:
-        """The widest of the parts; a direction may lie in one of them altogether."""
+        """The largest coordinate over the parts; a direction may lie in a single one of them."""
         return max(domain.spread(size, each, length)[0] for domain, size in self.parts), length
 
     def erode(self, dim: int, each: float, length: float) -> Domain:
@@ -86,13 +86,13 @@ class Product(Domain):
         return Product(*((domain.scale(size, xi, c[part]), size) for domain, size, part in self._blocks()))
 
     def middle(self, dim: int) -> Array:
-        """The middles of the parts, one after another."""
+        """The middles of the parts, concatenated."""
         return np.concatenate([domain.middle(size) for domain, size in self.parts])
 
     def inner_radius(self, dim: int) -> float:
-        """The least of the parts."""
+        """The smallest inner radius of the parts."""
         return min(domain.inner_radius(size) for domain, size in self.parts)
 
     def outer_radius(self, dim: int) -> float:
-        """√Σr̄²: the corners of all the parts at once."""
+        """√Σr̄² over the parts."""
         return math.hypot(*(domain.outer_radius(size) for domain, size in self.parts))

@@ -1,4 +1,4 @@
-"""Shares of a whole."""
+"""Simplices: shares of a whole."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from trimtab.validation import real
 @part
 @dataclass(frozen=True, eq=False)
 class Simplex(Domain):
-    """{Σx_j = total, x_j ≥ floor_j}: shares of a whole. Directions are kept in its plane, so every query adds up too.
+    """{Σx_j = total, x_j ≥ floor_j}: shares of a whole. Directions stay in its plane, so every query adds up to total.
 
-    Projection: Duchi et al. 2008, after subtracting the maximum, so that no size of x loses the sum.
+    Projection: Duchi et al. 2008, after subtracting the maximum, so that the sum is exact however large x is.
 
     >>> Simplex().project(np.array([0.5, 1.5, -1.0]))
     array([0., 1., 0.])
@@ -35,14 +35,14 @@ class Simplex(Domain):
 
     @property
     def dim(self) -> int | None:
-        """That of the floor, if it is a list."""
+        """The dimension of the floor, if it is a list."""
         return common(self.floor)
 
     def _size(self) -> float:
         return max(self.total, float(np.max(np.abs(self.floor))))
 
     def _spare(self, dim: int) -> float:
-        """What is left of the total above the floor."""
+        """The part of the total above the floor."""
         spare = self.total - float(np.sum(self.floor) if self.floor.ndim else dim * self.floor)
         if spare <= 0:
             raise ValueError(
@@ -51,7 +51,7 @@ class Simplex(Domain):
         return spare
 
     def project(self, x: Array) -> Array:
-        """max(x − θ, floor), with the θ that makes it add up."""
+        """max(x − θ, floor), with θ such that the sum is the total."""
         dim = x.shape[-1]
         spare = self._spare(dim)
         w: Array = x - self.floor
@@ -63,20 +63,20 @@ class Simplex(Domain):
         last = np.sum(falling * ranks > excess, axis=-1, keepdims=True)
         w -= np.take_along_axis(excess, last - 1, -1) / last
         np.maximum(w, 0.0, out=w)
-        positive = w > 0  # once more, on what the sum over many coordinates has lost
+        positive = w > 0  # once more, to correct the rounding of a sum over many coordinates
         w -= (w.sum(-1, keepdims=True) - spare) / positive.sum(-1, keepdims=True) * positive
         np.maximum(w, 0.0, out=w)
         w += self.floor
         return w
 
     def contains(self, x: ArrayLike, tolerance: float = 1e-9) -> Inside:
-        """x ≥ floor and Σx_j = total, up to the tolerance times the larger of both; the sum to 1e-12 of it at best."""
+        """x ≥ floor and Σx_j = total, up to the tolerance times the larger of the two; at least 1e-12 for the sum."""
         x = np.asarray(x, dtype=float)
         adds_up = np.abs(x.sum(-1) - self.total) <= max(tolerance, 1e-12) * self._size()
         return np.all(x >= self.floor - tolerance * self._size(), axis=-1) & adds_up
 
     def flatten(self, u: Array) -> Array:
-        """u − ū: what leaves the sum as it is."""
+        """u − ū, which leaves the sum unchanged."""
         flat: Array = u - u.mean(-1, keepdims=True)
         return flat
 
@@ -102,13 +102,13 @@ class Simplex(Domain):
         return Simplex(self.total, floor + slack)
 
     def middle(self, dim: int) -> Array:
-        """What is above the floor, shared equally."""
+        """The part above the floor, shared equally."""
         return np.broadcast_to(self.floor + self._spare(dim) / dim, (dim,)).copy()
 
     def inner_radius(self, dim: int) -> float:
-        """From the middle to the middle of a face: s/√(d(d − 1)), where s is what is above the floor."""
+        """The distance from the middle to a face: s/√(d(d − 1)), where s is the part of the total above the floor."""
         return self._spare(dim) / math.sqrt(dim * (dim - 1)) if dim > 1 else 0.0
 
     def outer_radius(self, dim: int) -> float:
-        """From the middle to a corner: s·√(1 − 1/d)."""
+        """The distance from the middle to a corner: s·√(1 − 1/d)."""
         return self._spare(dim) * math.sqrt(1 - 1 / dim)
