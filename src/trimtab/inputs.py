@@ -1,4 +1,4 @@
-"""What a user gives, as arrays of numbers: the start, the bounds, and the values that are told."""
+"""Convert user input to arrays: the start, the bounds and the measured values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from trimtab.types import Array, Value
 
-LARGEST = 1e140  # values beyond are taken as this, so that their squares stay finite
+LARGEST = 1e140  # larger values are clipped to this, so that their squares stay finite
 
 Numbers = TypeVar("Numbers", bound=NDArray[np.generic])
 
@@ -28,7 +28,7 @@ def starting_point(x0: ArrayLike) -> Array:
 
 
 def numbers(given: object) -> Array:
-    """Numbers as an array of floats of its own: neither texts nor what stands for them."""
+    """Copy numbers to an array of floats; reject strings and other objects."""
     array = np.asarray(given)
     kind = array.dtype.kind
     if kind not in "biufO" or (kind == "O" and any(isinstance(one, str | bytes) for one in array.flat)):
@@ -37,14 +37,14 @@ def numbers(given: object) -> Array:
 
 
 def measured(given: object) -> Array:
-    """Read numbers that were measured; NaN where one of an array is masked. Refuse True, False and a masked scalar."""
+    """Convert measured numbers; masked array entries become NaN. Reject True, False and a masked scalar."""
     if given is np.ma.masked or any(isinstance(one, bool | np.bool_) for one in _each(given)):
         raise TypeError
     return numbers(np.ma.filled(given.astype(float), math.nan) if isinstance(given, np.ma.MaskedArray) else given)
 
 
 def _each(given: object) -> Iterator[object]:
-    """What is in a list of lists, one by one; of an array of numbers, nothing."""
+    """Flatten nested lists; of a numeric array, the first element is enough to tell its type."""
     if isinstance(given, list | tuple):
         for one in given:
             yield from _each(one)
@@ -55,14 +55,14 @@ def _each(given: object) -> Iterator[object]:
 
 
 def finite(x0: Array) -> Array:
-    """Where to start, which is somewhere."""
-    for place in np.argwhere(~np.isfinite(x0))[:1]:
-        raise ValueError(f"x0{place.tolist()}={x0[tuple(place)]} is not a number: every coordinate must be finite")
+    """Check that x0 is finite."""
+    for index in np.argwhere(~np.isfinite(x0))[:1]:
+        raise ValueError(f"x0{index.tolist()}={x0[tuple(index)]} is not a number: every coordinate must be finite")
     return x0
 
 
 def pairs(bounds: ArrayLike, dim: int) -> Array:
-    """One (low, high) for each coordinate, `(d, 2)`, with room in at least one of them."""
+    """Convert bounds to one (low, high) per coordinate, `(d, 2)`, with low < high in at least one."""
     wanted = f"give one (low, high) for each of {dim} coordinates"
     try:
         found = np.array(bounds, dtype=float)
@@ -74,12 +74,12 @@ def pairs(bounds: ArrayLike, dim: int) -> Array:
     for k in np.flatnonzero(~(np.isfinite(low) & np.isfinite(high) & (low <= high)))[:1]:
         raise ValueError(
             f"bounds[{k}]=({low[k]}, {high[k]}): every low must be a finite number below its high"
-            " (or equal, to hold it fixed); for a side without a limit use domain=Box(low, high) with inf"
+            " (or equal, to fix the coordinate); for a side without a limit use domain=Box(low, high) with inf"
         )
     size = np.maximum(np.abs(low), np.abs(high))
     for k in np.flatnonzero((size > 1e300) | ((low < high) & (high / 2 - low / 2 < 1e-12 * size)))[:1]:
         raise ValueError(
-            f"bounds[{k}]=({low[k]}, {high[k]}) are too close, or too large, for floating point: shift or rescale"
+            f"bounds[{k}]=({low[k]}, {high[k]}) are too close or too large for floating point: shift or rescale"
         )
     if np.all(low == high):
         raise ValueError(f"bounds={shortly(found.tolist())} fix every coordinate: give at least one low < high")
@@ -89,10 +89,11 @@ def pairs(bounds: ArrayLike, dim: int) -> Array:
 def reader(
     lanes: int | None, queries: int, told: int, maximise: bool, largest: float
 ) -> Callable[[object], tuple[Value, ...] | None]:
-    """What is told → the values of a round's queries, to be minimised; NaN in lanes that have none, None if none has.
+    """Build the function that converts told values to the values of a round's queries, to be minimised.
 
-    told: how many numbers a query brings. Where there are limits, each value is followed by theirs, on the last axis:
-    `([lanes,] [queries,] 1 + m)`. Numbers beyond ±largest are taken as that.
+    It returns NaN in lanes without a value, and None if no lane has one. told: numbers per query; with limits, each
+    value is followed by those of its limits on the last axis, `([lanes,] [queries,] 1 + m)`. Numbers are clipped to
+    ±largest.
     """
     in_lanes = () if lanes is None else (lanes,)
     several = tuple(n for n in (queries, told) if n > 1)
@@ -118,7 +119,7 @@ def reader(
             return None
         array = np.clip(array, -largest, largest)
         parts = tuple(array.reshape(*in_lanes, -1).T) if several else (array,)
-        if maximise:  # a limit stays a limit
+        if maximise:  # limits keep their sign
             parts = tuple(part if k % told else -part for k, part in enumerate(parts))
         return tuple(float(p) for p in parts) if lanes is None else tuple(locked(p) for p in parts)
 
@@ -126,24 +127,24 @@ def reader(
 
 
 def beside(value: object, limits: ArrayLike, count: int) -> Array:
-    """A value, followed by those of its limits, of which there are `count`."""
+    """Append the values of the limits, `count` of them, to a value."""
     try:
         parts = [measured(value), measured(limits)]
         return np.concatenate([parts[0][..., None], parts[1]], axis=-1)
     except (TypeError, ValueError, OverflowError):
         raise ValueError(
             f"value={value!r} and limits={limits!r} do not match: tell one number, and a list of"
-            f" {count} (in lanes, one of each for every lane)"
+            f" {count} (with lanes, one of each per lane)"
         ) from None
 
 
 def shortly(value: object) -> str:
-    """As text, cut where it gets long."""
+    """Convert to text, truncated to 200 characters."""
     text = str(value)
     return text if len(text) <= 200 else text[:190] + " ..."
 
 
 def locked(x: Numbers) -> Numbers:
-    """The array, which nobody can change from now on."""
+    """Make the array read-only."""
     x.setflags(write=False)
     return x

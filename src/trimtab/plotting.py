@@ -1,8 +1,8 @@
-"""How every picture looks: colours, fonts and sizes in one place, readable on a light page and on a dark one.
+"""Style of all figures: colours, fonts and sizes, readable on light and dark pages.
 
-The background is transparent, and text and axes have the grey that stands out as well from white as from the dark of
-GitHub and of the site (4.3 : 1). Colours are Okabe and Ito's and others that the colour-blind can tell apart, all of
-them 2.2 : 1 and more from both; a method keeps its own in every picture.
+The background is transparent; text and axes are a grey with the same contrast (4.3 : 1) to white and to the dark pages
+of GitHub and of the site. Colours are those of Okabe and Ito and others that are safe for the colour-blind, with a
+contrast of at least 2.2 : 1 to both. A method has the same colour in every figure.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ METHODS = {
 }
 OTHERS = ("#44AA99", "#A6761D", "#7570B3", PURPLE)
 COMMON = "-common"
-"""Ends the name of a method whose two queries meet the same noise: its own colour, dash-dotted."""
+"""Suffix of a method whose two queries see the same noise: drawn in its usual colour, dash-dotted."""
 
 WIDTH = 8.0
-"""Inches, of a picture as wide as a page."""
+"""Width of a full-page figure in inches."""
 DPI = 130
 SANS = "system-ui, sans-serif"
-"""Of pictures that a browser draws."""
+"""Font of figures rendered by a browser."""
 STYLE: dict[str, object] = {
     "figure.facecolor": "none",
     "figure.dpi": 100,
@@ -69,11 +69,11 @@ STYLE: dict[str, object] = {
     "legend.frameon": False,
     "svg.hashsalt": "trimtab",
 }
-"""For matplotlib: `plt.rcParams.update(STYLE)` in a script, `with style():` in a library."""
+"""Settings of matplotlib: `plt.rcParams.update(STYLE)` in a script, `with style():` in a library."""
 
 
 class Ink(NamedTuple):
-    """The colours of a figure that knows what it stands on."""
+    """Colours of a figure on a known background."""
 
     text: str
     grid: str
@@ -89,7 +89,7 @@ DARK = Ink("#d7dce2", "#30363d", "#8b949e", SKY, AMBER, "rgba(86, 180, 233, 0.18
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Within it, matplotlib draws as all pictures here look; a decorator, too: `@style()`.
+    """Context manager, and decorator `@style()`, that applies the project's style to matplotlib.
 
     >>> import matplotlib
     >>> with style():
@@ -117,7 +117,7 @@ def panels(columns: int, size: tuple[float, float], rows: int = 1, sharey: bool 
 
 
 def save(figure: Figure, path: Path) -> list[Path]:
-    """The figure as .svg and .png."""
+    """Save the figure as .svg and .png."""
     files = [path.with_suffix(suffix) for suffix in (".svg", ".png")]
     for file in files:
         figure.savefig(file, dpi=150)
@@ -125,7 +125,7 @@ def save(figure: Figure, path: Path) -> list[Path]:
 
 
 def colour_of(name: str) -> str:
-    """The colour of a method, in every picture the same.
+    """The colour of a method, the same in every figure.
 
     >>> colour_of("residual"), colour_of("two-point-common") == colour_of("two-point")
     ('#0072B2', True)
@@ -137,5 +137,5 @@ def _figure_class() -> type[Figure]:
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise ImportError(f"pictures need matplotlib: {pip_install('lab')}") from error
+        raise ImportError(f"figures need matplotlib: {pip_install('lab')}") from error
     return Figure

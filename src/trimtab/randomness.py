@@ -1,8 +1,8 @@
-"""Random numbers as a pure function of (seed, purpose, lane, index): nothing is drawn in sequence.
+"""Random numbers as a pure function of (seed, purpose, lane, index).
 
-Philox, a counter-based generator with the key (seed, purpose), is set to the counter (lane, index); its four words are
-the state of an SFC64, a faster generator, which then draws as many numbers as wanted. So any index can be drawn again,
-in any order, and a lane's numbers are the same whether it is drawn alone or beside others.
+Philox, a counter-based generator with the key (seed, purpose), is set to the counter (lane, index). Its four output
+words become the state of SFC64, a faster generator, which draws the numbers. So indices can be drawn repeatedly and in
+any order, and a lane gets the same numbers whether it is drawn alone or with others.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ DIRECTIONS, DRIFT, NOISE, ROUNDING = 0, 1, 2, 3
 
 
 class NoSeed(ISeedSequence):
-    """For generators whose state is set before anything is drawn: mixing a seed would cost ten times as much."""
+    """Seed of generators whose state is set before use: it avoids the cost of mixing a real seed."""
 
     def generate_state(self, n_words: int, dtype: DTypeLike = np.uint32) -> NDArray[np.uint32 | np.uint64]:
-        """Any numbers will do."""
+        """Zeros: the state is replaced anyway."""
         return np.zeros(n_words, dtype=dtype)
 
 
@@ -29,9 +29,9 @@ NO_SEED = NoSeed()
 
 
 class Keyed:
-    """The generators of one seed and purpose; setting one up costs about two microseconds.
+    """Generators for one seed and purpose; setting one up takes about two microseconds.
 
-    For one thread at a time: it has one state, which each of its generators is set to.
+    Not thread-safe: all generators share one state.
 
     >>> keyed = Keyed(seed=7)
     >>> alone = [rng.random() for rng in keyed.generators(index=3, lane=1, lanes=1)]
@@ -44,32 +44,31 @@ class Keyed:
         self._key = np.array([seed, purpose], dtype=np.uint64)
         self._counter = np.zeros(4, dtype=np.uint64)
         self._philox = np.random.Philox(NO_SEED)  # type: ignore[arg-type]
-        # The states are kept and only their words replaced: making a generator anew would cost twenty times more.
+        # Replacing the words of an existing state is twenty times faster than creating a generator.
         self._philox_state = self._philox.state
         self._philox_state["state"] = {"counter": self._counter, "key": self._key}
         self._sfc = np.random.SFC64(NO_SEED)  # type: ignore[arg-type]
         self._sfc_state = self._sfc.state
         self._words = self._sfc_state["state"]
         self._rng = np.random.Generator(self._sfc)
-        self._drawing: NDArray[np.uint64] | None = None  # whose numbers the generator is in the middle of
+        self._current: NDArray[np.uint64] | None = None  # the states that the generator is currently drawing from
 
     def states(self, index: int, lane: int = 0, lanes: int = 1) -> NDArray[np.uint64]:
-        """Where the numbers of (lane, index) start, for each lane: `(lanes, 4)`."""
+        """Initial generator state of (lane, index) for each lane, `(lanes, 4)`."""
         self._counter[:] = (lane, index, 0, 0)
         self._philox.state = self._philox_state
         words: NDArray[np.uint64] = self._philox.random_raw(4 * lanes).reshape(lanes, 4)
         return words
 
     def resume(self, states: NDArray[np.uint64], *, last: bool = True) -> Iterator[np.random.Generator]:
-        """One generator per row of states; valid until the next one is taken.
+        """One generator per row of states, valid until the next one is yielded.
 
-        Unless it is the last time, `states` is moved on to where each generator was left: resumed with the same
-        array, each goes on there.
+        Unless `last`, `states` is updated in place, so that the next call with the same array continues from there.
         """
-        if self._drawing is states:  # one lane alone, which goes on where it was left
+        if self._current is states:  # a single lane: the generator is still in the right state
             yield self._rng
             return
-        self._drawing = states if len(states) == 1 else None
+        self._current = states if len(states) == 1 else None
         for row in states:
             self._words["state"] = row
             self._sfc.state = self._sfc_state
@@ -78,5 +77,5 @@ class Keyed:
                 row[:] = self._sfc.state["state"]["state"]
 
     def generators(self, index: int, lane: int = 0, lanes: int = 1) -> Iterator[np.random.Generator]:
-        """One generator per lane, at the start of the numbers of (lane, index); valid until the next one is taken."""
+        """One generator per lane, in the initial state of (lane, index), valid until the next one is yielded."""
         return self.resume(self.states(index, lane, lanes))

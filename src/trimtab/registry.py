@@ -1,4 +1,4 @@
-"""Where parts make themselves known: one decorator serves saving, the exports and the contract tests."""
+"""Registry of parts, used by saving, the package exports and the contract tests."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import TypeVar
 Part = TypeVar("Part", bound=type)
 
 parts: dict[str, type] = {}
-"""Name → class: estimators, steps, directions, domains. A dataclass in here can be saved, and is exported."""
+"""Name → class of estimators, steps, directions and domains; registered dataclasses can be saved and are exported."""
 
 
 def part(cls: Part) -> Part:
-    """Make a part known by the name of its class, so that it can be saved: a decorator of a frozen dataclass.
+    """Register a frozen dataclass under its class name, so that it can be saved.
 
     >>> from dataclasses import dataclass
     >>> import trimtab as tt

@@ -1,4 +1,4 @@
-"""The types that every layer speaks of; by name only, so that a program which shows a help text needs no NumPy."""
+"""Shared type aliases; as strings, so that the help text of a program does not import NumPy."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Integers: TypeAlias = "NDArray[np.int64]"
 Value: TypeAlias = "float | NDArray[np.float64]"
 """One number, or one per lane."""
 Mask: TypeAlias = "bool | NDArray[np.bool_]"
-"""A yes or no, or one per lane."""
+"""A bool, or one per lane."""
 Json = Any
-"""What JSON can say; what a file says is for its reader to check."""
+"""Any JSON value; the code that reads a file checks its content."""
 Document = dict[str, Json]
-"""An object of JSON."""
+"""A JSON object."""
 Fields = Mapping[str, Json]
-"""An object of JSON that is only read."""
+"""A read-only JSON object."""
 Memory = Any
-"""What a part remembers: () or a NamedTuple of values and arrays, whose names only that part knows."""
+"""The state of a part: () or a NamedTuple of values and arrays, private to that part."""
 Arrays: TypeAlias = "dict[str, NDArray[Any]]"
-"""Of whatever numbers, by name, beside a document."""
+"""Arrays of any type by name, stored with a document."""

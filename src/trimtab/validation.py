@@ -1,4 +1,4 @@
-"""Numbers that a user gives: what each must be, said once, with the value, the reason and the remedy."""
+"""Validation of arguments; errors state the value, the reason and the remedy."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from numbers import Real
 
 LISTED = 30
-"""Names in one message."""
+"""Most names listed in one message."""
 
 
 def whole(name: str, number: object, least: int = 0, below: int | None = None, *, why: str = "") -> int:
-    """A whole number, least ≤ number < below, as an int; `why` is added to the error.
+    """Check that least ≤ number < below and return it as an int; `why` is appended to the error.
 
     >>> whole("trials", 5, 1)
     5
@@ -38,7 +38,7 @@ def real(
     below: bool = False,
     why: str = "",
 ) -> float:
-    """A finite number, least ≤ number ≤ most (above: least < number, below: number < most), as a float.
+    """Check that least ≤ number ≤ most (above: least < number; below: number < most); return it as a float.
 
     >>> real("radius", 0.5, 0, above=True)
     0.5
@@ -49,7 +49,7 @@ def real(
     if isinstance(number, Real) and not isinstance(number, bool):
         try:
             found = float(number)
-        except OverflowError:  # a whole number with hundreds of digits
+        except OverflowError:  # an int with hundreds of digits
             found = math.inf
         if (
             math.isfinite(found)
@@ -66,7 +66,7 @@ def real(
 
 
 def choose(given: str, known: Iterable[str]) -> str:
-    """The remedy for a name that is unknown: the one that was meant, or all there are.
+    """The remedy for an unknown name: the one probably meant, or a list of all.
 
     >>> choose("comand", ["command", "goal"]), choose("x", ["command", "goal"])
     ('did you mean "command"?', 'choose from command, goal')
@@ -77,12 +77,12 @@ def choose(given: str, known: Iterable[str]) -> str:
 
 
 def near(given: str, known: Iterable[str]) -> str | None:
-    """The question whether a known name was meant, if one is near.
+    """Ask whether the closest known name was meant; None if no name is close.
 
     >>> near("Timeuot", ["timeout", "goal"]), near("x", ["timeout"])
     ('did you mean "timeout"?', None)
     """
-    from difflib import get_close_matches  # needed only when something is wrong
+    from difflib import get_close_matches  # needed for errors only
 
     names = {name.lower(): name for name in known}
     found = get_close_matches(given.lower(), names, n=1)

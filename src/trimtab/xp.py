@@ -1,6 +1,6 @@
-"""The same names for one number and for one number per lane, chosen once, when a part is bound to its setup.
+"""One interface for single numbers and for one number per lane, chosen once, when a part is bound to its setup.
 
-Python's own functions are several times faster on single numbers than NumPy's. Both give the same to the last bit.
+Python's own functions are several times faster on single numbers than NumPy's; the results are identical to the bit.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from numpy.typing import NDArray
 from trimtab.types import Array, Mask, Memory, Value
 
 TINY = float(np.finfo(float).tiny)
-FAINT = 2.0**-40  # a factor below is multiplied in
+FAINT = 2.0**-40  # smaller factors are multiplied into their vector
 FINE = 6  # binary digits of an exponent
 T = TypeVar("T")
 
 
 def power(sqrt: Callable[[Value], Value], exponent: float) -> Callable[[Value], Value]:
-    """x → x^exponent, to the nearest 1/64 of the exponent, by square roots and products alone.
+    """x → x^exponent by square roots and products alone; the exponent is rounded to a multiple of 1/64.
 
-    Those are rounded in one way by every processor, for one number and for many; powers are not.
+    Unlike powers, these round identically on every processor, for one number and for many.
 
     >>> power(math.sqrt, 0.75)(16.0), power(np.sqrt, 1.5)(np.array([4.0, 9.0]))
     (8.0, array([ 8., 27.]))
@@ -61,7 +61,7 @@ class Single:
 
     @staticmethod
     def clip(x: float, low: float, high: float) -> float:
-        """x, not below low and not above high."""
+        """x limited to [low, high]."""
         return low if x < low else high if x > high else x
 
     @staticmethod
@@ -95,7 +95,7 @@ class Single:
 
     @staticmethod
     def fading(vector: Array, fade: float, kept: float, gain: float, news: Array) -> tuple[Array, float]:
-        """A vector and its factor, fade, that make kept·(fade·vector) + gain·news: what fades is one number."""
+        """A vector and its factor, fade, whose product is kept·(fade·vector) + gain·news: only a number decays."""
         fade = fade * kept
         if fade < FAINT:
             vector, fade = fade * vector, 1.0
@@ -105,12 +105,12 @@ class Single:
 
     @staticmethod
     def failed(values: tuple[float, ...]) -> bool:
-        """Whether a value is missing; a single system without one is not told at all."""
+        """Whether a value is missing: never, since a single system skips a round without a value."""
         return False
 
     @staticmethod
     def merge(mask: bool, old: T, new: T) -> T:
-        """The old number, array or tuple of them where the mask holds."""
+        """`old` if the mask is true, else `new`; numbers, arrays or tuples of them."""
         return old if mask else new
 
 
@@ -121,23 +121,23 @@ class Lanes:
 
     @staticmethod
     def all(mask: Mask) -> bool:
-        """Whether it holds in every lane."""
+        """Whether the mask is true in every lane."""
         return bool(mask.all() if isinstance(mask, np.ndarray) else mask)
 
     @staticmethod
     def any(mask: Mask) -> bool:
-        """Whether it holds in any lane."""
+        """Whether the mask is true in any lane."""
         return bool(mask.any() if isinstance(mask, np.ndarray) else mask)
 
     @staticmethod
     def clip(x: Value, low: Value, high: Value) -> Array:
-        """x, not below low and not above high; faster than np.clip."""
+        """x limited to [low, high]; faster than np.clip."""
         clipped: Array = np.minimum(np.maximum(x, low), high)
         return clipped
 
     @staticmethod
     def maximum(a: Value, *others: Value) -> Value:
-        """The largest, in each lane."""
+        """The largest in each lane."""
         for b in others:
             a = np.maximum(a, b)
         return a
@@ -173,7 +173,7 @@ class Lanes:
 
     @classmethod
     def fading(cls, vector: Array, fade: Array, kept: float, gain: Array, news: Array) -> tuple[Array, Array]:
-        """A vector and its factor, fade, that make kept·(fade·vector) + gain·news in each lane."""
+        """A vector and its factor, fade, whose product is kept·(fade·vector) + gain·news in each lane."""
         fade = fade * kept
         if (faint := fade < FAINT).any():
             vector = np.where(faint[:, None], cls.times(fade, vector), vector)
@@ -190,7 +190,7 @@ class Lanes:
 
     @classmethod
     def merge(cls, mask: Mask, old: Memory, new: Memory) -> Memory:
-        """The old value, vector or tuple of them in the lanes of the mask (one for all, if it is a single bool)."""
+        """`old` in the lanes of the mask, else `new`; a single bool applies to all lanes."""
         if isinstance(mask, bool):
             return old if mask else new
         if isinstance(new, tuple):

@@ -44,7 +44,7 @@ def test_a_picture_without_matplotlib_names_the_command():
         print(error)
     """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == f"pictures need matplotlib: {pip_install('lab')}\n"
+    assert done.stdout == f"figures need matplotlib: {pip_install('lab')}\n"
 
 
 def test_the_allocation_problem_needs_scipy_for_its_offline_optimum_alone():

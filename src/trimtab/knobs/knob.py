@@ -1,4 +1,4 @@
-"""One parameter of the system, and what it says of itself."""
+"""One parameter of the system."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from trimtab.types import Array, Document, Fields
 from trimtab.validation import choose, real
 
 Level = Any
-"""What a knob can be set to: a number, True or False, or one of its choices."""
+"""The value of a knob: a number, True or False, or one of its choices."""
 
-GIVEN: Any = None  # a field that the others may say
-WIDEST = 1e300  # high/low on a logarithmic scale
+UNSET: Any = None  # default of fields that may follow from the others
+WIDEST = 1e300  # largest high/low on a logarithmic scale
 TYPES = {
     "float": "float",
     "real": "float",
@@ -35,12 +35,12 @@ TYPES = {
 
 @dataclass(frozen=True)
 class Knob:
-    """One parameter of the system: name, low, high, and start, where it is now.
+    """One parameter of the system: name, low, high, and start, its current value.
 
-    type: "float" ("real"), "integer" ("int"), "bool", or "choice", which `choices=[…]` says by itself.
-    scale: "linear" or "log". step: the distance of the values that can be set, from low on, as 0.25 of a float.
-    radius: how far to probe, as a share of the range (of a weight, for choices), if not as far as the others.
-    low == high holds a knob fixed: it has no coordinate, and is never probed.
+    type: "float" ("real"), "integer" ("int"), "bool", or "choice", which `choices=[…]` implies.
+    scale: "linear" or "log". step: the spacing of valid values, counted from low.
+    radius: the probing radius as a share of the range (of a weight, for choices), if it differs from the other knobs'.
+    low == high fixes a knob: it has no coordinate and is never probed.
 
     >>> Knob("gain", -2, 2, 0) == Knob(name="gain", low=-2, high=2, start=0)
     True
@@ -52,11 +52,11 @@ class Knob:
     """
 
     name: str
-    low: Level = GIVEN
-    high: Level = GIVEN
-    start: Level = GIVEN
+    low: Level = UNSET
+    high: Level = UNSET
+    start: Level = UNSET
     _: KW_ONLY
-    type: str = GIVEN
+    type: str = UNSET
     scale: str = "linear"
     unit: str = ""
     step: float | None = None
@@ -73,12 +73,12 @@ class Knob:
         if self.scale not in ("linear", "log"):
             self._refuse("scale", "unknown: choose 'linear' or 'log'")
         if not isinstance(self.unit, str):
-            self._refuse("unit", 'not a text: write it in quotes, for example "ms"')
+            self._refuse("unit", 'not a string: write it in quotes, for example "ms"')
         if self.radius is not None:
-            what, why = f"knob {self.name!r}: radius", " of the range"
-            self._set(radius=real(what, self.radius, 0, 0.5, above=True, below=True, why=why))
+            name, why = f"knob {self.name!r}: radius", " of the range"
+            self._set(radius=real(name, self.radius, 0, 0.5, above=True, below=True, why=why))
         if (self.type == "choice") != (self.choices is not None):
-            self._refuse("choices", f"not for type={kind!r}: give choices=[…] for a choice, and nothing for a number")
+            self._refuse("choices", f"not valid for type={kind!r}: give choices=[…] for a choice, and only then")
         if self.type == "choice":
             self._check_choices()
         else:
@@ -91,24 +91,24 @@ class Knob:
         self._set(choices=tuple(given))
         for choice in given:
             if not isinstance(choice, str | int | float) or (isinstance(choice, float) and not math.isfinite(choice)):
-                self._refuse("choices", f"made of {choice!r}, too: a choice is a text, a number, or True or False")
+                self._refuse("choices", f"not valid: {choice!r} must be a string, a finite number, True or False")
             if sum(_same(choice, other) for other in given) > 1:
-                self._refuse("choices", f"not a list of distinct choices: name {choice!r} once")
+                self._refuse("choices", f"not a list of distinct choices: give {choice!r} once")
         for field, last in (("low", given[0]), ("high", given[-1])):
             if getattr(self, field) is not None and not _same(getattr(self, field), last):
-                self._refuse(field, "of no use for choices: leave it out")
+                self._refuse(field, "not used for choices: leave it out")
             self._set(**{field: last})
         if self.step is not None or self.scale != "linear":
-            self._refuse("step" if self.step is not None else "scale", "of no use for choices: leave it out")
+            self._refuse("step" if self.step is not None else "scale", "not used for choices: leave it out")
         if not any(_same(self.start, choice) for choice in given):
-            self._refuse("start", f"none of the choices {list(given)}: start is where the system is now")
+            self._refuse("start", f"not one of the choices {list(given)}: give the current value of the system")
 
     def _check_numbers(self) -> None:
         if self.type == "bool":
             for field, least in (("low", False), ("high", True), ("start", None)):
                 given = least if getattr(self, field) is None else getattr(self, field)
                 if given not in (False, True):
-                    self._refuse(field, "neither True nor False: give one of them")
+                    self._refuse(field, "not a bool: give True or False")
                 self._set(**{field: bool(given) if field == "start" else int(given)})
         for field in ("low", "high", "start", "step"):
             number = getattr(self, field)
@@ -125,7 +125,7 @@ class Knob:
         if not self.low <= self.high:
             self._refuse("low", f"not below high={self.high!r}: swap them, or widen the range")
         if not self.low <= self.start <= self.high:
-            self._refuse("start", f"outside {self.low!r} to {self.high!r}: start is where the system is now")
+            self._refuse("start", f"outside {self.low!r} to {self.high!r}: give the current value of the system")
         if self.scale == "log" and self.low <= 0:
             self._refuse("low", 'not above zero, as scale = "log" needs: raise it, or use scale = "linear"')
         if self.scale == "log" and not self.high / self.low <= WIDEST:
@@ -141,7 +141,7 @@ class Knob:
             levels, rest = divmod(Decimal(str(getattr(self, field))) - low, pitch)
             if rest:
                 near = f"{float(low + levels * pitch):g} or {float(low + (levels + 1) * pitch):g}"
-                self._refuse(field, f"not low={self.low!r} and a number of steps of {step!r}: give {near}")
+                self._refuse(field, f"not a whole number of steps of {step!r} above low={self.low!r}: give {near}")
 
     def _set(self, **values: object) -> None:
         for field, value in values.items():
@@ -154,21 +154,21 @@ class Knob:
 
     @cached_property
     def size(self) -> int:
-        """How many coordinates it has: 1, one for each choice, or 0 if it is fixed."""
+        """The number of coordinates: 1, one per choice, or 0 if the knob is fixed."""
         if self.choices is not None:
             return len(self.choices) if len(self.choices) > 1 else 0
         return int(self.low < self.high)
 
     @cached_property
     def levels(self) -> int | None:
-        """How many steps there are from low to high; None where every number can be set."""
+        """The number of steps from low to high; None if every number is valid."""
         if self.step is None:
             return None if self.type in ("float", "choice") else int(self.high) - int(self.low)
         return int((Decimal(str(self.high)) - Decimal(str(self.low))) / Decimal(str(self.step)))
 
     @property
     def coarseness(self) -> float:
-        """The mean distance of neighbouring values, as a share of the range: 0 where every number can be set."""
+        """The mean spacing of valid values as a share of the range; 0 if every number is valid."""
         if not self.size:
             return 0.0
         if self.choices is not None:
@@ -176,17 +176,17 @@ class Knob:
         return 1.0 / self.levels if self.levels else 0.0
 
     def share(self, value: float) -> float:
-        """A number → its place in the range, 0 to 1."""
+        """Convert a number to its position in the range, 0 to 1."""
         return 0.0 if self.low == self.high else min(max(self.portion(value, self.low, self.high), 0.0), 1.0)
 
     def portion(self, value: float, low: float, high: float) -> float:
-        """A number → how far it is on the way from low to high, also beyond them."""
+        """Convert a number to its position between low (0) and high (1); not clipped."""
         if self.scale == "log":
             return math.log(value / low) / math.log(high / low)
         return (value - low) / (high - low)
 
     def value(self, share: float) -> float:
-        """A place in the range → the number, never outside it, before any rounding."""
+        """Convert a position in the range to a number within the limits, not rounded."""
         if self.scale == "log":
             value = self.low * (self.high / self.low) ** share
         else:
@@ -194,11 +194,11 @@ class Knob:
         return float(min(max(value, self.low), self.high))
 
     def place(self, value: object) -> list[float]:
-        """What is set → coordinates, as shares and weights."""
+        """Convert a value of the knob to coordinates: shares or weights."""
         if self.choices is not None:
             found = [float(_same(value, choice)) for choice in self.choices]
             if not any(found):
-                raise ValueError(f"knob {self.name!r}: {value!r} is none of the choices {list(self.choices)}: use one")
+                raise ValueError(f"knob {self.name!r}: {value!r} is not one of the choices {list(self.choices)}")
         elif not isinstance(value, int | float | np.number) or not self.low <= value <= self.high:
             raise ValueError(
                 f"knob {self.name!r}: {value!r} is not in {self.low!r} to {self.high!r}: set it within its limits"
@@ -208,21 +208,21 @@ class Knob:
         return found if self.size else []
 
     def at(self, shares: Sequence[float] | Array, draw: float | None = None) -> Level:
-        """Coordinates → what can be set: by a draw from [0, 1), without one the nearest, or likeliest."""
+        """Convert coordinates to a valid value: random, given a draw from [0, 1); else the nearest or likeliest."""
         if self.choices is not None:
             if not self.size:
                 return self.choices[0]
             weights = np.maximum(shares, 0.0)
             if draw is None:
                 return self.choices[int(weights.argmax())]
-            upto = np.cumsum(weights)
-            return self.choices[int(np.searchsorted(upto, draw * upto[-1], side="right"))]
+            sums = np.cumsum(weights)
+            return self.choices[int(np.searchsorted(sums, draw * sums[-1], side="right"))]
         value = self.value(shares[0]) if self.size else float(self.low)
         if self.levels is None:
             return value
-        place = min((value - self.low) / (1 if self.step is None else self.step), self.levels)
-        down = math.floor(place if draw is not None else place + 0.5)
-        level = down + (draw is not None and draw < place - down)
+        steps = min((value - self.low) / (1 if self.step is None else self.step), self.levels)
+        below = math.floor(steps if draw is not None else steps + 0.5)
+        level = below + (draw is not None and draw < steps - below)
         if self.type == "bool":
             return bool(self.low + level)
         if self.type == "integer":
@@ -231,15 +231,15 @@ class Knob:
 
 
 def knob_fields(knob: Knob) -> Document:
-    """What was said of a knob."""
-    said = {field.name: getattr(knob, field.name) for field in fields(knob)}
+    """The fields of a knob that are set, for JSON."""
+    found = {field.name: getattr(knob, field.name) for field in fields(knob)}
     if knob.choices is not None:
-        said |= {"low": None, "high": None, "choices": list(knob.choices)}
-    return {name: value for name, value in said.items() if value is not None}
+        found |= {"low": None, "high": None, "choices": list(knob.choices)}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def knob_of(given: Fields) -> Knob:
-    """The knob of which this is said: `knob_fields` the other way round."""
+    """Create a knob from its fields: the inverse of `knob_fields`."""
     known = {field.name for field in fields(Knob)}
     name = given.get("name", "?")
     for field in given:
@@ -255,5 +255,5 @@ def knob_of(given: Fields) -> Knob:
 
 
 def _same(a: object, b: object) -> bool:
-    """Equal, and of one kind: 1 is not True."""
+    """Compare by value, but distinguish 1 from True."""
     return a == b and isinstance(a, bool) == isinstance(b, bool)

@@ -1,4 +1,4 @@
-"""All knobs of a system together: the set its coordinates live in, and the way there and back."""
+"""All knobs of a system: the domain of their coordinates, and the conversion in both directions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from trimtab.randomness import ROUNDING, Keyed
 from trimtab.recipes import SHARE
 from trimtab.types import Array, Document, Fields
 
-COARSEST = 1 / 3  # of the range: the largest default radius of a knob with few positions
+COARSEST = 1 / 3  # largest default radius of a knob with few positions, as a share of its range
 Setting = dict[str, Level]
 """The value of every knob, by name; whole numbers are ints, switches bools."""
 
@@ -25,9 +25,9 @@ Setting = dict[str, Level]
 class Knobs:
     """All knobs of a system, in the order of their coordinates.
 
-    radius: how far the method probes; knobs with a radius of their own have coordinates scaled by radius/their own.
-    ranges: name → the (low, high) that coordinates and radius are measured by, where they are not the knob's limits:
-    limits that move on the way leave the coordinates as they are.
+    radius: the probing radius of the method; coordinates of knobs with their own radius are scaled by the ratio.
+    ranges: name → the (low, high) that coordinates and radius refer to, if they differ from the limits of the knob:
+    changing limits later does not change coordinates.
 
     >>> knobs = Knobs.of([dict(name="gain", low=0, high=10, start=2), dict(name="cache", type="bool", start=True)])
     >>> knobs.setting(knobs.start)
@@ -48,7 +48,7 @@ class Knobs:
 
     @classmethod
     def of(cls, given: Iterable[Knob | Fields], radius: float = SHARE) -> Knobs:
-        """From knobs, or from mappings with the fields of one."""
+        """Create from knobs, or from mappings with their fields."""
         if isinstance(given, Knob | Mapping | str) or not isinstance(given, Iterable):
             raise TypeError(f"knobs={given!r} must be a list of knobs: give [dict(name=…, low=…, high=…, start=…), …]")
         found = []
@@ -59,10 +59,10 @@ class Knobs:
         return cls(tuple(found), radius)
 
     def with_default_radii(self) -> Knobs:
-        """Give coarse knobs without a radius of their own one that changes them.
+        """Give coarse knobs without their own radius one that is large enough to change their value.
 
-        That is one step of a whole number, a stepped number or a switch, and from one choice to another: at most a
-        third of the range, at least the radius of the others.
+        That is one step of a whole number, a stepped number or a switch, or the distance between two choices; at most
+        a third of the range, at least the radius of the others.
 
         >>> coarse = dict(name="threads", low=1, high=5, start=2, type="integer")
         >>> Knobs.of([coarse]).with_default_radii().all[0].radius
@@ -75,17 +75,17 @@ class Knobs:
 
     @cached_property
     def movable(self) -> int:
-        """How many knobs are not fixed."""
+        """The number of knobs that are not fixed."""
         return sum(knob.size > 0 for knob in self.all)
 
     @cached_property
     def dim(self) -> int:
-        """How many coordinates there are."""
+        """The number of coordinates."""
         return sum(knob.size for knob in self.all)
 
     @property
     def domain(self) -> Domain:
-        """Where coordinates may be: a box, beside a simplex for each choice."""
+        """The domain of the coordinates: boxes, and a simplex for each choice."""
         parts: list[tuple[Domain, int]] = []
         extents: list[tuple[float, float]] = []
         for knob in (*self.all, None):
@@ -104,11 +104,11 @@ class Knobs:
 
     @property
     def start(self) -> Array:
-        """Where the system is when it begins."""
+        """The coordinates of the initial setting."""
         return self.coordinates({knob.name: knob.start for knob in self.all})
 
     def coordinates(self, setting: Mapping[str, Level]) -> Array:
-        """What is set → coordinates: the other way of `setting`."""
+        """Convert a setting to coordinates: the inverse of `setting`."""
         names = [knob.name for knob in self.all]
         if set(setting) != set(names):
             raise ValueError(
@@ -121,40 +121,40 @@ class Knobs:
         return [low + (high - low) * share for share in shares]
 
     def values(self, coordinates: Sequence[float] | Array) -> list[Level]:
-        """Coordinates → values in the units of the knobs, numbers not rounded; of choices, the likeliest."""
+        """Convert coordinates to values in the units of the knobs; numbers not rounded, the likeliest choices."""
         shares = zip(self.all, self.shares(coordinates), strict=True)
         return [k.at(part) if k.choices is not None or not k.size else k.value(part[0]) for k, part in shares]
 
     @cached_property
     def names(self) -> list[str]:
-        """In their order."""
+        """The names in order."""
         return [knob.name for knob in self.all]
 
     def setting(self, coordinates: Sequence[float] | Array) -> Setting:
-        """The nearest setting that the system can take; of choices, the likeliest."""
+        """The nearest valid setting, with the likeliest choices."""
         return {k.name: k.at(part) for k, part in zip(self.all, self.shares(coordinates), strict=True)}
 
     def probe(self, coordinates: Sequence[float] | Array, seed: int, trial: int, lane: int = 0) -> Setting:
-        """The setting of a query, by draws that belong to the trial, and are independent of its direction."""
+        """The setting of a query; discrete knobs are drawn by (seed, trial), independently of the direction."""
         if not self._rounded:
             return self.setting(coordinates)
-        # A generator of this call's own: several threads may ask for the same trial at once.
+        # A new generator for each call: several threads may ask for the same trial at once.
         draws = next(Keyed(seed, ROUNDING).generators(trial, lane)).random(len(self.all)).tolist()
         shares = self.shares(coordinates)
         return {k.name: k.at(part, draw) for k, part, draw in zip(self.all, shares, draws, strict=True)}
 
     def room(self) -> str:
-        """How wide probes may be, where they have to fit into the ranges as they are."""
+        """The remedy if the probes do not fit into the ranges."""
         most = max((knob.size for knob in self.all if knob.choices is not None), default=0)
         choices = f"; {most} choices need one below 1/{2 * (most - 1)} of a weight" if most > 1 else ""
-        return f"a knob needs a radius below 1/2 of its range{choices}: lower it, or use tt.auto, which can do without"
+        return f"a knob needs a radius below 1/2 of its range{choices}: lower it, or use tt.auto, which has no such limit"
 
     def side(self, knob: Knob) -> float:
-        """How long the range that it is measured by is, in coordinates."""
+        """The length of the reference range of a knob, in coordinates."""
         return 1.0 if knob.radius is None else self.radius / knob.radius
 
     def extent(self, knob: Knob) -> tuple[float, float]:
-        """Where its limits are, in coordinates."""
+        """The limits of a knob, in coordinates."""
         side, measure = self.side(knob), self.ranges.get(knob.name)
         if measure is None:
             return 0.0, side
@@ -162,32 +162,32 @@ class Knobs:
         return side * low, side * high
 
     def shares(self, coordinates: Sequence[float] | Array) -> list[list[float]]:
-        """Each knob's own coordinates, as shares and weights."""
+        """The coordinates of each knob, as shares or weights."""
         flat = np.asarray(coordinates, dtype=float)
         if flat.shape != (self.dim,):
             raise ValueError(f"the coordinates have shape {flat.shape}, but the knobs have {self.dim}: give as many")
-        low, length, places = self._measures
+        low, length, slices = self._measures
         shares: list[float] = ((flat - low) / length).tolist()
-        return [shares[place] for place in places]
+        return [shares[part] for part in slices]
 
     @cached_property
     def _rounded(self) -> bool:
-        """Whether any knob needs a draw to be set."""
+        """Whether any knob is rounded at random."""
         return any(knob.size and (knob.choices is not None or knob.levels is not None) for knob in self.all)
 
     @cached_property
     def _measures(self) -> tuple[Array, Array, list[slice]]:
-        """Where the limits of each coordinate begin, how far apart they are; and which are whose."""
+        """The lower limit and the length of each coordinate, and the slice of each knob."""
         extents = [self.extent(knob) for knob in self.all for _ in range(knob.size)]
-        upto = list(accumulate((knob.size for knob in self.all), initial=0))
-        places = [slice(*pair) for pair in pairwise(upto)]
-        return np.array([low for low, _ in extents]), np.array([high - low for low, high in extents]), places
+        ends = list(accumulate((knob.size for knob in self.all), initial=0))
+        slices = [slice(*pair) for pair in pairwise(ends)]
+        return np.array([low for low, _ in extents]), np.array([high - low for low, high in extents]), slices
 
     @cached_property
     def ends(self) -> tuple[Array, Array, Array, Array]:
-        """Of each coordinate of a number: its limits, and how far each is from the next value that can be set.
+        """Limits of each coordinate of a number, and the distance from each limit to the next valid value.
 
-        Choices and switches have none, as their best is an end.
+        Infinite and 0 for choices and switches, whose best value is always at an end.
         """
         ends = [self._ends(knob) for knob in self.all for _ in range(knob.size)]
         low, high, first, last = (np.array(column) for column in zip(*ends, strict=True))
@@ -203,5 +203,5 @@ class Knobs:
         return low, high, length * knob.share(knob.low + unit), length * (1.0 - knob.share(knob.high - unit))
 
     def to_list(self) -> list[Document]:
-        """Plain mappings, for JSON."""
+        """The fields of all knobs, for JSON."""
         return [knob_fields(knob) for knob in self.all]
