@@ -117,7 +117,7 @@ def test_blocks_of_d_are_exactly_orthogonal(dim):
 
 def test_orthogonal_directions_have_unit_second_moment_and_no_mean_given_the_past(monkeypatch):
     """Over 20 000 lanes, to six standard errors: E u_t = 0, E u_t u_tᵀ = I, E[u_t ⟨u_s, b⟩²…] without preference."""
-    monkeypatch.setattr("trimtab.directions.orthogonal.SOME", 0)  # a lane draws the one block that it uses
+    monkeypatch.setattr("trimtab.directions.orthogonal.BATCH", 0)  # a lane draws the one block that it uses
     lanes, dim = 20_000, 5
     stream = Stream(tt.Orthogonal(), (lanes, dim), seed=6)
     past = [stream(t).copy() for t in range(4)]

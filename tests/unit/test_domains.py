@@ -407,14 +407,14 @@ def test_probes_fit_into_polytopes_of_any_size_and_place(shift, size):
         assert far.scale(4, share).inner_radius(4) == pytest.approx(
             size * scaled.inner_radius(4), rel=1e-5 + 100 * rounding
         )
-    with pytest.raises(ValueError, match=r"do not fit into Polytope(.|\n)*: make the radius less than 0.5 times"):
+    with pytest.raises(ValueError, match=r"do not fit into Polytope(.|\n)*: multiply the radius by less than 0.5"):
         far.erode(4, 2 * size * inner, 2 * size * inner)
 
 
 def test_a_polytope_without_digits_to_spare_has_no_room():
     """About 2·10⁹, rounding takes a tenth of this inner radius of 3·10⁻⁴: too little for the probes, yet not empty."""
     triangle = Polytope(TRIANGLE[0], np.array([1e-3 + 2e9, -1e9, -1e9]))
-    with pytest.raises(ValueError, match=r"do not fit into Polytope(.|\n)*: make the radius less than 0.895"):
+    with pytest.raises(ValueError, match=r"do not fit into Polytope(.|\n)*: multiply the radius by less than 0.895"):
         triangle.scale(2, 0.99)
 
 
@@ -477,7 +477,7 @@ def test_nobody_can_change_them():
         ),
         (lambda: Polytope([[1, INF]], [1]), "must be finite"),
         (lambda: Polytope([[1, 1], [0, 0]], [1, 1]), "a row of a is zero: it constrains nothing; leave it out"),
-        (lambda: Polytope([[1], [-1]], [0, -1]), "the polytope is empty: no x has a x <= b; check the signs"),
+        (lambda: Polytope([[1], [-1]], [0, -1]), "the polytope is empty: no x satisfies a x <= b; check the signs"),
         (lambda: Product(), r"needs at least one part: Product\(\(domain, size\), ...\)"),
         (lambda: Product((Ball(1, [0, 0]), 3)), "cannot hold 3 coordinates: give 2"),
         (lambda: Product((Ball(1), 0)), "cannot hold 0 coordinates: give 1 or more"),
@@ -493,21 +493,30 @@ def test_nobody_can_change_them():
             "the intersection is empty: no point lies in every member; widen one of them",
         ),
         # no room for the probes
-        (lambda: Box(0, [1, 2]).erode(2, 0.5, 1), "do not fit into Box.*: make the radius less than 1 times what it"),
-        (lambda: Box(0, [1, 2]).erode(2, 2, 4), "less than 0.25 times"),
-        (lambda: Ball(1).erode(4, 2, 9), "do not fit into Ball.*: make the radius less than 0.25 times"),
-        (lambda: Simplex().erode(4, 0.5, 1), "do not fit into Simplex.*: make the radius less than 0.5 times"),
+        (lambda: Box(0, [1, 2]).erode(2, 0.5, 1), "do not fit into Box.*: multiply the radius by less than 1"),
+        (lambda: Box(0, [1, 2]).erode(2, 2, 4), "by less than 0.25"),
+        (lambda: Ball(1).erode(4, 2, 9), "do not fit into Ball.*: multiply the radius by less than 0.25"),
+        (lambda: Simplex().erode(4, 0.5, 1), "do not fit into Simplex.*: multiply the radius by less than 0.5"),
         (
             lambda: Polytope(*TRIANGLE).erode(2, 1, 1),
-            "do not fit into Polytope(.|\n)*: make the radius less than 0.293",
+            "do not fit into Polytope(.|\n)*: multiply the radius by less than 0.293",
         ),
-        (lambda: Product((Box(0, 1), 1), (Ball(9), 2)).erode(3, 1, 1), "do not fit into Box.*: make .* less than 0.5"),
+        (
+            lambda: Product((Box(0, 1), 1), (Ball(9), 2)).erode(3, 1, 1),
+            "do not fit into Box.*: multiply .* less than 0.5",
+        ),
         (
             lambda: Intersection(Ball(1), Halfspace([1, 0])).erode(2, 0.8, 0.8),
-            "do not fit into Intersection.*: make the radius less than 0.625 times",
+            "do not fit into Intersection.*: multiply the radius by less than 0.625",
         ),
-        (lambda: Intersection(Ball(1), Box(-9, 9)).erode(2, 4, 4), "do not fit into Ball.*: make .* less than 0.25"),
-        (lambda: Box(1e9, 1e9 + 1e-6).erode(1, 1e-9, 1e-9), "do not fit into Box.*: make the radius less than 0 times"),
+        (
+            lambda: Intersection(Ball(1), Box(-9, 9)).erode(2, 4, 4),
+            "do not fit into Ball.*: multiply .* less than 0.25",
+        ),
+        (
+            lambda: Box(1e9, 1e9 + 1e-6).erode(1, 1e-9, 1e-9),
+            "do not fit into Box.*: multiply the radius by less than 0",
+        ),
         (lambda: Ball(1).scale(2, 1.0), "xi=1 leaves nothing of Ball.*: choose a radius below the inner radius"),
         (lambda: Box(0, 1).scale(2, -0.1), "xi=-0.1 leaves nothing of Box"),
         (lambda: Box(1e9, 1e9 + 1e-6).scale(1, 0.1), "do not fit into Box"),

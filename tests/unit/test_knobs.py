@@ -185,7 +185,7 @@ def test_what_is_wrong_with_a_knob_is_said(fields, reason):
         ({"choices": "abc", "start": "a"}, "choices='abc' is not a list of choices"),
         ({"choices": [], "start": "a"}, r"choices=\[\] is not a list"),
         ({"choices": ["a", "b"], "start": "c"}, r"start='c' is not one of the choices \['a', 'b'\]"),
-        ({"choices": ["a", "a"], "start": "a"}, "not a list of distinct choices: name 'a' once"),
+        ({"choices": ["a", "a"], "start": "a"}, "not a list of distinct choices: give 'a' once"),
         ({"choices": ["a", None], "start": "a"}, "is not valid: None must be a string"),
         ({"choices": [1.0, math.nan], "start": 1.0}, "is not valid: nan must be a string"),
         ({"choices": [0, True], "start": 1}, "start=1 is not one of the choices"),

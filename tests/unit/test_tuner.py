@@ -274,7 +274,7 @@ def test_bad_values_leave_the_state(value, error, words):
         (
             {"x0": [0.0], "domain": tt.Ball(0.05)},
             ValueError,
-            "radius=0.1 is too large: .*make the radius less than 0.5 times",
+            "radius=0.1 is too large: .*multiply the radius by less than 0.5",
         ),
         ({"x0": [0.0], "seed": -1}, ValueError, "seed=-1 must be a whole number"),
         ({"x0": [0.0], "seed": 1.5}, ValueError, "seed=1.5"),
@@ -454,7 +454,7 @@ def test_threads_share_a_tuner():
         (lambda: tt.Method(estimator=tt.Residual, radius=0.1, step=0.1), "Residual is a class"),
         (lambda: tt.Tuner([0.0], RESIDUAL, domain=[(0, 1)]), "is not a domain"),
         (lambda: tt.Tuner([0.5], RESIDUAL, bounds=[(0, 1)], domain=tt.Box(0, 0.3)), "either bounds or a domain"),
-        (lambda: tt.Tuner([0.0], RESIDUAL, bounds=[(-1e308, 1e308)]), "too large, for floating point"),
+        (lambda: tt.Tuner([0.0], RESIDUAL, bounds=[(-1e308, 1e308)]), "too large for floating point"),
         (lambda: tt.Tuner([0.0], RESIDUAL, bounds="wide"), "not a list of pairs"),
         (lambda: tt.Tuner([0.0, 0.0], tt.residual(radius=0.1, step=[0.1, 0.2])), "2 steps do not fit 1 lanes"),
         (lambda: tt.Tuner([0.0], RESIDUAL).tell(0, 10**400), "not a number"),

@@ -147,7 +147,9 @@ class Knobs:
         """The remedy if the probes do not fit into the ranges."""
         most = max((knob.size for knob in self.all if knob.choices is not None), default=0)
         choices = f"; {most} choices need one below 1/{2 * (most - 1)} of a weight" if most > 1 else ""
-        return f"a knob needs a radius below 1/2 of its range{choices}: lower it, or use tt.auto, which has no such limit"
+        return (
+            f"a knob needs a radius below 1/2 of its range{choices}: lower it, or use tt.auto, which has no such limit"
+        )
 
     def side(self, knob: Knob) -> float:
         """The length of the reference range of a knob, in coordinates."""
