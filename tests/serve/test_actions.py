@@ -10,7 +10,7 @@ import pytest
 
 from trimtab.live import Study
 from trimtab.store.shared_store import SharedStore
-from trimtab.store.tables import seal
+from trimtab.store.tables import row_checksum
 from trimtab.study.verify import check_study
 
 
@@ -152,7 +152,7 @@ def test_those_that_need_somebody_are_found_and_sorted_by_the_store(service):
     with contextlib.closing(sqlite3.connect(service.store)) as db, db:
         db.execute("UPDATE trimtab_studies SET created = 0 WHERE name = 'old'")
         columns = "uid, name, created, setup, seq, status, failures, advised, told"
-        sealed = seal(*db.execute(f"SELECT {columns} FROM trimtab_studies WHERE name = 'old'").fetchone())
+        sealed = row_checksum(*db.execute(f"SELECT {columns} FROM trimtab_studies WHERE name = 'old'").fetchone())
         db.execute("UPDATE trimtab_studies SET checksum = ? WHERE name = 'old'", [sealed])
     needs = {"waits": "waiting", "failing": "failing", "held": "paused", "old": "stale", "advice": "advice"}
     every = {one["name"]: one["attention"] for one in service.http.get("/v1/studies").json()["studies"]}

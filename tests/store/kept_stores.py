@@ -1,6 +1,6 @@
-"""Makes `kept/version-N.db`, a small store of the version of now, with everything in it that a store may hold.
+"""Create `kept/version-N.db`, a small store of the current version with everything that a store may contain.
 
-Later versions go on with it, so it is made once, when the version counts up: `python -m tests.store.kept_stores`.
+Later versions must be able to use it, so it is created once per version: `python -m tests.store.kept_stores`.
 """
 
 import json
@@ -33,7 +33,7 @@ LIMITS = {"load": {"max": 80.0}}
 
 
 def fill(where):
-    """Studies of all kinds, with events of all kinds, in a store that is new."""
+    """Fill a new store with studies of all kinds and events of all kinds."""
     with Study.open(where, "numbers", NUMBERS, seed=1, baseline=4) as study:
         go_on(study, 12)
         study.skip(study.ask(), "no value")
@@ -68,7 +68,7 @@ def fill(where):
 
 
 def go_on(study, rounds):
-    """Some rounds of a study that is held here."""
+    """Run some rounds of a study that this process holds."""
     for _ in range(rounds):
         trial = study.ask()
         told = dict.fromkeys(study.limits.names, 81.0)
@@ -76,7 +76,7 @@ def go_on(study, rounds):
 
 
 def changed(store, name, act):
-    """What a service does."""
+    """Change a study as the service does."""
     (known,) = load(store, [name])
     study = UnlockedStudy(store, known)
     act(study)
@@ -84,7 +84,7 @@ def changed(store, name, act):
 
 
 def shape(where):
-    """What a version is of: the tables, and the keys of every document in them."""
+    """Return the format that a version denotes: the tables, and the keys of every document in them."""
     with closing(sqlite3.connect(where)) as db:
         tables = dict(db.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table' AND name LIKE 'trimtab%'"))
         found = {"tables": tables}
@@ -110,7 +110,7 @@ def _keys(value):
 
 if __name__ == "__main__":
     path = FOLDER / f"version-{schema.VERSION}.db"
-    assert not path.exists(), f"{path} is there: a store that was kept stays as it is"
+    assert not path.exists(), f"{path} already exists: never replace a kept store"
     fill(path)
     with closing(sqlite3.connect(path)) as db:
         db.execute("PRAGMA journal_mode = DELETE")

@@ -1,4 +1,4 @@
-"""Rows that are gone, as after a bit flip in a key: each reader says so in one line, or does without them."""
+"""Missing rows, as after a bit flip in a key: each reader reports them in one line, or works without them."""
 
 import sqlite3
 from contextlib import closing
@@ -14,7 +14,7 @@ from ..program import run
 
 @pytest.fixture
 def file(tmp_path):
-    """Events 0 to 13, of which the last is not an end; states after 0, 5 (a reset) and 10 (another)."""
+    """Events 0 to 13, without a snapshot at the last; snapshots after 0, 5 and 10 (resets)."""
     with Study.open(tmp_path / "trimtab.db", "a", ONE_KNOB, seed=1, baseline=0) as study:
         for rounds in (4, 4, 3):
             for value in range(rounds):
@@ -22,7 +22,7 @@ def file(tmp_path):
             if rounds == 4:
                 study.reset()
         assert study.seq == 13
-    lose(tmp_path / "trimtab.db", "snapshots", "seq = 13")  # as where the process was killed
+    lose(tmp_path / "trimtab.db", "snapshots", "seq = 13")  # as if the process had been killed
     return tmp_path / "trimtab.db"
 
 
@@ -33,7 +33,7 @@ def lose(file, table, where):
 
 
 def said(file, *words):
-    """The one line that the program prints where it fails."""
+    """Run the program, which must fail, and return its one line of output."""
     done = run(*words, "--store", file, cwd=file.parent)
     assert done.returncode not in (0, 1), done.stdout
     assert done.stdout == ""
@@ -63,7 +63,7 @@ def test_the_last_event_is_missing_beside_its_state(tmp_path, file):
 
 @pytest.mark.parametrize("event", [0, 5])
 def test_what_import_would_refuse_is_not_exported(tmp_path, file, event):
-    """The study itself goes on: nothing that it needs is missing."""
+    """The study itself continues: nothing that it needs is missing."""
     lose(file, "events", f"seq = {event}")
     words = ["export", "a", "a.json"]
     assert f"event {event} is missing, but the state after it is there" in said(file, *words)

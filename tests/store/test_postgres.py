@@ -1,4 +1,4 @@
-"""The same guarantees in PostgreSQL, with a server that the tests start themselves."""
+"""The same guarantees in PostgreSQL, on a server that the tests start."""
 
 import signal
 import subprocess
@@ -58,7 +58,7 @@ with Study.open(sys.argv[1], "killed") as study:
 """
 
 
-def test_kills_and_the_second_writer(url, tmp_path):
+def test_kills_and_a_second_writer(url, tmp_path):
     acknowledged = []
     for where in (url, tmp_path / "t.db"):
         Study.open(where, "killed", KNOBS, seed=3).close()
@@ -82,7 +82,7 @@ def test_kills_and_the_second_writer(url, tmp_path):
 
 
 def _free(url):
-    """The server notices a killed client within moments."""
+    """Wait until the server notices that a client was killed."""
     for _ in range(200):
         try:
             Study.open(url, "killed").close()
@@ -102,7 +102,7 @@ def test_a_server_that_goes_away_and_comes_back(server):
         with pytest.raises(Unavailable, match="nothing that was acknowledged is lost"):
             run(study, 1)
         assert study.state is state
-        run(study, 1)  # it connects again, and takes its lock again
+        run(study, 1)  # it reconnects and takes its lock again
         with pytest.raises(StoreError, match="'restart' is in use by"):
             Study.open(url, "restart")
     with Study.open(url, "restart") as study:
@@ -121,8 +121,8 @@ def test_a_newer_store_is_refused(url):
         store.close()
 
 
-def test_a_lot_is_stored_by_one_join(url):
-    """Each study is looked up once: a second join may be planned as one of each row with each other row."""
+def test_a_batch_is_stored_with_one_join(url):
+    """Each study is looked up once: a second join may be planned as a nested loop over all pairs."""
     from trimtab.store.backends.postgres import COLUMNS, MOVE
 
     with Store(url) as store:
@@ -148,7 +148,7 @@ def test_the_program(url, tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["study.toml"]
 
 
-def test_a_text_that_cannot_be_stored_is_told_apart_from_a_server_that_is_away(url):
+def test_text_that_cannot_be_stored_is_distinguished_from_an_unavailable_server(url):
     from trimtab.serve.http.errors import as_problem
     from trimtab.store.errors import Unstorable
     from trimtab.store.pool import Pool

@@ -1,4 +1,4 @@
-"""The files of a store under attack: deleted, replaced, copied, read by others; exports and what they write over."""
+"""The files of a store when deleted, replaced, copied or read by others; exports and the files they overwrite."""
 
 import json
 import os
@@ -56,7 +56,7 @@ ATTACKS = {
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_a_file_that_goes_away_is_noticed_before_a_value_is_acknowledged(tmp_path, attack):
+def test_a_missing_file_is_detected_before_a_value_is_acknowledged(tmp_path, attack):
     tell(tmp_path / "other.db", *map(float, range(300)))
     with tuning(tmp_path) as running:
         lines = [running.stdout.readline() for _ in range(5)]
@@ -66,7 +66,7 @@ def test_a_file_that_goes_away_is_noticed_before_a_value_is_acknowledged(tmp_pat
     assert running.returncode == 5
     gone = attack in ("deleted", "replaced", "log deleted")
     assert f"was {'deleted or replaced' if gone else 'written over in place'} while in use" in err
-    if attack == "replaced":  # by a store to which the log of the old one does no harm
+    if attack == "replaced":  # by a store that the old log cannot damage
         assert "no damage found" in trimtab(tmp_path, "check")
         (log,) = tmp_path.glob("trimtab.db-wal.rescued-*")
         assert f"its log is now {log}" in err
@@ -76,7 +76,7 @@ def test_a_file_that_goes_away_is_noticed_before_a_value_is_acknowledged(tmp_pat
         kept = [event.round for event in study.events() if event.kind == "tell"]
     printed = [int(line.split()[2]) for line in (*lines, *out.splitlines()) if " tell " in line]
     assert len(printed) >= 5
-    assert set(printed) <= set(kept)  # what was acknowledged is in the copy
+    assert set(printed) <= set(kept)  # the copy contains everything that was acknowledged
 
 
 WRITE = """
@@ -91,8 +91,8 @@ with Study.open(sys.argv[1], "b") as study:
 """
 
 
-def test_what_others_do_to_a_store_by_its_rules_is_no_harm(tmp_path, monkeypatch):
-    """Two write, both write the log back, one makes the file shorter, one opens and closes it: nobody is stopped."""
+def test_regular_use_by_other_processes_raises_no_alarm(tmp_path, monkeypatch):
+    """Two writers, checkpoints by both, VACUUM and a short-lived connection: all of them continue."""
     file = tmp_path / "t.db"
     for name in "ab":
         Study.open(file, name, ONE_KNOB, seed=1).close()
@@ -111,13 +111,13 @@ def test_what_others_do_to_a_store_by_its_rules_is_no_harm(tmp_path, monkeypatch
                 study.tell(study.ask(), 1.0)
                 rounds += 1
         assert other.returncode == 0
-        assert Path(f"{file}-wal").exists()  # a look at the header takes no lock away: the other could not remove it
+        assert Path(f"{file}-wal").exists()  # reading the header drops no lock: the log was not removed
         study.tell(study.ask(), 1.0)
     assert file.stat().st_size < size
     assert "no damage found" in trimtab(tmp_path, "check", "--store", file)
 
 
-def test_a_lock_whose_file_was_removed_is_taken_again_or_lost(tmp_path):
+def test_a_removed_lock_file_is_locked_again_or_the_study_is_lost(tmp_path):
     lock = tmp_path / "t.db.a.lock"
     with Study.open(tmp_path / "t.db", "a", ONE_KNOB, seed=1) as first:
         lock.unlink()
@@ -133,12 +133,12 @@ def test_a_lock_whose_file_was_removed_is_taken_again_or_lost(tmp_path):
             second.tell(second.ask(), 2.0)
             first.close()
             with Study.look(tmp_path / "t.db", "a") as study:
-                assert study._saved.holder is not None  # the second one, still
+                assert study._saved.holder is not None  # still the second one
                 assert [event.kind for event in study.events()] == ["start", "tell", "tell"]
 
 
-def test_what_another_stored_is_not_taken_for_ones_own(tmp_path):
-    """The same round with the same value, by one who had the lock meanwhile."""
+def test_an_event_of_another_process_is_not_mistaken_for_its_own(tmp_path):
+    """The same round with the same value, stored by a process that had the lock meanwhile."""
     with Study.open(tmp_path / "t.db", "a", ONE_KNOB, seed=1) as first:
         trial = first.ask()
         (tmp_path / "t.db.a.lock").unlink()
@@ -148,8 +148,8 @@ def test_what_another_stored_is_not_taken_for_ones_own(tmp_path):
             first.tell(trial, 2.0)
 
 
-def test_a_plain_copy_has_what_is_older_than_a_minute(tmp_path, monkeypatch):
-    """`cp trimtab.db` of a study that runs: never empty, and with all but the last rounds."""
+def test_a_plain_copy_contains_all_rounds_older_than_a_minute(tmp_path, monkeypatch):
+    """`cp trimtab.db` of a running study is never empty, and has all but the last rounds."""
     monkeypatch.setattr("trimtab.store.backends.sqlite.CHECKPOINT", 0.0)
     with Study.open(tmp_path / "t.db", "a", ONE_KNOB, seed=1) as study:
         shutil.copy(tmp_path / "t.db", tmp_path / "fresh.db")
@@ -162,7 +162,7 @@ def test_a_plain_copy_has_what_is_older_than_a_minute(tmp_path, monkeypatch):
         assert study.round == 10
 
 
-def test_backup_while_it_is_tuned(tmp_path):
+def test_backup_during_tuning(tmp_path):
     with tuning(tmp_path) as running:
         for _ in range(3):
             running.stdout.readline()
@@ -185,7 +185,7 @@ def test_backup_while_it_is_tuned(tmp_path):
 
 
 def test_a_backup_over_a_store_whose_writer_was_killed(tmp_path):
-    """What SQLite keeps beside a database until it is opened again belongs to the old one, not to the copy."""
+    """A log left beside the overwritten database must not be replayed into the copy."""
     store, copy, log = (tmp_path / name for name in ("trimtab.db", "copy.db", "copy.db-wal"))
     tell(store, *map(float, range(20)))
     trimtab(tmp_path, "backup", "copy.db")
@@ -203,7 +203,7 @@ def test_a_backup_over_a_store_whose_writer_was_killed(tmp_path):
     assert sorted(file.name for file in tmp_path.glob("copy*")) == ["copy.db", "copy.db.a.lock"]
 
 
-def test_a_backup_does_not_write_over_what_is_in_use(tmp_path):
+def test_a_backup_does_not_overwrite_a_file_in_use(tmp_path):
     tell(tmp_path / "trimtab.db", 1.0)
     trimtab(tmp_path, "backup", "copy.db")
     (tmp_path / "link.db").symlink_to("trimtab.db")
@@ -218,7 +218,7 @@ def test_a_backup_does_not_write_over_what_is_in_use(tmp_path):
         assert "no damage found" in trimtab(tmp_path, "check", "--store", name)
 
 
-def test_check_finds_what_is_wrong(tmp_path):
+def test_check_finds_damage(tmp_path):
     file = tmp_path / "trimtab.db"
     tell(file, *map(float, range(250)))
     found = json.loads(trimtab(tmp_path, "check", "--json"))
@@ -264,7 +264,7 @@ def test_another_user_reads_a_store_whose_holder_is_gone(end):
         code += f"for v in (3.0, 4.0): study.tell(study.ask(), v)\n{finish}"
         subprocess.run([sys.executable, "-c", code], timeout=300)
         for there in folder.iterdir():
-            there.chmod(0o644)  # they are its owner's alone until then
+            there.chmod(0o644)  # readable only by the owner until then
         user = str(pwd.getpwnam("nobody").pw_uid)
         done = subprocess.run([sys.executable, "-c", READ, file, user], capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stderr
@@ -275,7 +275,7 @@ def test_another_user_reads_a_store_whose_holder_is_gone(end):
         shutil.rmtree(folder)
 
 
-def test_exports_keep_a_mode_and_write_over_nothing_else(tmp_path):
+def test_exports_keep_the_mode_and_overwrite_only_regular_files(tmp_path):
     tell(tmp_path / "trimtab.db", 1.0, 2.0)
     file = tmp_path / "a.json"
     trimtab(tmp_path, "export", "a", "a.json")
@@ -312,7 +312,7 @@ def test_writing_keeps_the_mode(tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["f", "g"]
 
 
-def test_stores_and_their_copies_are_for_their_owner_alone(tmp_path):
+def test_stores_and_their_copies_are_private_to_their_owner(tmp_path):
     def modes():
         return {file.name: oct(stat.S_IMODE(file.stat().st_mode)) for file in tmp_path.glob("*.db*")}
 
@@ -325,7 +325,7 @@ def test_stores_and_their_copies_are_for_their_owner_alone(tmp_path):
             assert {mode for name, mode in modes().items() if not name.endswith(".lock")} == {"0o600"}
         trimtab(tmp_path, "backup", "other.db", "--store", "t.db")
         assert modes()["other.db"] == "0o600"
-        (tmp_path / "copy.db").chmod(0o660)  # who wants to share it says so
+        (tmp_path / "copy.db").chmod(0o660)  # shared on purpose
         with Study.open(tmp_path / "copy.db", "a") as study:
             study.tell(study.ask(), 1.0)
             assert {modes()[name] for name in ("copy.db", "copy.db-wal", "copy.db-shm")} == {"0o660"}

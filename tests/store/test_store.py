@@ -1,4 +1,4 @@
-"""Files that are full, locked, damaged, newer, in a folder that cannot be written: clear errors, and nothing lost."""
+"""Full, locked, damaged, newer and unwritable stores: clear errors, and no loss of data."""
 
 import os
 import pwd
@@ -23,7 +23,7 @@ def file(tmp_path):
 
 
 def refused(file, reason):
-    """It says why, and does not touch a byte."""
+    """Opening fails with this reason and leaves every byte unchanged."""
     before = file.read_bytes()
     for call in (lambda: Study.open(file, "a"), lambda: Study.open(file, "b", ONE_KNOB), lambda: Study.look(file, "a")):
         with pytest.raises(StoreError, match=reason):
@@ -45,7 +45,7 @@ def test_a_newer_store_is_refused(file):
     refused(file, f"has version 99, but this trimtab reads up to {tables.VERSION}: upgrade trimtab")
 
 
-def test_something_else_is_refused(tmp_path):
+def test_a_file_that_is_not_a_store_is_refused(tmp_path):
     file = tmp_path / "notes.db"
     file.write_bytes(b"dear diary, " * 1000)
     refused(file, "not a database: this file is not a store, or is damaged")
@@ -65,7 +65,7 @@ def test_a_damaged_store_is_refused(file):
     refused(file, "damaged")
 
 
-def test_a_torn_store_is_refused(file):
+def test_a_truncated_store_is_refused(file):
     file.write_bytes(file.read_bytes()[: 3 * 4096 + 100])
     refused(file, "damaged")
 
@@ -83,7 +83,7 @@ def test_a_torn_store_is_refused(file):
     ],
 )
 def test_a_mutated_study_is_refused(file, change):
-    """Never is another tuner loaded than the one that was saved."""
+    """A tuner that differs from the saved one is never loaded."""
     with sqlite3.connect(file) as db:
         assert db.execute(change).rowcount > 0
     db.close()
@@ -180,8 +180,8 @@ except StoreError as error:
 """
 
 
-def test_a_disk_that_takes_no_more_loses_nothing(file):
-    """The operating system refuses to let the files grow; what was acknowledged is there afterwards."""
+def test_a_full_disk_loses_nothing(file):
+    """The operating system stops the files from growing; acknowledged values are still there afterwards."""
     done = subprocess.run([sys.executable, "-c", FILL, file], capture_output=True, text=True, timeout=300)
     assert "nothing that was acknowledged is lost" in done.stderr, done.stderr
     acknowledged = int(done.stdout.split()[-1])
@@ -191,7 +191,7 @@ def test_a_disk_that_takes_no_more_loses_nothing(file):
 
 
 def test_a_folder_that_cannot_be_written(tmp_path):
-    """As another user, because root may write everywhere; with everything imported before."""
+    """Run as another user, because root may write anywhere; imports come first."""
     other = f"os.setuid({pwd.getpwnam('nobody').pw_uid})" if os.geteuid() == 0 else ""
     code = f"import os, sys; from trimtab.live import Study; Study.open(sys.argv[2], 'a', {ONE_KNOB}).close(); "
     code += f"{other or 'pass'}; Study.open(sys.argv[1], 'a', {ONE_KNOB})"
@@ -218,7 +218,7 @@ def test_places_that_cannot_be_stores(tmp_path):
     ]:
         with pytest.raises(error, match=reason):
             Study.open(where, "a", ONE_KNOB)
-    for where in (tmp_path / "t.db", ":memory:"):  # in Python as in a shell
+    for where in (tmp_path / "t.db", ":memory:"):  # in Python and in a shell
         with pytest.raises(NoStore, match=r"does not exist: give its path|holds no study") as error:
             Study.open(where, "a")
         assert str(error.value).endswith(" (in a shell: --store), or knobs to create one")
@@ -234,14 +234,14 @@ def test_passwords_are_not_shown():
         Study.open("postgresql://me:secret@127.0.0.1:1/db?connect_timeout=1", "a", ONE_KNOB)
     assert "secret" not in str(error.value)
     assert "check that the server is running" in str(error.value)
-    for rest in ("secret@[::1]x/db", "secret%zz@127.0.0.1:1/db"):  # where the driver quotes what it cannot read
+    for rest in ("secret@[::1]x/db", "secret%zz@127.0.0.1:1/db"):  # the driver quotes addresses that it cannot parse
         with pytest.raises(ValueError, match="write postgresql://user@host/database") as error:
             Study.open(f"postgresql://me:{rest}", "a", ONE_KNOB)
         assert "secret" not in str(error.value)
 
 
 def test_a_damaged_schema_is_refused_in_one_line(file):
-    """SQLite cites what it cannot read, which need not be a text."""
+    """SQLite quotes bytes that need not be valid text."""
     whole, refusals = file.read_bytes(), []
     for place in range(100, 4096, 23):
         data = bytearray(whole)

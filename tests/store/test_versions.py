@@ -1,4 +1,4 @@
-"""Stores of other versions: one that was kept of each is gone on with, and what cannot be read is left as it is."""
+"""Stores of other versions: those that can be migrated remain usable, and those that cannot are left unchanged."""
 
 import shutil
 import sqlite3
@@ -24,19 +24,19 @@ def file(tmp_path):
 
 
 def wrong(where):
-    """What `trimtab check` says of all its studies."""
+    """Return the problems that `trimtab check` finds in the store and all its studies."""
     with Store(where) as store:
         return store.check() + [why for saved in store.all().values() for why in check_study(store, saved)]
 
 
 @pytest.mark.parametrize("kept", KEPT, ids=lambda path: path.stem)
-def test_a_store_that_was_kept_is_gone_on_with(kept, tmp_path):
+def test_a_kept_store_of_each_version_remains_usable(kept, tmp_path):
     where = tmp_path / "t.db"
     shutil.copy(kept, where)
     assert wrong(where) == []
     with SharedStore(where) as store:
         (row,) = store.rows(["service"])
-        assert of_row(row, where) is not None  # also by its row alone, once it is of a shape that is known
+        assert of_row(row, where) is not None  # also from its row alone, once its configuration is cached
         for _ in range(3):
             changed(store, "late", lambda study: study.tell(study.pending[0], 1.0))
             changed(store, "service", lambda study: study.tell(study.ask(), 1.0))
@@ -49,15 +49,15 @@ def test_a_store_that_was_kept_is_gone_on_with(kept, tmp_path):
     assert wrong(where) == []
 
 
-def test_the_version_counts_up_with_the_stored_shape(tmp_path):
+def test_a_changed_format_needs_a_new_version(tmp_path):
     fill(tmp_path / "t.db")
     kept = FOLDER / f"version-{tables.VERSION}.db"
-    why = "what is stored has changed: count tables.VERSION up, say how in MIGRATIONS, and run tests.store.kept_stores"
+    why = "the stored format has changed: increment tables.VERSION, add to MIGRATIONS, and run tests.store.kept_stores"
     assert kept.exists(), why
     assert shape(tmp_path / "t.db") == shape(kept), why
 
 
-def test_a_store_of_before_the_first_kept_one_is_refused_in_one_line(file):
+def test_a_store_older_than_the_first_kept_one_is_refused_in_one_line(file):
     first = min(int(path.stem.rpartition("-")[2]) for path in KEPT)
     with closing(sqlite3.connect(file)) as db, db:
         db.execute("UPDATE trimtab_meta SET version = ?", [first - 1])
@@ -73,7 +73,7 @@ def test_a_store_of_before_the_first_kept_one_is_refused_in_one_line(file):
 
 
 @pytest.mark.parametrize("version", ["NULL", "'8'", "-1", "8.5"])
-def test_a_version_that_is_none_is_damaged(file, version):
+def test_an_invalid_version_is_reported_as_damage(file, version):
     with closing(sqlite3.connect(file)) as db, db:
         db.execute("DROP TABLE trimtab_meta")
         db.execute("CREATE TABLE trimtab_meta (version)")
@@ -92,7 +92,7 @@ def test_a_version_that_is_none_is_damaged(file, version):
         "ALTER TABLE trimtab_studies DROP COLUMN marked",
     ],
 )
-def test_a_migration_that_leads_to_what_cannot_be_read_is_rolled_back(file, monkeypatch, spoil):
+def test_a_migration_with_an_unreadable_result_is_rolled_back(file, monkeypatch, spoil):
     before = tables.VERSION
     with monkeypatch.context() as later:
         later.setattr(tables, "VERSION", before + 1)

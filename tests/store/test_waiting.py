@@ -1,4 +1,4 @@
-"""A store that is away for a while: `tune` waits, says so, and tells the value it has measured."""
+"""A temporarily unavailable store: `tune` waits, reports it, and then stores the value that it has measured."""
 
 import contextlib
 import json
@@ -34,7 +34,7 @@ leave_at = "query"
 '''
 
 
-# From its second round on the command waits for the file `go`, so that nothing is over before it was disturbed.
+# From its second round on the command waits for the file `go`, so that it cannot end before the disturbance.
 
 
 def tune(folder, store, name, *words, more=""):
@@ -43,14 +43,14 @@ def tune(folder, store, name, *words, more=""):
 
 
 def check(folder, store, name):
-    """Every round was measured once, and told with the value that was measured."""
+    """Check that every round was measured once, and stored with the value that was measured."""
     with Study.look(store, name) as study:
         events = [event for event in study.events() if event.kind in ("tell", "baseline")]
     told = [(event.round, event.value) for event in events]
     rounds = [event.round for event in events if event.kind == "tell"]
     measured = [int(line) for line in (folder / "measured").read_text().split()]
     assert measured == [round for round, _ in told]
-    assert rounds == list(range(len(rounds)))  # a baseline round has the number of the next
+    assert rounds == list(range(len(rounds)))  # a baseline round has the number of the next round
     assert all(value == round + 0.5 for round, value in told)
     return len(told)
 
@@ -72,7 +72,7 @@ def test_a_locked_file(tmp_path):
     assert check(tmp_path, tmp_path / "t.db", "a") == 12
 
 
-def test_patience_that_ends(tmp_path):
+def test_the_wait_ends_after_store_patience(tmp_path):
     store = f"sqlite:///{tmp_path}/t.db?timeout=0.1"
     with tune(tmp_path, store, "a", more="store_patience = 1") as running:
         running.stdout.readline()
@@ -88,7 +88,7 @@ def test_patience_that_ends(tmp_path):
         assert study.round >= 1
 
 
-def test_signals_while_it_waits(tmp_path):
+def test_signals_during_the_wait(tmp_path):
     store = f"sqlite:///{tmp_path}/t.db?timeout=0.1"
     with tune(tmp_path, store, "a") as running:
         running.stdout.readline()
@@ -97,15 +97,15 @@ def test_signals_while_it_waits(tmp_path):
         (tmp_path / "go").touch()
         running.stderr.readline()
         running.send_signal(signal.SIGTERM)
-        assert "finishing this round" in running.stderr.readline()  # it goes on waiting
+        assert "finishing this round" in running.stderr.readline()  # and it keeps waiting
         running.send_signal(signal.SIGTERM)
         running.communicate(timeout=300)
         other.close()
     assert running.returncode == 5
 
 
-def test_a_store_that_is_away_at_the_start_is_told_from_bad_input(tmp_path):
-    """So that systemd tries again, and does not where a person has to look."""
+def test_an_unavailable_store_at_the_start_is_distinguished_from_bad_input(tmp_path):
+    """systemd restarts the first, and leaves the second to a person."""
     Study.open(tmp_path / "t.db", "a", ONE_KNOB).close()
     other = sqlite3.connect(tmp_path / "t.db", isolation_level=None)
     other.execute("BEGIN EXCLUSIVE")
@@ -143,7 +143,7 @@ def test_a_server_that_restarts(server, tmp_path, way):
     assert check(tmp_path, url, f"restart-{way}") == 25
 
 
-def test_connections_that_are_dropped_again_and_again(url, tmp_path):
+def test_connections_that_are_dropped_repeatedly(url, tmp_path):
     import psycopg
 
     (tmp_path / "go").touch()
@@ -158,7 +158,7 @@ def test_connections_that_are_dropped_again_and_again(url, tmp_path):
 
 
 class Proxy:
-    """Between a client and the server's socket; `hang` swallows everything, as a network that is gone does."""
+    """Proxy between a client and the server's socket; `hang` drops everything, as a dead network does."""
 
     def __init__(self, to):
         self.to, self.hang, self.taken = to, False, 0
@@ -170,7 +170,7 @@ class Proxy:
             try:
                 near, _ = self.door.accept()
             except OSError:
-                return  # the door is closed
+                return  # the listening socket is closed
             self.taken += 1
             far = socket.socket(socket.AF_UNIX)
             far.connect(self.to)
@@ -185,7 +185,7 @@ class Proxy:
 
 
 def test_a_connection_that_hangs_half_open(server, tmp_path, monkeypatch, until):
-    """Nothing comes back, and nothing breaks: after its patience a new connection takes over, with the lock."""
+    """No answer and no error: after the timeout a new connection takes over, with the lock."""
     url, _ = server
     folder = url.rpartition("host=")[2]
     proxy = Proxy(f"{folder}/.s.PGSQL.5432")
@@ -205,8 +205,8 @@ def test_a_connection_that_hangs_half_open(server, tmp_path, monkeypatch, until)
     proxy.door.close()
 
 
-def test_someone_else_took_the_study_meanwhile(url):
-    """The lock went with the connection, and another process has it now: an end, not two writers."""
+def test_another_process_took_the_study_meanwhile(url):
+    """The lock was lost with the connection, and another process has it now: stop, rather than write concurrently."""
     import psycopg
 
     study = Study.open(url, "taken", ONE_KNOB, seed=1)
@@ -227,13 +227,13 @@ def test_someone_else_took_the_study_meanwhile(url):
         assert [event.value for event in study.events()] == [None, 1.0, 2.0]
 
 
-def test_a_commit_whose_answer_was_lost_is_not_told_twice(tmp_path, monkeypatch):
+def test_a_commit_with_a_lost_acknowledgement_is_not_stored_twice(tmp_path, monkeypatch):
     with Study.open(tmp_path / "t.db", "a", ONE_KNOB, seed=1) as study:
         verify = type(study._store._db).verify
         monkeypatch.setattr(type(study._store._db), "verify", lambda self: (_ for _ in ()).throw(Unavailable("gone")))
         trial = study.ask()
         with pytest.raises(Unavailable):
-            study.tell(trial, 5.0)  # it is on the disk, and nobody heard of it
+            study.tell(trial, 5.0)  # stored, but the acknowledgement was lost
         monkeypatch.setattr(type(study._store._db), "verify", verify)
         study.tell(trial, 5.0)
         assert study.round == 1
@@ -246,7 +246,7 @@ def test_delays_double_up_to_a_limit():
     assert all(0.8 * min(0.1 * 2**n, 10) <= delay <= 1.2 * min(0.1 * 2**n, 10) for n, delay in enumerate(found))
 
 
-def test_log_lines_have_the_round_the_value_the_commit_and_the_retries(tmp_path):
+def test_log_lines_contain_round_value_commit_and_retries(tmp_path):
     store = f"sqlite:///{tmp_path}/t.db?timeout=0.1"
     with tune(tmp_path, store, "a", "--rounds", "4", "--log", "json") as running:
         first = json.loads(running.stderr.readline())

@@ -1,1 +1,1 @@
-"""Where studies are kept: rows and their seals, SQLite and PostgreSQL, filters, approvals, retries."""
+"""Persistent storage of studies: tables and checksums, SQLite and PostgreSQL, filters, approvals, retries."""

@@ -1,4 +1,4 @@
-"""Proposals and a person's word on them: it is on one setting, at one point of a study, and the first counts."""
+"""Proposed settings and decisions on them. A decision applies to one setting at one `seq`; the first is final."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trimtab.util.text import moment
 
 
 class Proposal(NamedTuple):
-    """A setting that waits for a person's word."""
+    """A setting that waits for approval."""
 
     seq: int
     round: int
@@ -20,7 +20,7 @@ class Proposal(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """A person's word on the proposal of the same `seq`."""
+    """A person's decision on the proposal of the same `seq`."""
 
     seq: int
     approved: bool
@@ -30,7 +30,7 @@ class Decision(NamedTuple):
 
 
 def waiting(saved: StudyRow) -> Proposal | None:
-    """What waits for a decision now, if anything does."""
+    """Return the proposal that waits for a decision, if any."""
     if saved.proposal is None or saved.decision is not None:
         return None
     proposal = Proposal(*json.loads(saved.proposal))
@@ -38,14 +38,14 @@ def waiting(saved: StudyRow) -> Proposal | None:
 
 
 def propose(store: Store, study: StudyRow, proposal: Proposal) -> None:
-    """Write it down, unless it is there already: then a decision on it stays."""
+    """Store a proposal. One that is already stored keeps its decision."""
     text = json.dumps(proposal)
     if store.load(study.name).proposal != text:
         store.propose(study, text)
 
 
 def decision(saved: StudyRow, proposal: Proposal) -> Decision | None:
-    """The word on this very proposal, if there is one."""
+    """Return the decision on exactly this proposal, if there is one."""
     if saved.decision is None or saved.proposal != json.dumps(proposal):
         return None
     found = Decision(*json.loads(saved.decision))
@@ -55,19 +55,19 @@ def decision(saved: StudyRow, proposal: Proposal) -> Decision | None:
 def decide(
     store: Store, name: str, approve: bool, round: int | None, *, who: str | None = None, why: str | None = None
 ) -> Proposal:
-    """A word on what waits, unless somebody was faster."""
+    """Decide on the waiting proposal; ValueError if it has been decided on already."""
     saved = store.load(name)
     proposal = waiting(saved)
     if proposal is None:
-        raise ValueError(_decided(saved))
+        raise ValueError(_already_decided(saved))
     if round is not None and round != proposal.round:
         raise ValueError(f"study {name!r} now proposes round {proposal.round}, not {round}: review it first")
     if not store.decide(saved, json.dumps(Decision(proposal.seq, approve, who or person(), time.time(), why))):
-        raise ValueError(_decided(store.load(name)))
+        raise ValueError(_already_decided(store.load(name)))
     return proposal
 
 
-def _decided(saved: StudyRow) -> str:
+def _already_decided(saved: StudyRow) -> str:
     if saved.decision is not None:
         found = Decision(*json.loads(saved.decision))
         if found.seq == saved.seq:

@@ -1,4 +1,4 @@
-"""Some of a study's history, evenly: as much as can be drawn, however long it is."""
+"""Evenly thinned history of a study, for plots."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from trimtab.store.tables import EVENT_COLUMNS, ROUTINE, Event, StudyRow
 
 
 def thinned(store: SharedStore, study: StudyRow, since: float, most: int) -> list[Event]:
-    """About as many rounds as `most` since a time, the oldest first, and whatever else happened.
+    """Return about `most` rounds since a time, oldest first, and all other events.
 
-    Every 2nd, 5th, 10th, …: by their numbers, so that the same ones are seen when more come.
+    Rounds are picked by sequence number (every 2nd, 5th, 10th, …), so the choice is stable as events are added.
     """
     where, values = "study = ? AND time >= ?", (study.id, since)
     [(count,)] = store.execute(f"SELECT COUNT(*) FROM trimtab_events WHERE {where}", *values)
@@ -24,7 +24,7 @@ def thinned(store: SharedStore, study: StudyRow, since: float, most: int) -> lis
 
 
 def every(count: int, most: int) -> int:
-    """The least of 1, 2, 5, 10, 20, … that leaves no more than `most`.
+    """Return the smallest of 1, 2, 5, 10, 20, … that leaves at most `most`.
 
     >>> every(900, 1000), every(1001, 1000), every(100_000, 1000)
     (1, 2, 100)
@@ -38,7 +38,7 @@ def every(count: int, most: int) -> int:
 
 
 def latest(store: SharedStore, study: StudyRow, most: int, *, rounds: bool) -> list[Event]:
-    """The last events, the newest first: rounds with a value, or all the others."""
+    """Return the latest events, newest first: rounds with a value, or all others."""
     kinds = (
         "kind IN ('tell', 'applied', 'baseline')" if rounds else "kind NOT IN ('ask', 'tell', 'applied', 'baseline')"
     )
@@ -50,7 +50,7 @@ def latest(store: SharedStore, study: StudyRow, most: int, *, rounds: bool) -> l
 
 
 def last_values(store: SharedStore, study: int, most: int) -> list[float]:
-    """The last values that were learnt from, the oldest first."""
+    """Return the last values that the tuner learnt from, oldest first."""
     rows = store.execute(
         "SELECT value FROM trimtab_events WHERE study = ? AND kind IN ('tell', 'applied') AND value IS NOT NULL"
         f" ORDER BY seq DESC LIMIT {most:d}",

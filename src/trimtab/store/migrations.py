@@ -1,4 +1,4 @@
-"""The tables of a store are made, or brought up to date, all in one transaction."""
+"""Create the tables of a store, or migrate them to this version, in one transaction."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trimtab.store.tables import EVENT_COLUMNS, SNAPSHOT_COLUMNS, STUDY_COLUMNS
 
 
 def set_up(db: Database, mode: str) -> None:
-    """Tables of this version; refused where that cannot be, or may not be in this mode."""
+    """Create or migrate the tables, or raise if that is impossible or not allowed in this mode."""
     version = version_of(db)
     _refuse(db.where, version, mode)
     if version == tables.VERSION:
@@ -21,15 +21,15 @@ def set_up(db: Database, mode: str) -> None:
         db.take_turns()
         version = version_of(db)
         if version == 0:
-            _all(db, tables.TABLES)
+            _execute_all(db, tables.TABLES)
             db.execute("INSERT INTO trimtab_meta (version) VALUES (?)", tables.VERSION)
-        elif version != tables.VERSION:  # nobody else was faster
+        elif version != tables.VERSION:  # no other process has migrated it meanwhile
             _refuse(db.where, version, mode)
             _migrate(db, version)
 
 
 def version_of(db: Database) -> Any:
-    """Of the tables that are there; 0 if there are none, None if they do not say."""
+    """Return the version of the tables: 0 if there are no tables, None if no version is stored."""
     if "trimtab_meta" not in db.tables():
         return 0
     rows = db.execute("SELECT version FROM trimtab_meta")
@@ -37,9 +37,9 @@ def version_of(db: Database) -> Any:
 
 
 def _migrate(db: Database, version: int) -> None:
-    """Nothing is changed where the result could not be read."""
+    """Run the migrations and read everything back; any error rolls the transaction back."""
     for number in range(version + 1, tables.VERSION + 1):
-        _all(db, tables.MIGRATIONS[number])
+        _execute_all(db, tables.MIGRATIONS[number])
     db.execute("UPDATE trimtab_meta SET version = ?", tables.VERSION)
     try:
         _read_through(db)
@@ -53,9 +53,9 @@ def _migrate(db: Database, version: int) -> None:
 
 
 def _read_through(db: Database) -> None:
-    """Every row that a study is made of, and the state that it goes on from."""
+    """Read every row and restore the latest state of every study."""
     from trimtab.spec.knob_encoding import read_knobs
-    from trimtab.study.position import read_snapshot  # here: few who open a store need it
+    from trimtab.study.position import read_snapshot  # imported here: rarely needed
 
     for row in db.execute(f"SELECT {STUDY_COLUMNS} FROM trimtab_studies ORDER BY name"):
         study = tables.read_study(row, db.where)
@@ -68,8 +68,8 @@ def _read_through(db: Database) -> None:
         read_snapshot(read_knobs(study.setup), snapshots[-1], f"study {study.name!r}", verified=False)
 
 
-def _all(db: Database, statements: Sequence[str]) -> None:
-    """In the words of this database, which may have none for some."""
+def _execute_all(db: Database, statements: Sequence[str]) -> None:
+    """Run the statements that this dialect has, with its type names filled in."""
     for statement in statements:
         if words := statement.format(**db.words):
             db.execute(words)
@@ -95,7 +95,7 @@ def _refuse(where: str, version: object, mode: str) -> None:
 
 
 def _oldest() -> int:
-    """The first version that there is a way from."""
+    """Return the first version that can be migrated."""
     version = tables.VERSION
     while version in tables.MIGRATIONS:
         version -= 1

@@ -1,4 +1,4 @@
-"""Several connections to one store, for a service: borrowed for a request, given back after it."""
+"""A pool of connections to one store, for a service: one connection per request."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ PATIENCE = 5.0  # seconds to wait for a connection
 
 
 class Pool:
-    """Stores to borrow; `where` as for `Store`. Tables are made, or brought up to date, when it is opened.
+    """Pool of stores; `where` as for `Store`. Tables are created or migrated when it is opened.
 
-    patient: a store that is away is no error yet; it is looked for again whenever one is to be borrowed. After a file
-    was deleted or replaced, none is lent any more: whoever remembers what was in it has to begin anew.
+    patient: tolerate an unavailable store, and connect on the next use. After its file was deleted or replaced, the
+    pool raises `Moved` for good, because cached studies no longer match the file.
     """
 
     def __init__(self, where: str, size: int = 8, *, patient: bool = False) -> None:
@@ -27,12 +27,12 @@ class Pool:
         self._files: queue.LifoQueue[SharedStore] | None = None
         self._server: Any = None
         self._lock = threading.Lock()
-        self._moved: str | None = None  # why nothing can be borrowed any more
+        self._moved: str | None = None  # the message of `Moved`, once the file was replaced
         with suppress(*(Unavailable,) if patient else ()):
             self._open()
 
     def _open(self) -> None:
-        """Once, by one at a time: to connect may take longer than the others wait."""
+        """Connect once; other threads give up after PATIENCE, since connecting may take longer."""
         if not self._lock.acquire(timeout=PATIENCE):
             raise Unavailable(f"{self.where}: still connecting: try again")
         try:
@@ -53,7 +53,7 @@ class Pool:
 
     @contextmanager
     def store(self) -> Iterator[SharedStore]:
-        """One that nobody else uses meanwhile."""
+        """Borrow a store for exclusive use."""
         if self._server is None and self._files is None:
             self._open()
         if self._server is not None:
@@ -67,7 +67,7 @@ class Pool:
         except queue.Empty:
             raise Unavailable(f"{self.where}: all connections are in use: retry, or raise --connections") from None
         try:
-            store.verify()  # a value of a file that is gone would be acknowledged again
+            store.verify()  # otherwise a value in a deleted file could be acknowledged
             yield store
         except Moved as error:
             self._moved = self._moved or str(error)
@@ -87,14 +87,14 @@ class Pool:
         try:
             yield SharedStore.on(PooledPostgres(connection, self.where))
         except StoreError:
-            if connection.closed:  # the others are probably lost, too
+            if connection.closed:  # the other connections are probably lost too
                 self._server.check()
             raise
         finally:
             self._server.putconn(connection)
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Close all connections."""
         if self._server is not None:
             self._server.close()
         while self._files is not None and not self._files.empty():

@@ -1,4 +1,4 @@
-"""Waiting longer and longer, and trying again what may succeed later."""
+"""Retries with exponential backoff."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 def delays(first: float = FIRST, longest: float = LONGEST) -> Iterator[float]:
-    """Seconds to wait, doubling up to the longest, each a little off so that many who wait do not come at once."""
+    """Yield delays in seconds, doubling up to the longest, with jitter so that clients do not retry in step."""
     for n in itertools.count():
         yield min(first * 2 ** min(n, 60), longest) * random.uniform(0.8, 1.2)
 
@@ -27,9 +27,9 @@ def retry_while_unavailable(
     wait: Callable[[float], bool],
     say: Callable[[str], None],
 ) -> tuple[T, int]:
-    """What the call gives, and how often it was tried again because the store was unavailable.
+    """Return the result of the call and the number of retries that it took while the store was unavailable.
 
-    patience: seconds after which the error is raised after all. wait(seconds): True ends the waiting, too.
+    patience: seconds after which the error is raised. wait(seconds): sleeps; True if the caller wants to give up.
     """
     end = time.monotonic() + patience
     for retries, delay in enumerate(delays()):

@@ -1,7 +1,7 @@
-"""A store that several write to at once, without locks: the next event is whose sequence number fits.
+"""Optimistic concurrency for a service: a commit succeeds only if the study's `seq` is unchanged.
 
-For studies that no process holds. `Study` has its own way, with a lock for as long as it lives; the two exclude each
-other, because a move here holds only where the row says that nobody holds the study.
+For studies that no process holds. `Study` instead locks the study for as long as it lives; the two exclude each
+other, because a commit here fails while the row names a holder.
 """
 
 from __future__ import annotations
@@ -33,57 +33,59 @@ GLANCE = ("id", "uid", "seq", *Marks._fields)
 
 
 class SharedStore(Store):
-    """What a service asks of a store, beyond what a study does."""
+    """Store with the queries that a service needs, beyond those of a study."""
 
     @classmethod
     def on(cls, database: Database) -> SharedStore:
-        """On a connection that is there, to tables that are known to be as they should."""
+        """Wrap an open connection whose tables are known to be up to date."""
         store = cls.__new__(cls)
         store._db, store.where, store._held = database, database.where, None
         return store
 
     def execute(self, sql: str, *values: object) -> list[Any]:
-        """The rows that a statement gives."""
+        """Run a statement and return its rows."""
         return self._ready().execute(sql, *values)
 
     def change(self, sql: str, *values: object) -> int:
-        """How many rows a statement changed."""
+        """Run a statement and return the number of rows that it changed."""
         return self._ready().change(sql, *values)
 
     def verify(self) -> None:
-        """Raise if what was written is not in what is there now."""
+        """Raise `Moved` if the file was deleted or replaced."""
         self._ready().verify()
 
-    def commit_if(self, moves: Sequence[Commit]) -> set[int]:
-        """Store the moves of studies that nobody holds, archived or changed meanwhile; gives the ids of those.
+    def commit_if(self, commits: Sequence[Commit]) -> set[int]:
+        """Store commits of studies that are not held, archived or changed; return the ids of those stored.
 
-        One transaction for all and no lock: a move counts if the study is still at the event before it (compare and
-        set).
+        One transaction for all, without locks: a commit succeeds if the study is still at the event before it
+        (compare and set).
         """
         db = self._ready()
-        more = [move for move in moves if move.row or move.snapshot is not None or move.event.seq % EVERY == 0]
+        more = [
+            commit for commit in commits if commit.row or commit.snapshot is not None or commit.event.seq % EVERY == 0
+        ]
         with db.transaction() if more else nullcontext():
-            for move in more:
-                if move.row and move.row.get("archived", ...) is None:  # no other is moved
-                    self._restore(move)
-            stored = db.move([*map(tables.move_row, moves)])
-            for move in more:
-                if move.study.id in stored and move.snapshot is not None:
-                    self._insert_snapshot(move.study.id, move.snapshot)
-                if move.study.id in stored and move.row:
-                    self.mark(move.study, move.row)
-                if move.study.id in stored and move.event.seq % EVERY == 0:
-                    self._thin(move.study.id, move.event.seq, move.keep)
+            for commit in more:
+                if commit.row and commit.row.get("archived", ...) is None:  # an archived study accepts no commit
+                    self._restore(commit)
+            stored = db.move([*map(tables.commit_row, commits)])
+            for commit in more:
+                if commit.study.id in stored and commit.snapshot is not None:
+                    self._insert_snapshot(commit.study.id, commit.snapshot)
+                if commit.study.id in stored and commit.row:
+                    self.mark(commit.study, commit.row)
+                if commit.study.id in stored and commit.event.seq % EVERY == 0:
+                    self._thin(commit.study.id, commit.event.seq, commit.keep)
         db.verify()
         return stored
 
     def rows(self, names: Sequence[str]) -> list[Any]:
-        """STUDY_COLUMNS and the state in one piece, of studies of those names that there are."""
+        """Return STUDY_COLUMNS and the packed state of the studies with these names, skipping unknown ones."""
         among, values = self._ready().among("name", names)
         return self._db.execute(f"SELECT {STUDY_COLUMNS}, state FROM trimtab_studies WHERE {among}", *values)
 
     def first_after(self, study: StudyRow, seq: int, but: Sequence[str]) -> Event | None:
-        """The first event from `seq` on that is of another kind than those."""
+        """Return the first event from `seq` on whose kind is not in `but`."""
         kinds = ", ".join(f"'{kind}'" for kind in but)
         rows = self._ready().execute(
             f"SELECT {EVENT_COLUMNS} FROM trimtab_events WHERE study = ? AND seq >= ? AND kind NOT IN ({kinds})"
@@ -93,7 +95,7 @@ class SharedStore(Store):
         return tables.read_event(rows[0], self.where) if rows else None
 
     def closing(self, study: StudyRow, seq: int, round: int) -> Event | None:
-        """The first event from `seq` on that is the value of a round handed out before, or that may have closed it."""
+        """Return the first event from `seq` on that tells this round, or may have closed it without a value."""
         rows = self._ready().execute(
             f"SELECT {EVENT_COLUMNS} FROM trimtab_events WHERE study = ? AND seq >= ? AND (kind IN ('undo', 'reset',"
             " 'set', 'setup', 'import') OR (round = ? AND kind IN ('tell', 'applied', 'skip'))) ORDER BY seq LIMIT 1",
@@ -102,22 +104,22 @@ class SharedStore(Store):
         return tables.read_event(rows[0], self.where) if rows else None
 
     def glance(self, name: str) -> tuple[Any, ...] | None:
-        """Of a study, what GLANCE names; None if there is none."""
+        """Return the GLANCE columns of a study; None if it does not exist."""
         rows = self._ready().execute(f"SELECT {', '.join(GLANCE)}, marked FROM trimtab_studies WHERE name = ?", name)
         if not rows:
             return None
         *found, marked = rows[0]
-        if marked != tables.seal_marks(found[1], found[3:]):
+        if marked != tables.marks_checksum(found[1], found[3:]):
             raise tables.damaged_row(name, self.where)
         return tuple(found)
 
     def some(self, names: Sequence[str]) -> dict[str, StudyRow | Damaged]:
-        """Studies of those names that there are; one that is damaged does not hide the others."""
+        """Return the studies with these names, skipping unknown ones; damaged ones as errors."""
         among, values = self._ready().among("name", names)
         return self._each(self._db.execute(f"SELECT {STUDY_COLUMNS} FROM trimtab_studies WHERE {among}", *values))
 
     def with_states(self, names: Sequence[str]) -> list[tuple[StudyRow, Snapshot] | Damaged]:
-        """Studies of those names that there are, each with its newest snapshot."""
+        """Return the studies with these names, each with its latest snapshot; damaged ones as errors."""
         among, values = self._ready().among("s.name", names)
         rows = self._db.execute(
             f"SELECT {_of('s', STUDY_COLUMNS)}, {_of('t', SNAPSHOT_COLUMNS)} FROM trimtab_studies s"
@@ -138,7 +140,7 @@ class SharedStore(Store):
             return error
 
     def events_between(self, spans: Mapping[int, tuple[int, int]]) -> dict[int, list[Event]]:
-        """What happened in studies, by id, after one event and until another."""
+        """Return events by study id, each study between its two sequence numbers (after, until)."""
         found: dict[int, list[Event]] = {study: [] for study in spans}
         wanted = ", ".join(f"({study:d}, {after:d}, {until:d})" for study, (after, until) in spans.items())
         rows = self._ready().execute(
@@ -147,12 +149,12 @@ class SharedStore(Store):
             " ON e.study = wanted.id AND e.seq > wanted.after AND e.seq <= wanted.until ORDER BY e.study, e.seq"
         )
         for study, *row in rows:
-            with suppress(Damaged):  # then one is missing, which is seen
+            with suppress(Damaged):  # the gap is detected when the events are replayed
                 found[study].append(tables.read_event(row, self.where))
         return found
 
     def page(self, after: str, limit: int, wanted: StudyFilter = StudyFilter()) -> dict[str, StudyRow | Damaged]:  # noqa: B008
-        """Studies by name, from the first after a name on; one that is damaged does not hide the others."""
+        """Return studies ordered by name, starting after a name; damaged ones as errors."""
         where, values = wanted.condition()
         rows = self._ready().execute(
             f"SELECT {STUDY_COLUMNS} FROM trimtab_studies WHERE name > ? AND {where} ORDER BY name LIMIT ?",
@@ -161,7 +163,7 @@ class SharedStore(Store):
         return self._each(rows)
 
     def urgent(self, wanted: StudyFilter, first: int, most: int) -> tuple[list[str], int]:
-        """The names of some studies, those that need somebody first, and how many there are of them all."""
+        """Return a page of names, studies that need attention first, and the total number of matches."""
         (where, values), needs = wanted.condition(), conditions(time.time())
         urgency = " ".join(f"WHEN {need} THEN {n}" for n, need in enumerate(needs.values()))
         rows = self._ready().execute(
@@ -172,27 +174,27 @@ class SharedStore(Store):
         return [name for name, _ in rows], rows[0][1] if rows else 0
 
     def needs(self, wanted: StudyFilter) -> dict[str, int]:
-        """How many studies need what."""
+        """Count the studies for each reason in ATTENTION."""
         (where, values), needs = wanted.condition(), conditions(time.time())
         sums = ", ".join(f"COALESCE(SUM(CASE WHEN {need} THEN 1 ELSE 0 END), 0)" for need in needs.values())
         (row,) = self._ready().execute(f"SELECT {sums} FROM trimtab_studies WHERE {where}", *values)
         return dict(zip(needs, map(int, row), strict=True))
 
     def numbers(self, names: Sequence[str], most: int) -> list[Any]:
-        """id, uid, name and seq of studies, or of the first ones that are not archived."""
+        """Return id, uid, name and seq of these studies, or without names of the first unarchived ones."""
         where, values = self._ready().among("name", names) if names else ("archived IS NULL", ())
         return self._db.execute(
             f"SELECT id, uid, name, seq FROM trimtab_studies WHERE {where} ORDER BY name LIMIT {most:d}", *values
         )
 
     def glances(self, ids: Sequence[int]) -> dict[int, tuple[object, ...]]:
-        """The same as `glance`, by id."""
+        """Return the GLANCE columns of several studies, by id."""
         among, values = self._ready().among("id", ids)
         rows = self._db.execute(f"SELECT {', '.join(GLANCE)} FROM trimtab_studies WHERE {among}", *values)
         return {row[0]: tuple(row) for row in rows}
 
     def some_events(self, study: StudyRow, after: int, most: int) -> list[Event]:
-        """The first ones after an event."""
+        """Return the first events after a sequence number."""
         rows = self._ready().execute(
             f"SELECT {EVENT_COLUMNS} FROM trimtab_events WHERE study = ? AND seq > ? ORDER BY seq LIMIT ?",
             *(study.id, after, most),
@@ -200,12 +202,12 @@ class SharedStore(Store):
         return [tables.read_event(row, self.where) for row in rows]
 
     def holder(self, name: str) -> str | None:
-        """Who holds a study now, whether its row is whole or not."""
+        """Return the current holder of a study, also of a damaged one."""
         rows = self._ready().execute("SELECT id, holder FROM trimtab_studies WHERE name = ?", name)
         return str(rows[0][1] or "another process") if rows and self._db.taken(rows[0][0], name) else None
 
     def release(self, study: StudyRow) -> bool:
-        """Whether nobody holds the study: what a process that was killed left written is taken away."""
+        """Return True if no process holds the study; clear a holder that was killed."""
         if study.holder is not None:
             if self._ready().taken(study.id, study.name):
                 return False
@@ -213,24 +215,24 @@ class SharedStore(Store):
         return True
 
     def pause(self, study: StudyRow, paused: str | None) -> None:
-        """Ask that nothing new is set, or take that back."""
+        """Pause a study (JSON), or resume it (None)."""
         self.mark(study, {"paused": paused})
 
     def mark(self, study: StudyRow, columns: Fields) -> None:
-        """Change what of a row is not learnt: `paused`, `archived`."""
+        """Set columns that are not learnt: `paused`, `archived`."""
         self._mark(study, lambda marks: marks._replace(**columns))
 
-    def _restore(self, move: Commit) -> None:
-        """Before a move that takes a study out again, if it will be stored."""
-        seq = move.event.seq - 1
-        self._mark(move.study, lambda marks: marks._replace(archived=None) if marks.holder is None else None, at=seq)
+    def _restore(self, commit: Commit) -> None:
+        """Unarchive the study before a commit that restores it, if that commit will succeed."""
+        seq = commit.event.seq - 1
+        self._mark(commit.study, lambda marks: marks._replace(archived=None) if marks.holder is None else None, at=seq)
 
     def erase(self, id: int, uid: str, seq: int) -> bool:
-        """A study with all its history, for ever, whole or damaged; False if it has changed, or is gone."""
+        """Delete a study, intact or damaged, with all its history; False if it has changed or is gone."""
         db = self._ready()
         with db.transaction():
             same = "UPDATE trimtab_studies SET seq = seq WHERE id = ? AND uid = ? AND seq = ?"
-            if not db.change(same, id, uid, seq):  # others who store it wait
+            if not db.change(same, id, uid, seq):  # takes the row lock, so concurrent writers wait
                 return False
             for table in ("events", "snapshots", "requests"):
                 db.execute(f"DELETE FROM trimtab_{table} WHERE study = ?", id)

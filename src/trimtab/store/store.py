@@ -1,10 +1,10 @@
-"""Where studies live: SQLite by default, PostgreSQL by URL, with the same statements.
+"""The store of studies: SQLite by default, PostgreSQL by URL, with the same statements.
 
-One row per study says where it is, one row per event what happened, and every hundredth event has a snapshot of the
-state. `record` writes them in one transaction that holds only if nobody else wrote meanwhile (compare and set on
-`seq`), and what it returns from is on the disk (WAL with synchronous=FULL, or PostgreSQL's own log). Only the holder
-of a study writes: a file lock beside SQLite, an advisory lock in PostgreSQL, both of which end with their process, so
-that nothing has to be tidied up after a kill.
+Each study has one row with its current position, one row per event, and a snapshot of the state at every hundredth
+event. `record` writes them in one transaction that fails if another process wrote meanwhile (compare and set on
+`seq`), and is durable when it returns (WAL with synchronous=FULL, or PostgreSQL's log). Only the holder of a study
+writes. It has a file lock beside SQLite, or an advisory lock in PostgreSQL; both end with their process, so a killed
+process leaves nothing to clean up.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from trimtab.store import tables
-from trimtab.store.backends.base import Database, opened
+from trimtab.store.backends.base import Database, open_database
 from trimtab.store.errors import Damaged, StoreError, Taken
 from trimtab.store.migrations import set_up
 from trimtab.store.tables import (
@@ -29,20 +29,20 @@ from trimtab.store.tables import (
     Marks,
     Snapshot,
     StudyRow,
-    seal_marks,
+    marks_checksum,
 )
 from trimtab.types import Document
 from trimtab.util.checksums import canonical
 from trimtab.util.text import moment
 from trimtab.validation import choose
 
-EVERY = 100  # how often, in events, there is a snapshot, and the history is thinned
+EVERY = 100  # events between snapshots, and between thinnings of the history
 
 
 class Store:
-    """One connection to a database with studies. It is not for several threads at once; `Study` sees to that.
+    """One connection to a database with studies. Not thread-safe; `Study` serialises its own calls.
 
-    mode: "create" makes a store where there is none, "write" does not, "read" only reads. thorough: look through
+    mode: "create" creates the store if necessary, "write" needs an existing one, "read" only reads. thorough: check
     the whole file first.
 
     >>> with Store(":memory:") as store:
@@ -51,10 +51,10 @@ class Store:
     """
 
     def __init__(self, where: str | os.PathLike[str], mode: str = "create", *, thorough: bool = False) -> None:
-        self._db = opened(os.fspath(where), mode, thorough)
+        self._db = open_database(os.fspath(where), mode, thorough)
         self.where = self._db.where
         self._held: StudyRow | None = None
-        self._tried: list[float] = []  # the times of an event that was not acknowledged yet
+        self._tried: list[float] = []  # the times of attempts to store an event that are not acknowledged yet
         try:
             set_up(self._db, mode)
         except BaseException:
@@ -68,37 +68,37 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        """Let go of the database and of the study that was held."""
+        """Release the study and close the database."""
         if self._held is not None and not self._db.lost:
-            with suppress(StoreError), self._db.transaction():  # only a courtesy: the lock is what counts
+            with suppress(StoreError), self._db.transaction():  # informative only: the lock decides
                 self._mark(self._held, lambda marks: marks._replace(holder=None))
         self._held = None
         self._db.close()
 
     def backup(self, path: Path) -> None:
-        """A copy of the whole store in one file, also while somebody writes."""
+        """Copy the whole store into one file, even while it is being written."""
         self._ready().backup(path)
 
     def check(self) -> list[str]:
-        """What is wrong with the database itself."""
+        """Return the problems of the database itself."""
         return self._ready().check()
 
     def names(self) -> list[str]:
-        """All studies."""
+        """Return the names of all studies."""
         return [name for (name,) in self._ready().execute("SELECT name FROM trimtab_studies ORDER BY name")]
 
     def held(self) -> list[str]:
-        """Those of them that a process holds now."""
+        """Return the names of the studies that a process holds now."""
         db = self._ready()
         rows = db.execute("SELECT id, name FROM trimtab_studies ORDER BY name")
         return [name for id, name in rows if db.taken(id, name)]
 
     def all(self) -> dict[str, StudyRow | Damaged]:
-        """All studies, in one go; one that is damaged does not hide the others."""
+        """Return all studies by name; damaged ones as errors."""
         return self._each(self._ready().execute(f"SELECT {STUDY_COLUMNS} FROM trimtab_studies ORDER BY name"))
 
     def _each(self, rows: Sequence[Sequence[Any]]) -> dict[str, StudyRow | Damaged]:
-        """Rows of STUDY_COLUMNS, by name."""
+        """Read rows of STUDY_COLUMNS, by name; damaged ones as errors."""
         found: dict[str, StudyRow | Damaged] = {}
         for row in rows:
             try:
@@ -108,12 +108,12 @@ class Store:
         return found
 
     def find(self, name: str) -> StudyRow | None:
-        """The study of that name, if there is one."""
+        """Return the study of that name, or None."""
         rows = self._ready().execute(f"SELECT {STUDY_COLUMNS} FROM trimtab_studies WHERE name = ?", name)
         return tables.read_study(rows[0], self.where) if rows else None
 
     def load(self, name: str) -> StudyRow:
-        """The study of that name."""
+        """Return the study of that name; ValueError if it does not exist."""
         found = self.find(name)
         if found is None:
             names = self.names()
@@ -132,9 +132,9 @@ class Store:
         created: float | None = None,
         state: Callable[[str], bytes | None] | None = None,
     ) -> StudyRow:
-        """A new study, with the events it has so far; afterwards in the file itself, not only in its log.
+        """Add a study with its events so far, and checkpoint the log into the file.
 
-        state: what makes the state in one piece, of the study's uid.
+        state: returns the packed state for the study's uid.
         """
         uid, urgent = os.urandom(8).hex(), tables.urgency(status)
         made = time.time() if created is None else created
@@ -144,7 +144,7 @@ class Store:
             db.execute(
                 "INSERT INTO trimtab_studies (uid, name, created, setup, seq, status, failures, advised, told,"
                 " checksum, marked, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                *(*about, tables.seal(*about), seal_marks(uid, Marks())),
+                *(*about, tables.row_checksum(*about), marks_checksum(uid, Marks())),
                 None if state is None else state(uid),
             )
             ((id,),) = db.execute("SELECT id FROM trimtab_studies WHERE name = ?", name)
@@ -164,19 +164,19 @@ class Store:
         keep: int,
         request: str | None = None,
     ) -> None:
-        """Append the event and say where the study is; on the disk when this returns. Old events are thinned.
+        """Append an event and update the study's position; durable when this returns. Old events are thinned.
 
-        request: what the event is the answer to; it is gone with it.
+        request: the request that the event answers; deleted in the same transaction.
         """
         db, text = self._ready(), canonical(status)
         urgent = tables.urgency(status)
-        sealed = tables.seal(study.uid, study.name, study.created, study.described, event.seq, text, *urgent)
+        checksum = tables.row_checksum(study.uid, study.name, study.created, study.described, event.seq, text, *urgent)
         self._tried.append(event.time)
         with db.transaction():
             changed = db.change(
                 "UPDATE trimtab_studies SET seq = ?, status = ?, checksum = ?, failures = ?, advised = ?, told = ?"
                 " WHERE id = ? AND seq = ?",
-                *(event.seq, text, sealed, *urgent, study.id, event.seq - 1),
+                *(event.seq, text, checksum, *urgent, study.id, event.seq - 1),
             )
             if changed == 1:
                 self._insert_event(study.id, event)
@@ -192,19 +192,19 @@ class Store:
         self._tried.clear()
 
     def snapshot(self, study: StudyRow, snapshot: Snapshot) -> None:
-        """Beside the last event, the state after it."""
+        """Store the state after the last event."""
         db = self._ready()
         with db.transaction():
             db.execute("DELETE FROM trimtab_snapshots WHERE study = ? AND seq = ?", study.id, snapshot.seq)
             self._insert_snapshot(study.id, snapshot)
 
     def state(self, study: StudyRow) -> bytes | None:
-        """The state in one piece, as the study's row has it."""
+        """Return the packed state in the study's row."""
         rows = self._ready().execute("SELECT state FROM trimtab_studies WHERE id = ?", study.id)
         return rows[0][0] if rows else None
 
     def events(self, study: StudyRow, after: int = -1, until: int = 2**62) -> list[Event]:
-        """The history from the oldest on."""
+        """Return the history, oldest first."""
         rows = self._ready().execute(
             f"SELECT {EVENT_COLUMNS} FROM trimtab_events WHERE study = ? AND seq > ? AND seq <= ? ORDER BY seq",
             *(study.id, max(after, -1), until),
@@ -212,7 +212,7 @@ class Store:
         return [tables.read_event(row, self.where) for row in rows]
 
     def snapshots(self, study: StudyRow, until: int = 2**62) -> list[Snapshot]:
-        """All that are kept, from the oldest on."""
+        """Return all stored snapshots, oldest first."""
         rows = self._ready().execute(
             f"SELECT {SNAPSHOT_COLUMNS} FROM trimtab_snapshots WHERE study = ? AND seq <= ? ORDER BY seq",
             *(study.id, until),
@@ -220,7 +220,7 @@ class Store:
         return [tables.read_snapshot(row, self.where) for row in rows]
 
     def last_snapshot(self, study: StudyRow, until: int) -> Snapshot | None:
-        """The newest one that is not after an event."""
+        """Return the latest snapshot that is not after event `until`."""
         rows = self._ready().execute(
             f"SELECT {SNAPSHOT_COLUMNS} FROM trimtab_snapshots WHERE study = ? AND seq <= ? ORDER BY seq DESC LIMIT 1",
             *(study.id, until),
@@ -228,11 +228,11 @@ class Store:
         return tables.read_snapshot(rows[0], self.where) if rows else None
 
     def before_round(self, study: StudyRow, round: int, *, late: bool = False) -> Event | None:
-        """The newest event after which `round` was the next one, if it is still kept; late: that is when it was asked.
+        """Return the latest event after which `round` was the next one, if it is still stored.
 
-        Where values may come late, that of the round before says nothing of it.
+        late: use the event that handed the trial out, because values may arrive out of order.
         """
-        if not 0 <= round < 2**62:  # more than a database counts to
+        if not 0 <= round < 2**62:  # beyond the range of a BIGINT
             return None
         if late:
             asked = (
@@ -251,11 +251,11 @@ class Store:
         return tables.read_event(rows[0], self.where) if rows else None
 
     def propose(self, study: StudyRow, proposal: str) -> None:
-        """Write down what waits for a decision; an older decision is none on this."""
+        """Store a proposal, and clear the decision on an earlier one."""
         self._mark(study, lambda marks: marks._replace(proposal=proposal, decision=None))
 
     def decide(self, study: StudyRow, decision: str) -> bool:
-        """Write down a decision on the proposal that `study` shows; False if it is gone, or decided on already."""
+        """Store a decision on the proposal in `study`; False if it is gone, or decided on already."""
 
         def decided(marks: Marks) -> Marks | None:
             fresh = marks.proposal == study.proposal and marks.decision is None
@@ -264,39 +264,39 @@ class Store:
         return self._mark(study, decided, at=study.seq)
 
     def _mark(self, study: StudyRow, change: Callable[[Marks], Marks | None], at: int | None = None) -> bool:
-        """Change the marks of a study's row, whoever else does meanwhile; whether that was possible.
+        """Change the marks of a study's row, retrying on concurrent changes; False if they must not change.
 
-        at: the only sequence number at which they may be. change: None where these must not be changed.
+        at: the sequence number that the study must have. change: returns None to leave the marks unchanged.
         """
         db, where = self._ready(), "WHERE id = ? AND uid = ? AND seq = COALESCE(?, seq)"
         columns, values = ", ".join(Marks._fields), ", ".join("?" * len(Marks._fields))
         this = (study.id, study.uid, at)
         while rows := db.execute(f"SELECT {columns}, marked FROM trimtab_studies {where}", *this):
             *found, marked = rows[0]
-            if marked != seal_marks(study.uid, found):
+            if marked != marks_checksum(study.uid, found):
                 raise tables.damaged_row(study.name, self.where)
             if (after := change(Marks(*found))) is None:
                 return False
             changed = f"UPDATE trimtab_studies SET ({columns}, marked) = ({values}, ?) {where} AND marked = ?"
-            if db.change(changed, *after, seal_marks(study.uid, after), *this, marked):
+            if db.change(changed, *after, marks_checksum(study.uid, after), *this, marked):
                 return True
         return False
 
     def request(self, study: StudyRow, request: str) -> None:
-        """Write down what is asked of the holder of a study."""
+        """Store a request to the holder of a study."""
         self._ready().execute("INSERT INTO trimtab_requests (study, request) VALUES (?, ?)", study.id, request)
 
     def requests(self, study: StudyRow) -> list[str]:
-        """What is asked of the holder, oldest first."""
+        """Return the requests to the holder, oldest first."""
         rows = self._ready().execute("SELECT request FROM trimtab_requests WHERE study = ? ORDER BY id", study.id)
         return [text for (text,) in rows]
 
     def answer(self, study: StudyRow, request: str) -> None:
-        """It is done, or cannot be."""
+        """Delete a request that was fulfilled or refused."""
         self._ready().execute("DELETE FROM trimtab_requests WHERE study = ? AND request = ?", study.id, request)
 
     def hold(self, study: StudyRow) -> None:
-        """Become the only one who writes this study, or say who is."""
+        """Become the only writer of a study; `Taken` names the present one."""
         if not self._db.lock(study.id, study.name):
             holder = self.load(study.name).holder or "another process"
             raise Taken(f"study {study.name!r} is in use by {holder}: stop that first, or use another name")
@@ -306,7 +306,7 @@ class Store:
         self._held = study
 
     def _ready(self) -> Database:
-        """The database; connected again if the connection was lost, with the same lock, or an error says who has it."""
+        """Return the database; reconnect and lock the study again if the connection was lost."""
         if self._db.lost:
             self._db.reconnect()
             if self._held is not None:
@@ -314,7 +314,7 @@ class Store:
         return self._db
 
     def _has(self, study: StudyRow, event: Event) -> bool:
-        """Whether the event is there already: a commit from here was heard, and only its answer was lost."""
+        """Whether an earlier attempt of this process stored the event, but its acknowledgement was lost."""
         there = self.events(study, event.seq - 1)
         same = len(there) == 1 and there[0]._replace(time=event.time) == event
         return same and there[0].time in self._tried
@@ -329,7 +329,7 @@ class Store:
         )
 
     def _thin(self, study: int, seq: int, keep: int) -> None:
-        """Of events older than `keep` every 100th stays, older than 10·keep every 1000th, …; see docs/live.md."""
+        """Keep every 100th of the events older than `keep`, every 1000th of those older than 10·keep, …"""
         age, every = keep, EVERY
         kinds = ", ".join(f"'{kind}'" for kind in ROUTINE)
         while age <= seq:
@@ -349,5 +349,5 @@ class Store:
 
 
 def person() -> str:
-    """Who this is, for others to read."""
+    """Return user@host, for messages."""
     return f"{os.environ.get('USER', os.getuid())}@{os.uname().nodename}"

@@ -1,4 +1,4 @@
-"""What of a study needs a person, the most urgent first: as a database finds it among many, and as a row says it."""
+"""Reasons why a study needs a person's attention, most urgent first: for one row, and as conditions in SQL."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FAILING = 2  # failed rounds in a row
 
 
 def attention(saved: StudyRow) -> list[str]:
-    """Which of ATTENTION apply to a row."""
+    """Return the reasons in ATTENTION that apply to a row."""
     status = saved.status
     found = (
         waiting(saved) is not None,
@@ -28,7 +28,7 @@ def attention(saved: StudyRow) -> list[str]:
 
 
 def conditions(now: float) -> dict[str, str]:
-    """The same for a database: what of ATTENTION is true of which rows of trimtab_studies."""
+    """Return the SQL condition on trimtab_studies for each reason in ATTENTION."""
     found = (
         "proposal IS NOT NULL AND decision IS NULL AND proposal LIKE '[' || seq || ',%'",
         f"failures >= {FAILING}",
@@ -40,22 +40,22 @@ def conditions(now: float) -> dict[str, str]:
 
 
 class StudyFilter(NamedTuple):
-    """Which studies somebody wants to see."""
+    """Filter of a list of studies."""
 
     search: str = ""
     """Part of the name."""
     needs: Collection[str] = ()
-    """Any of ATTENTION; all studies without."""
+    """Reasons in ATTENTION, any of which must apply; empty for all studies."""
     only: str | None = None
-    """The one they may see."""
+    """The only study that may be seen."""
     archived: bool = False
 
     def condition(self) -> tuple[str, list[str]]:
-        """For WHERE, with its values."""
+        """Return the condition for WHERE, and its parameters."""
         found, values = ["archived IS NOT NULL" if self.archived else "archived IS NULL"], []
         if self.search:
             found.append("LOWER(name) LIKE ? ESCAPE '!'")
-            values.append(f"%{_literally(self.search.lower())}%")
+            values.append(f"%{_escaped(self.search.lower())}%")
         if self.only is not None:
             found.append("name = ?")
             values.append(self.only)
@@ -65,6 +65,6 @@ class StudyFilter(NamedTuple):
         return " AND ".join(found), values
 
 
-def _literally(text: str) -> str:
-    """For LIKE, without its signs for anything."""
+def _escaped(text: str) -> str:
+    """Escape the wildcards of LIKE."""
     return text.replace("!", "!!").replace("%", "!%").replace("_", "!_")

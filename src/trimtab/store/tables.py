@@ -1,9 +1,9 @@
-"""The tables of a store, for SQLite and PostgreSQL alike, and how their rows are read and sealed.
+"""The tables of a store, for SQLite and PostgreSQL alike, and their rows with checksums.
 
-A study is a sealed row that says where it is, with the state to go on from (`trimtab.study.packed_state`); an event is
-value, query, centre and note, numbers as 8-byte floats; a snapshot is the state of the tuner after an event, at every
-hundredth and wherever the state did not follow from values; a request is a correction that somebody asks the holder of
-a study for.
+A study's row holds its current position and its packed state (`trimtab.study.packed_state`). An event holds value,
+query, centre and note, with numbers as 8-byte floats. A snapshot is the state of the tuner after an event: after every
+hundredth, and after each whose state does not follow from values. A request asks the holder of a study for a change of
+settings.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from trimtab.types import Document
 from trimtab.util.checksums import canonical, checksum, hashed, quoted
 
 VERSION = 9
-"""Counts up with every change of what is stored: of tables and checksums, and of the documents in them."""
+"""Incremented with every change of the stored format: of tables, checksums, or the documents in them."""
 REQUESTS = "CREATE TABLE trimtab_requests (id {id}, study INTEGER NOT NULL, request TEXT NOT NULL)"
 TOKENS = """CREATE TABLE trimtab_tokens (
         id TEXT PRIMARY KEY, hash TEXT NOT NULL, scope TEXT NOT NULL, study TEXT, label TEXT, created {real} NOT NULL,
         expires {real}, revoked {real}, parent TEXT)"""
-MIGRATIONS: dict[int, tuple[str, ...]] = {9: ()}  # how often a limit is exceeded: unknown where it is missing
-"""version → the statements that lead to it from the one before; without those of an older one, it is refused."""
+MIGRATIONS: dict[int, tuple[str, ...]] = {9: ()}  # added: how often a limit is exceeded; unknown if missing
+"""version → the statements that migrate to it from the version before. Older stores are refused."""
 TABLES = (
     "CREATE TABLE trimtab_meta (version INTEGER NOT NULL)",
     """CREATE TABLE trimtab_studies (
@@ -46,7 +46,7 @@ TABLES = (
     TOKENS,
 )
 Setting = Document
-"""The value of every knob, by name; whole numbers are ints, switches bools."""
+"""The value of every knob, by name: ints for integers, bools for switches."""
 KINDS = (
     *(
         "ask",
@@ -66,18 +66,18 @@ KINDS = (
     *("pause", "resume", "archive", "restore"),
 )
 ROUNDS = ("tell", "applied", "skip", "baseline", "hold", "leave")
-"""The kinds of events that are measurements, or failed ones."""
+"""The kinds of events that are measurements, including failed ones."""
 ROUTINE = (*ROUNDS, "ask")
-"""The kinds that follow from values and are thinned when they are old; the others have a snapshot. "ask": a trial was
-handed out beside others that are open, where several may be."""
+"""The kinds that follow from values; they are thinned when old, and all others have a snapshot. "ask": a trial was
+handed out in a study with several open trials."""
 UNLEARNT = ("baseline", "hold", "leave")
-"""Those of them that teach the tuner nothing, whatever the value."""
+"""The rounds that the tuner does not learn from."""
 STILL = ("leave", "pause", "resume", "archive", "restore")
-"""The kinds after which the open trial is the same as before."""
+"""The kinds that leave the open trial unchanged."""
 
 
 class Event(NamedTuple):
-    """What happened: one line of a study's history.
+    """One entry of a study's history.
 
     >>> from trimtab.live import Study
     >>> knobs = [dict(name="heat", low=150, high=220, start=180)]
@@ -91,66 +91,66 @@ class Event(NamedTuple):
 
     seq: int
     round: int
-    """Of the trial; for an undo, a reset and the like, the next round."""
+    """The round of the trial; for an undo, a reset and the like, the next round."""
     kind: str
-    """One of KINDS; what is set now was setup once."""
+    """One of KINDS; "setup" is the former name of "set"."""
     value: float | None
     query: list[Any] | None
-    """What was set, in the units of the knobs; a choice is stored as its number, from 0 on, a switch as 0 or 1."""
+    """The setting that was measured, in the units of the knobs; a choice as its index, a switch as 0 or 1."""
     centre: list[Any]
-    """The operating point afterwards, in the units of the knobs; of a choice, the likeliest."""
+    """The operating point afterwards, in the units of the knobs; for a choice, the likeliest one."""
     time: float
     note: str | None
     limits: list[float] | None = None
-    """The numbers that were told beside the value, where the study has limits on some."""
+    """The measured numbers that the study has limits on."""
 
 
 class Snapshot(NamedTuple):
-    """The tuner after an event, to go on from, or to go back to."""
+    """State of the tuner after an event, to resume from or to undo to."""
 
     seq: int
     state: str
-    """Setup and state, as `trimtab.storage` writes them."""
+    """Setup and state, as written by `trimtab.storage`."""
     diagnostics: Document
 
 
 class Marks(NamedTuple):
-    """What changes in a study's row without an event, by whoever changes it; sealed by itself."""
+    """The columns of a study's row that change without an event; they have a checksum of their own."""
 
     proposal: str | None = None
-    """What waits for a person's approval."""
+    """The proposal that waits for approval, as JSON."""
     decision: str | None = None
-    """The person's word on it."""
+    """The decision on it, as JSON."""
     holder: str | None = None
-    """The process that tunes it, if one does."""
+    """The process that holds the study, if any."""
     paused: str | None = None
-    """Who asked that nothing new is set, when and why, as JSON."""
+    """Who paused the study, when and why, as JSON."""
     archived: float | None = None
 
 
 class StudyRow(NamedTuple):
-    """A study as it is stored; the fields from `proposal` to `archived` are its `Marks`."""
+    """A stored study; the fields from `proposal` to `archived` are its `Marks`."""
 
     id: int
     uid: str
-    """Never that of another study, also of the same name in another store."""
+    """Globally unique: differs even from a study of the same name in another store."""
     name: str
     created: float
     setup: Document
     seq: int
     status: Document
-    """Where it is, at a glance."""
+    """Summary of the current position."""
     proposal: str | None
     decision: str | None
     holder: str | None
     paused: str | None
     archived: float | None
     described: str
-    """The setup as it is written in the row."""
+    """The setup as the text in the row."""
 
 
 class Commit(NamedTuple):
-    """One step of a study, to be stored: the event, where the study is then, and the state, if it is kept."""
+    """One step of a study to store: the event, the status after it, and a snapshot if one is due."""
 
     study: StudyRow
     event: Event
@@ -158,11 +158,11 @@ class Commit(NamedTuple):
     snapshot: Snapshot | None
     keep: int
     request: str | None = None
-    """What it is the answer to."""
+    """The request that the event answers."""
     state: bytes | None = None
-    """The state in one piece, for the row."""
+    """The packed state, for the row."""
     row: Document | None = None
-    """What else of the row changes with it: `paused`, `archived`."""
+    """Other columns of the row that change with it: `paused`, `archived`."""
 
     @property
     def saved(self) -> StudyRow:
@@ -180,25 +180,25 @@ INSERT_EVENT = f"INSERT INTO trimtab_events (study, {EVENT_COLUMNS}) VALUES (?, 
 
 
 def urgency(status: Document) -> tuple[int, int, float | None]:
-    """What of a status has columns of its own, for the database to sort by: `failures`, `advised`, `told`."""
+    """Return the parts of a status that have columns to sort by: `failures`, `advised`, `told`."""
     return status["failures"], len(status.get("advice", ())), status["time"]
 
 
-def seal(uid: str, name: str, created: float, setup: str, seq: int, status: str, *urgency: float | None) -> int:
-    """The checksum of a study's row. That of its setup stands for the setup: many studies have the same."""
+def row_checksum(uid: str, name: str, created: float, setup: str, seq: int, status: str, *urgency: float | None) -> int:
+    """Return the checksum of a study's row. The hash of the setup is cached, since many studies share one."""
     about = f"[{quoted(uid)},{quoted(name)},{created!r},{_hashed(setup)},{seq!r},{urgency!r}]"
     return hashed(f"{about}{status}".encode())
 
 
-def seal_marks(uid: str, marks: Sequence[object]) -> int:
-    """The checksum of a study's marks."""
+def marks_checksum(uid: str, marks: Sequence[object]) -> int:
+    """Return the checksum of a study's marks."""
     return hashed(repr((uid, *marks)).encode())
 
 
-def is_sealed(row: Sequence[Any]) -> bool:
-    """Whether a row of STUDY_COLUMNS is what was written."""
+def is_intact(row: Sequence[Any]) -> bool:
+    """Whether the checksums of a row of STUDY_COLUMNS match."""
     try:
-        return bool(row[10] == seal(*row[1:10]) and row[16] == seal_marks(row[1], row[11:16]))
+        return bool(row[10] == row_checksum(*row[1:10]) and row[16] == marks_checksum(row[1], row[11:16]))
     except (ValueError, TypeError, AttributeError):  # a value of another type
         return False
 
@@ -209,51 +209,51 @@ def _hashed(text: str) -> int:
 
 
 def read_study(row: Sequence[Any], where: str) -> StudyRow:
-    """A row of trimtab_studies, if it is what was written."""
+    """Read a row of STUDY_COLUMNS; `Damaged` if a checksum does not match."""
     id, uid, name, created, setup, seq, status = row[:7]
-    if not is_sealed(row):
+    if not is_intact(row):
         raise damaged_row(name, where)
     return StudyRow(id, uid, name, created, json.loads(setup), seq, json.loads(status), *Marks(*row[11:16]), setup)
 
 
 def damaged_row(name: str, where: str) -> Damaged:
-    """The error for a row that is not what was written."""
+    """Return the error for a row whose checksum does not match."""
     return Damaged(
         f"study {name!r} in {where} is damaged (the checksum does not match): restore the store from a backup"
     )
 
 
-def move_row(move: Commit) -> tuple[Any, ...]:
-    """For `Database.move`: the study's row, and the event's."""
-    study, seq, text = move.study, move.event.seq, canonical(move.status)
-    urgent = urgency(move.status)
-    sealed = seal(study.uid, study.name, study.created, study.described, seq, text, *urgent)
-    return (study.uid, text, sealed, *urgent, move.state, *event_row(study.id, move.event))
+def commit_row(commit: Commit) -> tuple[Any, ...]:
+    """Return the columns of the study and of the event, for `Database.move`."""
+    study, seq, text = commit.study, commit.event.seq, canonical(commit.status)
+    urgent = urgency(commit.status)
+    digest = row_checksum(study.uid, study.name, study.created, study.described, seq, text, *urgent)
+    return (study.uid, text, digest, *urgent, commit.state, *event_row(study.id, commit.event))
 
 
 def event_row(study: int, event: Event) -> tuple[Any, ...]:
-    """For trimtab_events."""
+    """Return a row for trimtab_events."""
     seq, round, kind, value, query, centre, time, note, limits = event
     beside = None if limits is None else _pack(limits)
     about = (seq, round, kind, value, None if query is None else _pack(query), _pack(centre), time, note)
-    return (study, *about, _sealed(about, beside), beside)
+    return (study, *about, _event_checksum(about, beside), beside)
 
 
 def read_event(row: Sequence[Any], where: str) -> Event:
-    """A row of EVENT_COLUMNS, if it is what was written."""
-    seq, round, kind, value, query, centre, time, note, sealed, limits = row
+    """Read a row of EVENT_COLUMNS; `Damaged` if its checksum does not match."""
+    seq, round, kind, value, query, centre, time, note, stored, limits = row
     try:
         told = (None if numbers is None else _unpack(numbers) for numbers in (query, limits))
         event = Event(seq, round, kind, value, next(told), _unpack(centre), time, note, next(told))
-        if sealed != _sealed(tuple(row[:8]), limits):
+        if stored != _event_checksum(tuple(row[:8]), limits):
             raise ValueError("the checksum does not match")
     except (ValueError, TypeError, struct.error) as error:
         raise Damaged(f"event {seq} in {where} is damaged ({error}): restore the store from a backup") from None
     return event
 
 
-def _sealed(about: tuple[Any, ...], limits: bytes | None) -> int:
-    """The checksum of an event, of its numbers as they are stored. about: seq, round, kind, value, query, …, note."""
+def _event_checksum(about: tuple[Any, ...], limits: bytes | None) -> int:
+    """Return the checksum of an event with its packed numbers. about: seq, round, kind, value, query, …, note."""
     seq, round, kind, value, query, centre, time, note = about
     sizes = (None if query is None else len(query), len(centre), None if limits is None else len(limits))
     blobs = (query or b"") + centre + (limits or b"")
@@ -261,16 +261,16 @@ def _sealed(about: tuple[Any, ...], limits: bytes | None) -> int:
 
 
 def snapshot_row(study: int, snapshot: Snapshot) -> tuple[object, ...]:
-    """For trimtab_snapshots."""
+    """Return a row for trimtab_snapshots."""
     return study, snapshot.seq, snapshot.state, json.dumps(snapshot.diagnostics), checksum(snapshot)
 
 
 def read_snapshot(row: Sequence[Any], where: str) -> Snapshot:
-    """A row of trimtab_snapshots without its study, if it is what was written."""
-    seq, state, diagnostics, sealed = row
+    """Read a row of SNAPSHOT_COLUMNS; `Damaged` if its checksum does not match."""
+    seq, state, diagnostics, stored = row
     try:
         snapshot = Snapshot(seq, state, json.loads(diagnostics))
-        if checksum(snapshot) != sealed:
+        if checksum(snapshot) != stored:
             raise ValueError("the checksum does not match")
     except (ValueError, TypeError) as error:
         raise Damaged(

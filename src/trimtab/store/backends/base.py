@@ -1,4 +1,4 @@
-"""What a store asks of a database, and which one an address is of."""
+"""The interface of a database, and the choice of one by address."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from trimtab.store.backends.sqlite import InMemory, SqliteDatabase
 
 
 class Database(Protocol):
-    """What a store asks of SQLite and PostgreSQL."""
+    """Connection to SQLite or PostgreSQL, as the store needs it."""
 
     where: str
     words: ClassVar[dict[str, str]]
@@ -21,59 +21,59 @@ class Database(Protocol):
         ...
 
     def execute(self, sql: str, *values: object) -> list[Any]:
-        """The rows that a statement gives."""
+        """Run a statement and return its rows."""
         ...
 
     def change(self, sql: str, *values: object) -> int:
-        """How many rows a statement changed."""
+        """Run a statement and return the number of rows that it changed."""
         ...
 
     def transaction(self) -> Any:
-        """A context: all that is done in it, or nothing."""
+        """Return a context manager that commits all changes made within it, or none."""
         ...
 
     def take_turns(self) -> None:
-        """Within a transaction: let one writer in at a time, until it ends."""
+        """Take the schema lock until the transaction ends."""
         ...
 
     def tables(self) -> set[str]:
-        """The names of the tables that are there."""
+        """Return the names of the existing tables."""
         ...
 
     def settle(self) -> None:
-        """What was written is in the file itself, not only in its log."""
+        """Checkpoint: write the log back into the file."""
         ...
 
     def verify(self) -> None:
-        """After a commit, and before what depends on one: raise if what was written is not in what is there now."""
+        """Raise `Moved` if the database file was deleted or replaced, so that earlier commits are not in it."""
         ...
 
     def backup(self, path: Path) -> None:
-        """A copy of the whole in one file."""
+        """Copy the whole database into one file."""
         ...
 
     def check(self) -> list[str]:
-        """What is wrong with it."""
+        """Return the problems found in the database."""
         ...
 
     def lock(self, study: int, name: str) -> bool:
-        """Take a study for this process; False if another has it."""
+        """Lock a study for this process; False if another process holds it."""
         ...
 
     def reconnect(self) -> None:
-        """A new connection in place of one that is lost."""
+        """Replace a lost connection."""
         ...
 
     def close(self) -> None:
-        """Let go of it, and of the lock."""
+        """Close the connection and release the lock."""
         ...
 
     def among(self, column: str, values: Sequence[object]) -> tuple[str, Sequence[object]]:
-        """The condition that a column has one of these values, and what fills its marks."""
+        """Return the condition that a column has one of these values, and its parameters."""
         ...
 
     def move(self, rows: Sequence[tuple[Any, ...]]) -> set[int]:
-        """Studies' rows and events, where nobody holds or changed them; the ids of those that were stored."""
+        """Store rows and events of studies that are not held or changed; return the ids of those stored."""
         ...
 
     def taken(self, study: int, name: str) -> bool:
@@ -81,8 +81,8 @@ class Database(Protocol):
         ...
 
 
-def opened(where: str, mode: str, thorough: bool) -> Database:
-    """A path of a SQLite file, a URL, or ":memory:"."""
+def open_database(where: str, mode: str, thorough: bool) -> Database:
+    """Open the path of a SQLite file, a URL, or ":memory:"."""
     scheme = where.partition("://")[0] if "://" in where else "sqlite"
     if where == ":memory:":
         return InMemory()

@@ -1,4 +1,4 @@
-"""A store in a SQLite file: WAL with synchronous=FULL, a lock file beside it, and an eye on the file itself."""
+"""SQLite as a store: WAL with synchronous=FULL, a lock file per study, and a check that the file is still in place."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import IO, Any, ClassVar
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
-from trimtab.store.backends.sqlite_file import OVERWRITTEN, FileIdentity, number
-from trimtab.store.backends.sqlite_lock import is_locked, locked, stands
+from trimtab.store.backends.sqlite_file import OVERWRITTEN, FileIdentity, assign_number
+from trimtab.store.backends.sqlite_lock import acquire, is_current, is_locked
 from trimtab.store.errors import Damaged, Moved, NoStore, StoreError, Taken, from_sqlite
 from trimtab.store.tables import INSERT_EVENT
 
-PATIENCE = 10.0  # seconds that SQLite itself waits for a lock
-LONGEST = 1_000_000  # seconds that it can be told to: it counts milliseconds in 32 bits
-CHECKPOINT = 60.0  # seconds after which the log is written back into the file, so that a plain copy is a recent one
+PATIENCE = 10.0  # seconds that SQLite waits for a lock
+LONGEST = 1_000_000  # seconds: SQLite counts milliseconds in 32 bits
+CHECKPOINT = 60.0  # seconds between checkpoints, so that a plain copy of the file is recent
 
 MOVE = (
     "UPDATE trimtab_studies SET seq = ?, status = ?, checksum = ?, failures = ?, advised = ?, told = ?,"
@@ -28,23 +28,23 @@ MOVE = (
 
 
 class SqliteDatabase:
-    """One connection to a file. Mode "create" makes it where there is none, "write" does not, "read" only reads."""
+    """One connection to a file. Mode "create" creates it if necessary, "write" does not, "read" only reads."""
 
     words: ClassVar[dict[str, str]] = {
-        "id": "INTEGER PRIMARY KEY AUTOINCREMENT",  # none is given to another row after it was erased
+        "id": "INTEGER PRIMARY KEY AUTOINCREMENT",  # an id is not reused after its row was deleted
         "blob": "BLOB",
         "real": "REAL",
         "clustered": "WITHOUT ROWID",
         "roomy": "",
     }
-    lost = False  # a file cannot be; see `verify`
+    lost = False  # a file cannot be disconnected; see `verify`
 
     def __init__(self, where: str, mode: str, *, thorough: bool = False) -> None:
-        self._path, self._patience = _place(where)
+        self._path, self._patience = _parse(where)
         self.where = str(self._path)
         self._lock_file: IO[str] | None = None
         self._watch = FileIdentity(self._path)
-        self._moved: str | None = None  # what was done to the file, once that is known
+        self._moved: str | None = None  # the message of `Moved`, once the file was deleted or replaced
         self._checkpointed = time.monotonic()
         if not self._path.exists() or self._path.stat().st_size == 0:
             if mode != "create":
@@ -54,23 +54,23 @@ class SqliteDatabase:
             if not self._path.parent.is_dir():
                 raise StoreError(f"{self._path.parent} is not a folder: create it first, or choose another store")
         else:
-            self._look_first(thorough)
-        with self._clearly():
+            self._check_existing(thorough)
+        with self._translated_errors():
             self._db = self._reader() if mode == "read" else self._writer(mode)
 
     def execute(self, sql: str, *values: object) -> list[Any]:
-        """The rows that a statement gives."""
-        with self._clearly():
+        """Run a statement and return its rows."""
+        with self._translated_errors():
             return self._db.execute(sql, values).fetchall()
 
     def change(self, sql: str, *values: object) -> int:
-        """How many rows a statement changed."""
-        with self._clearly():
+        """Run a statement and return the number of rows that it changed."""
+        with self._translated_errors():
             return self._db.execute(sql, values).rowcount
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All or nothing, and on the disk afterwards."""
+        """Commit all changes or none; durable on return."""
         self.execute("BEGIN IMMEDIATE")
         try:
             self._keep_lock()
@@ -82,18 +82,18 @@ class SqliteDatabase:
             raise
 
     def take_turns(self) -> None:
-        """A transaction here has the file for itself."""
+        """Do nothing: a transaction locks the whole file."""
 
     def tables(self) -> set[str]:
-        """The names of all tables."""
+        """Return the names of all tables."""
         return {name for (name,) in self.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
 
     def settle(self) -> None:
-        """Write the log back into the file: the file alone, copied, is then the whole store."""
+        """Checkpoint: write the log back, so that a copy of the file alone is complete."""
         self.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def verify(self) -> None:
-        """Is what is read and written still what is at the path? Now and then, write the log back."""
+        """Raise `Moved` if the file was deleted, replaced or overwritten; checkpoint now and then."""
         harm = None if self._moved else self._watch.harm()
         if harm is not None:
             self._moved = (
@@ -122,32 +122,32 @@ class SqliteDatabase:
         return kept + self._watch.set_aside(ending)
 
     def backup(self, path: Path) -> None:
-        """A copy of the whole store in one file, also while somebody writes."""
-        with self._clearly():
-            _make(path)
+        """Copy the whole store into one file, even while it is being written."""
+        with self._translated_errors():
+            _create_private(path)
             copy = sqlite3.connect(path)
             try:
                 self._db.backup(copy)
-                copy.execute("PRAGMA journal_mode=DELETE")  # read, it stays one file
+                copy.execute("PRAGMA journal_mode=DELETE")  # so that no log appears beside the copy
             finally:
                 copy.close()
 
     def check(self) -> list[str]:
-        """What SQLite finds wrong with the file."""
+        """Return the problems that SQLite finds in the file."""
         return [line for (line,) in self.execute("PRAGMA integrity_check(20)") if line != "ok"]
 
     def among(self, column: str, values: Sequence[object]) -> tuple[str, Sequence[object]]:
-        """The condition that a column has one of these values, and what fills its marks."""
+        """Return the condition that a column has one of these values, and its parameters."""
         return f"{column} IN ({', '.join('?' * len(values)) or 'NULL'})", values
 
     def move(self, rows: Sequence[tuple[Any, ...]]) -> set[int]:
-        """Studies' rows and events, where nobody holds or changed them; gives the ids of those that were stored."""
+        """Store rows and events of studies that are not held or changed; return the ids of those stored."""
         if not self._db.in_transaction:
             with self.transaction():
                 return self.move(rows)
         stored = set()
-        for uid, status, sealed, failures, advised, told, state, study, seq, *event in rows:
-            if self.change(MOVE, seq, status, sealed, failures, advised, told, state, study, uid, seq - 1):
+        for uid, status, checksum, failures, advised, told, state, study, seq, *event in rows:
+            if self.change(MOVE, seq, status, checksum, failures, advised, told, state, study, uid, seq - 1):
                 self.execute(INSERT_EVENT, study, seq, *event)
                 stored.add(study)
         return stored
@@ -157,35 +157,35 @@ class SqliteDatabase:
         return is_locked(f"{self._path}.{name}.lock")
 
     def lock(self, _: int, name: str) -> bool:
-        """Become the only holder of a study, if nobody is; ends with the process."""
+        """Lock a study until the process ends; False if another process holds it."""
         if self._lock_file is None:
-            self._lock_file = locked(f"{self._path}.{name}.lock")
+            self._lock_file = acquire(f"{self._path}.{name}.lock")
         return self._lock_file is not None
 
     def _keep_lock(self) -> None:
-        """Take it again where somebody removed its file, before anything is written."""
-        if self._lock_file is None or stands(self._lock_file):
+        """Take the lock again if its file was removed, before anything is written."""
+        if self._lock_file is None or is_current(self._lock_file):
             return
         path = self._lock_file.name
-        again = locked(path)
+        again = acquire(path)
         if again is None:
             raise Taken(f"{path} was removed, and another process uses the study now: stop one of the two")
         self._lock_file.close()
         self._lock_file = again
 
     def reconnect(self) -> None:
-        """A file is not lost and found."""
+        """Do nothing: a file has no connection to lose."""
 
     def close(self) -> None:
-        """Let go of the file and of the lock."""
+        """Close the file and release the lock."""
         self._db.close()
         if self._lock_file is not None:
             self._lock_file.close()
             self._lock_file = None
 
-    def _look_first(self, thorough: bool) -> None:
-        """Refuse what is no store of ours, without a byte written to it."""
-        with self._clearly():
+    def _check_existing(self, thorough: bool) -> None:
+        """Refuse a file that is damaged or not a store, without writing to it."""
+        with self._translated_errors():
             db = self._reader()
             try:
                 whole = db.execute("PRAGMA quick_check(1)").fetchone()[0] if thorough else "ok"
@@ -198,21 +198,21 @@ class SqliteDatabase:
             raise StoreError(f"{self._path} is not a store of trimtab: choose another file for the store")
 
     def _reader(self) -> sqlite3.Connection:
-        """For anybody who may read the file, also where they may not write beside it."""
+        """Connect read-only, even if the folder is not writable."""
         try:
             return self._connect("mode=ro")
         except sqlite3.OperationalError as error:
             forbidden = error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
             if not forbidden or Path(f"{self._path}-wal").exists():
                 raise
-            return self._connect("mode=ro&immutable=1")  # nobody writes: there is no log
+            return self._connect("mode=ro&immutable=1")  # no log, so no writer
 
     def _writer(self, mode: str) -> sqlite3.Connection:
         if mode == "create":
-            _make(self._path)
+            _create_private(self._path)
         db = self._connect("mode=rwc" if mode == "create" else "mode=rw")
         if mode == "create":
-            number(db)
+            assign_number(db)
         db.execute("PRAGMA journal_mode=WAL")
         db.execute("PRAGMA synchronous=FULL")
         self._watch = FileIdentity(self._path)
@@ -226,7 +226,7 @@ class SqliteDatabase:
         db = sqlite3.connect(
             uri, uri=True, timeout=self._patience, isolation_level=None, check_same_thread=False, cached_statements=64
         )
-        db.text_factory = _text
+        db.text_factory = _decode
         try:
             db.execute("SELECT count(*) FROM sqlite_master").fetchone()
         except BaseException:
@@ -235,17 +235,17 @@ class SqliteDatabase:
         return db
 
     @contextmanager
-    def _clearly(self) -> Iterator[None]:
+    def _translated_errors(self) -> Iterator[None]:
         try:
             yield
         except sqlite3.Error as error:
             raise from_sqlite(self.where, error) from None
-        except UnicodeDecodeError:  # the message of SQLite itself, which cites what it cannot read
+        except UnicodeDecodeError:  # SQLite's message quotes bytes that are not UTF-8
             raise Damaged(f"{self.where} is damaged (its tables cannot be read): restore it from a backup") from None
 
 
 class InMemory(SqliteDatabase):
-    """A database without a file, for one who needs the studies no longer than they run."""
+    """A database in memory, gone when its process ends."""
 
     where = ":memory:"
 
@@ -254,29 +254,29 @@ class InMemory(SqliteDatabase):
         self._lock_file = None
 
     def lock(self, _: int, name: str) -> bool:
-        """Nobody else has it."""
+        """Return True: no other process has access."""
         return True
 
     def settle(self) -> None:
-        """There is no file."""
+        """Do nothing: there is no file."""
 
     def verify(self) -> None:
-        """Nobody can take it away."""
+        """Do nothing: there is no file that could be replaced."""
 
 
-def _make(path: Path) -> None:
-    """An empty file that is for its owner alone, if there is none: SQLite gives its log the same mode."""
-    with suppress(OSError):  # what SQLite says of it says more
+def _create_private(path: Path) -> None:
+    """Create an empty file with mode 0600, if there is none; SQLite gives its log the same mode."""
+    with suppress(OSError):  # SQLite's error is more specific
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
-def _text(data: bytes) -> str:
-    """As it was written, or, where it is damaged, a text that fits no checksum: one row alone is then the worse."""
+def _decode(data: bytes) -> str:
+    """Decode text. Invalid bytes are replaced and fail the row's checksum, so that other rows stay readable."""
     return data.decode(errors="replace")
 
 
-def _place(where: str) -> tuple[Path, float]:
-    """The file, and the seconds to wait for a lock (`sqlite:///file?timeout=0.1`)."""
+def _parse(where: str) -> tuple[Path, float]:
+    """Return the path, and the seconds to wait for a lock (`sqlite:///file?timeout=0.1`)."""
     text, patience = where, PATIENCE
     if "://" in where:
         parts = urlsplit(where)
@@ -284,7 +284,7 @@ def _place(where: str) -> tuple[Path, float]:
         patience = _seconds(parse_qs(parts.query).get("timeout", [str(PATIENCE)])[0])
     if not Path(text).name:
         raise ValueError(f"{where} does not name a file: a study that must survive needs one, for example trimtab.db")
-    return Path(os.path.realpath(text)), patience  # one lock, whatever the way to the file
+    return Path(os.path.realpath(text)), patience  # resolved, so that all links share one lock
 
 
 def _seconds(text: str) -> float:

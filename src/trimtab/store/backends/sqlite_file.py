@@ -1,4 +1,4 @@
-"""An eye on the file of a store: whether what is at its path is still what was opened."""
+"""Detect that the database file was deleted, replaced or overwritten while it is open."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from urllib.parse import quote
 Identity = tuple[int, int]
 
 REPLACED, OVERWRITTEN = "deleted or replaced", "written over in place"
-LOOKS, MOMENT = 5, 0.05  # seconds between looks
+CHECKS, MOMENT = 5, 0.05  # seconds between checks
 
 
 class FileIdentity:
-    """On a file and its log, from when it is opened to write.
+    """Identity of a file and its log, from the moment it is opened for writing.
 
-    The file itself changes only when the log is written back into it, by whoever does that. It then has the store's
-    number, as before, and as long as the schema is the same it does not get shorter (VACUUM counts as another schema).
+    The file itself changes only at a checkpoint, by any process. Its header then still has the store's number, and it
+    does not get shorter while the schema is the same (VACUUM increments the schema version).
     """
 
     def __init__(self, path: Path) -> None:
         self._path, self._log = path, Path(f"{path}-wal")
         self._file = identity(path)
-        self._log_file: Identity | None = None  # known once it is in use: before, whoever closes last may remove it
+        self._log_file: Identity | None = None  # known once in use: before, any last connection may remove it
         self._changed: tuple[int, int] | None = None
         self._number, self._extent = 0, (0, 0)
 
     def harm(self) -> str | None:
-        """What was done to the file, if it is not what it was; a look that fell into a change is taken again."""
-        for _ in range(LOOKS):
-            if (found := self._look()) is None:
+        """Return what was done to the file, or None; checked again in case a checkpoint was under way."""
+        for _ in range(CHECKS):
+            if (found := self._check()) is None:
                 return None
             time.sleep(MOMENT)
         return found
 
-    def _look(self) -> str | None:
+    def _check(self) -> str | None:
         try:
             found = os.stat(self._path)
         except FileNotFoundError:
@@ -50,7 +50,7 @@ class FileIdentity:
             return None
         try:
             number, schema = self._header()  # after the size: VACUUM writes the header first
-        except sqlite3.OperationalError:  # it cannot be looked at now, which says nothing of it
+        except sqlite3.OperationalError:  # not readable now: no evidence
             return None
         except sqlite3.DatabaseError:
             return OVERWRITTEN
@@ -61,7 +61,7 @@ class FileIdentity:
         return None
 
     def set_aside(self, ending: str) -> str:
-        """Take the log away from a file that it is not of, into which SQLite would write it; says what was done."""
+        """Rename the log, which SQLite would otherwise replay into the wrong file; return a note for the message."""
         if self._log_file is None or identity(self._log) != self._log_file:
             return ""
         aside = f"{self._log}.{ending}"
@@ -73,23 +73,23 @@ class FileIdentity:
         return f"; its log is now {aside}"
 
     def _header(self) -> tuple[int, int]:
-        """The store's number and the count of its schemas, in the file without the log.
+        """Return the store's number and schema version, in the file without the log.
 
-        By SQLite, because to close a file that was opened in another way would take all its locks from this process.
+        Read through SQLite: closing a file that was opened in any other way would drop this process's POSIX locks.
         """
         db = sqlite3.connect(f"file:{quote(str(self._path))}?mode=ro&immutable=1", uri=True)
         try:
-            db.execute("PRAGMA writable_schema=ON")  # somebody may be making the file longer just now: no error
+            db.execute("PRAGMA writable_schema=ON")  # no error while another process extends the file
             return db.execute("PRAGMA user_version").fetchone()[0], db.execute("PRAGMA schema_version").fetchone()[0]
         finally:
             db.close()
 
 
-def number(db: sqlite3.Connection) -> None:
-    """Give a store that is made just now a number of its own, in the header of the file."""
+def assign_number(db: sqlite3.Connection) -> None:
+    """Write a random number into the header of a new store, to recognise it by."""
     if _is_new(db):
         db.execute("BEGIN IMMEDIATE")
-        if _is_new(db):  # nobody else was faster
+        if _is_new(db):  # no other process has done it meanwhile
             db.execute(f"PRAGMA user_version={1 + int.from_bytes(os.urandom(4), 'big') % (2**31 - 1)}")
         db.execute("COMMIT")
 
@@ -100,7 +100,7 @@ def _is_new(db: sqlite3.Connection) -> bool:
 
 
 def identity(path: Path) -> Identity | None:
-    """Which file is at a path."""
+    """Return the device and inode of the file at a path; None if there is none."""
     try:
         return _key(os.stat(path))
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""The lock on a study beside a store in a file: a file that one process has locked for as long as it lives."""
+"""The lock on a study in a SQLite store: a file beside it that one process keeps locked while it lives."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import IO
 from trimtab.store.backends.sqlite_file import identity
 from trimtab.store.errors import StoreError
 
-MOMENT = 0.5  # seconds for which a process that was killed may still have its lock, in a child that it just forked
+MOMENT = 0.5  # seconds that the lock of a killed process may outlive it, in a child that it has just forked
 
 
 def is_locked(path: str) -> bool:
-    """Whether a process has it now."""
+    """Whether a process holds the lock now."""
     import fcntl
 
     try:
@@ -27,8 +27,8 @@ def is_locked(path: str) -> bool:
     return False
 
 
-def locked(path: str) -> IO[str] | None:
-    """The file, locked until it is closed; None if another process has it."""
+def acquire(path: str) -> IO[str] | None:
+    """Open and lock the file until it is closed; None if another process holds the lock."""
     import fcntl
 
     end = time.monotonic() + MOMENT
@@ -45,12 +45,12 @@ def locked(path: str) -> IO[str] | None:
                 return None
             time.sleep(0.02)
             continue
-        if stands(file):  # nobody removed it in between
+        if is_current(file):  # it was not removed in between
             return file
         file.close()
 
 
-def stands(file: IO[str]) -> bool:
-    """Whether the file that is locked is the one that others find: one that was removed keeps nobody out."""
+def is_current(file: IO[str]) -> bool:
+    """Whether the locked file is still the one at its path: a lock on a removed file excludes no one."""
     found = os.fstat(file.fileno())
     return identity(Path(file.name)) == (found.st_dev, found.st_ino)
