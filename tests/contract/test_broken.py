@@ -1,4 +1,4 @@
-"""The checks are worth something: each catches a tuner or domain that is broken on purpose."""
+"""Each check catches a tuner or domain that is broken on purpose."""
 
 import json
 
@@ -13,7 +13,7 @@ RADIUS, STEP = 0.1, 0.01
 
 
 class Plain:
-    """Residual feedback written anew, sharing no code with the package, with one place for each fault."""
+    """Residual feedback that shares no code with the package, with one method for each fault."""
 
     queries = 1
 
@@ -117,7 +117,7 @@ class CorrelatesDirectionAndAnchor(Plain):
         return super().direction(round // 2) * (-1) ** round  # mirrored, but the residual is not halved
 
 
-class AsksAnewEachTime(Plain):
+class DrawsANewQueryEachTime(Plain):
     def ask(self):
         self.asked = getattr(self, "asked", 0) + 1
         return tt.Trial(self.round, self.x + RADIUS * super().direction(self.asked))
@@ -185,9 +185,9 @@ def test_an_independent_implementation_passes():
         (LosesTheRandomStream, "the random stream was lost"),
         (KeepsGrowing, "keeps growing"),
         (CorrelatesDirectionAndAnchor, "independent of the anchor"),
-        (AsksAnewEachTime, "asking twice gives different queries"),
-        (AnchorsAtZero, "a constant is no contrast|must only anchor"),
-        (CountsAFailureAsABadPoint, "it is not a bad point"),
+        (DrawsANewQueryEachTime, "asking twice gives different queries"),
+        (AnchorsAtZero, "must not cause one|must only anchor"),
+        (CountsAFailureAsABadPoint, "must not count as a bad value"),
         (TakesAnything, "an infinite value was accepted"),
         (RefusesTooLate, "was refused, but changed the state"),
         (UsesGlobalRandomness, "global random state"),
@@ -200,18 +200,18 @@ def test_broken_tuners_are_caught(cls, words):
         judge(cls)
 
 
-class SaysHalf(tt.Constant):
-    """A step that goes twice as far as it says."""
+class DeclaresHalf(tt.Constant):
+    """A step twice as long as declared."""
 
     @property
     def constant(self):
         return 0.5 * super().constant
 
 
-def test_a_method_that_goes_farther_than_it_says_is_caught(monkeypatch):
-    monkeypatch.setitem(registry.parts, "SaysHalf", SaysHalf)  # so that it can be saved
+def test_a_step_longer_than_declared_is_caught(monkeypatch):
+    monkeypatch.setitem(registry.parts, "DeclaresHalf", DeclaresHalf)  # so that it can be saved
     with pytest.raises(CheckError, match=r"2.* times it"):
-        checks.check_method(tt.Method(estimator=tt.Residual(), radius=RADIUS, step=SaysHalf(STEP)))
+        checks.check_method(tt.Method(estimator=tt.Residual(), radius=RADIUS, step=DeclaresHalf(STEP)))
 
 
 class ForgetsNothing(Plain):
@@ -235,7 +235,7 @@ def test_a_false_claim_of_being_scale_free_is_caught():
 
 
 def crooked(**replaced):
-    """A box whose `project` or `erode` is another."""
+    """A box with another `project` or `erode`."""
     return type("Crooked", (tt.Box,), replaced)(-1.0, 1.0)
 
 
@@ -244,8 +244,8 @@ def crooked(**replaced):
     [
         (crooked(project=lambda self, x: x), "a projected point is not inside"),
         (crooked(project=lambda self, x: 0.5 * np.clip(x, -1, 1)), "projecting twice"),
-        (crooked(project=lambda self, x: np.where(np.abs(x).max(-1, keepdims=True) <= 1, x, 0.0)), "expand|nearest"),
-        (crooked(project=lambda self, x: x / np.maximum(1, np.abs(x).max(-1, keepdims=True))), "nearest|expand"),
+        (crooked(project=lambda self, x: np.where(np.abs(x).max(-1, keepdims=True) <= 1, x, 0.0)), "grow|nearest"),
+        (crooked(project=lambda self, x: x / np.maximum(1, np.abs(x).max(-1, keepdims=True))), "nearest|grow"),
         (crooked(project=lambda self, x: np.clip(x, -1, 1) if x.ndim == 1 else np.clip(x, -1, 0)), "one by one"),
         (crooked(erode=lambda self, dim, each, length: self), "a probe by .* leaves"),
     ],

@@ -37,7 +37,7 @@ def test_constants_that_are_known(id):
     assert found.contraction.value == pytest.approx(alpha)
 
 
-def test_the_intervals_cover_what_is_known():
+def test_the_intervals_cover_known_constants():
     """Where the level alone moves V_f is known exactly; an interval of 95 % misses it in about 1 of 20 runs."""
     misses = 0
     for seed in range(60):

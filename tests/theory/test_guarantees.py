@@ -120,8 +120,8 @@ def test_nonconvex_slopes_stay_below_the_bound_and_grow_as_promised(kind, offset
         gap = lowered * record.cost[:, 0].mean()
         assert upper(squares) < plan.bound(gap=gap, squared=horizon * offset**2, tight=True).total
         sums.append(squares.mean())
-    if kind == "smooth" and offset:  # W̃_T grows like T: the theorem promises nothing
-        assert "promises nothing" in " ".join(plan.assumptions)
+    if kind == "smooth" and offset:  # W̃_T grows like T
+        assert "guarantees nothing" in " ".join(plan.assumptions)
     else:
         assert exponent(HORIZONS, sums) < 1 / 2 + 0.05
 
@@ -160,7 +160,7 @@ def test_feasible_queries_stay_below_their_bound_and_inside(dim):
 
 @pytest.mark.parametrize(("dim", "offset"), [(2, 0.0), pytest.param(10, 0.0, marks=LONG), (10, 0.2)])
 def test_ball_smoothing_is_sharper_and_holds(dim, offset):
-    """Regret, what is played, and the second moment in every round, below bounds that are linear in d."""
+    """Regret, evaluated cost and the second moment of every round stay below bounds that are linear in d."""
     for horizon in (200, 1200):
         problem = make("absolute-v1", dim=dim, drift="none", offset=offset)
         some = {"dim": dim, "horizon": horizon, "lipschitz": 1.0, "distance": 1.0}
@@ -178,7 +178,7 @@ def test_ball_smoothing_is_sharper_and_holds(dim, offset):
         assert (moment[1:] <= 1.2 * (plan.contraction * moment[:-1] + added)).all()  # 1.2: means over 48 lanes
 
 
-def test_an_opponent_who_knows_the_last_direction_breaks_the_second_moment_of_ball_smoothing():
+def test_an_adversary_that_knows_the_last_direction_breaks_the_second_moment_of_ball_smoothing():
     """f_t(p) = y_{t−1} + L₀‖p − p_{t−1}‖ is convex, L₀-Lipschitz, fixed before u_t is drawn, and V_f = 0. Its estimates
     have E‖ĝ‖² = d²L₀²·E‖p_t − p_{t−1}‖²/δ², about 2d²L₀², where the bound for law="ball" is linear in d."""
     some = {"dim": 100, "horizon": 200, "lipschitz": 1.0}
@@ -194,11 +194,11 @@ def test_an_opponent_who_knows_the_last_direction_breaks_the_second_moment_of_ba
     known = {"dim": 100, "lipschitz": 1.0, "step": plan.step, "radius": plan.radius, "variation": 0.0}
     assert np.mean(squares[1:]) > 10 * theory.second_moment(**known, law="ball")
     assert np.mean(squares[1:]) < theory.second_moment(**{**known, "step": plan.step / 2}, law="sphere")
-    with pytest.raises(ValueError, match="does not depend on the last direction, and an opponent has seen it"):
+    with pytest.raises(ValueError, match="does not depend on the last direction, and an adversary knows it"):
         theory.convex_lipschitz_ball(**some, setting="adversarial")
 
 
-def test_what_is_played_costs_the_smoothing_once_more():
+def test_the_evaluated_cost_adds_the_smoothing_gap_once_more():
     """E f(x + δu) = f_δ(x): T·L₀δ√d more for Lipschitz f, T·L₁δ²d for smooth ones."""
     plan = theory.convex_lipschitz(dim=9, horizon=400, lipschitz=2.0, distance=1.0)
     extra = plan.bound(variation=0.1, played=True).total - plan.bound(variation=0.1).total
@@ -243,7 +243,7 @@ def test_the_second_moment_along_the_run(id, boldness, offset, slack):
     assert theory.diagnose(record)["second moment"].verdict == "holds"
 
 
-def test_an_opponent_who_does_not_see_the_direction_is_covered():
+def test_an_adversary_that_does_not_see_the_direction_is_covered():
     """Appendix I with f_t chosen before u_t is drawn."""
     regrets = []
     for horizon in HORIZONS:
@@ -257,7 +257,7 @@ def test_an_opponent_who_does_not_see_the_direction_is_covered():
     assert exponent(HORIZONS, regrets) < 2 / 3 + 0.05
 
 
-def test_an_opponent_who_sees_the_direction_is_not():
+def test_an_adversary_that_sees_the_direction_is_not_covered():
     """… and after: the bias is −√(2/π)·V_f/δ along the slope, the regret outgrows T, and the diagnosis says why."""
     regrets = []
     for horizon in HORIZONS:

@@ -179,7 +179,7 @@ def test_too_short_a_horizon_warns_and_promises_nothing():
     with pytest.warns(UserWarning, match="needs a horizon of at least 100, not 50: plan for more rounds"):
         plan = theory.convex_lipschitz(dim=3, horizon=50, lipschitz=1.0, distance=10.0)
     assert not plan.holds
-    with pytest.raises(ValueError, match="it needs at least 100 rounds"):
+    with pytest.raises(ValueError, match="give at least 100 rounds"):
         plan.bound(variation=0.1)
 
 
@@ -224,7 +224,7 @@ def test_the_method_is_ready_for_a_tuner():
 
 @pytest.mark.parametrize("setting", ["deterministic", "stochastic", "adversarial"])
 @pytest.mark.parametrize("name", sorted(theory.theorems))
-def test_noise_and_opponents_change_the_words_not_the_numbers(name, setting):
+def test_noise_and_adversaries_change_the_assumptions_not_the_numbers(name, setting):
     some = {"smoothness": 1.0, "accuracy": 0.5, "inner_radius": 1.0, "outer_radius": 1.0}
     import inspect
 

@@ -1,12 +1,12 @@
-"""The contract, as functions that any method, tuner or domain must pass.
+"""Contract tests that any method, tuner, domain or problem must pass.
 
-`check_method`, `check_domain` and `check_problem` run everything that applies and raise `CheckError`, which says in
-words what is wrong. `check_tuner` takes a function (x0, seed) → tuner and needs only `ask`, `tell`, `skip`, `centre`,
-`to_json` and `from_json`, so that it can judge implementations that share no code with this package. The statistical
-checks use fixed seeds and raise a false alarm with a chance below 1e-6.
+`check_method`, `check_domain` and `check_problem` run all applicable checks and raise `CheckError`, whose text says
+what is wrong. `check_tuner` takes a function (x0, seed) → tuner and needs only `ask`, `tell`, `skip`, `centre`,
+`to_json` and `from_json`, so it works for implementations that share no code with this package. Statistical checks use
+fixed seeds and have a false-alarm probability below 1e-6.
 
-Scale-freedom, the same path for a·f + b as for f (a > 0), is promised as long as changes of the value are between
-1e-140 and 1e140 in size.
+Scale-freedom, the same path for a·f + b as for f (a > 0), holds while changes of the value are between 1e-140 and
+1e140 in size.
 """
 
 from trimtab.checks.domains import check_domain, check_feasible

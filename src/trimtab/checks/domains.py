@@ -1,4 +1,4 @@
-"""Sets: their projections, their smaller sets, and queries that stay inside."""
+"""Checks of domains: projection, membership, shrinkage, and queries that stay inside."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from trimtab.types import Array
 
 
 def check_feasible(make: Make, *, domain: Domain, dim: int, queries: int, rounds: int = 300) -> None:
-    """Every query is inside the domain, whatever values are told.
+    """Check that every query is inside the domain, even for extreme values.
 
     >>> import trimtab as tt
     >>> box = tt.Box([0.0, 0.0], [1.0, 1.0])
@@ -45,7 +45,7 @@ def check_feasible(make: Make, *, domain: Domain, dim: int, queries: int, rounds
 
 
 def check_domain(domain: Domain, *, dim: int = 3, samples: int = 200) -> None:
-    """Projection, membership and both shrinkages of a convex set.
+    """Check projection, membership and both kinds of shrinkage of a convex set.
 
     >>> from trimtab.domains import Box
     >>> check_domain(Box(-1.0, 1.0))
@@ -60,14 +60,14 @@ def check_domain(domain: Domain, *, dim: int = 3, samples: int = 200) -> None:
     one_by_one = np.stack([domain.project(p.copy()) for p in points])
     tolerance = 1e-8 * (size + float(np.abs(middle).max()))
     if not np.allclose(near, one_by_one, rtol=0, atol=tolerance):
-        raise CheckError("projecting rows together and one by one differ")
+        raise CheckError("projecting rows together and one by one gives different results")
     if not np.all(domain.contains(near)):
         raise CheckError("a projected point is not inside")
     if not np.allclose(domain.project(near.copy()), near, rtol=0, atol=tolerance):
-        raise CheckError("projecting twice moves the point again: the nearest point of a point inside is itself")
+        raise CheckError("projecting twice moves the point again: a point inside must be its own projection")
     apart = np.linalg.norm(near[1:] - near[:-1], axis=1) - np.linalg.norm(points[1:] - points[:-1], axis=1)
     if np.any(apart > tolerance):
-        raise CheckError("two points are farther apart after projection than before: it must not expand distances")
+        raise CheckError("two points are farther apart after projection than before: distances must not grow")
     angle = np.einsum("id,ijd->ij", points - near, near[None] - near[:, None])
     if np.any(angle > 10 * tolerance * size):
         raise CheckError("a projected point is not the nearest one: ⟨x − Πx, z − Πx⟩ ≤ 0 fails for some z inside")
@@ -82,9 +82,9 @@ def _check_shrinkage(domain: Domain, dim: int, points: Array) -> None:
         smaller = {"erode": domain.erode(dim, each, length)}
         if math.isfinite(domain.outer_radius(dim)):
             smaller["scale"] = domain.scale(dim, min(length, each * math.sqrt(dim)) / inner + 1e-12)
-        for name, home in smaller.items():
+        for name, inner_set in smaller.items():
             u = np.empty_like(points)
             law.fill(np.random.default_rng(3), u)
-            queries = home.project(points.copy()) + radius * domain.flatten(u)
+            queries = inner_set.project(points.copy()) + radius * domain.flatten(u)
             if not np.all(domain.contains(queries, 0.0)):
-                raise CheckError(f"a probe by {law} leaves {domain} from a centre in the set that {name} gave")
+                raise CheckError(f"a probe by {law} from a centre in the result of {name} leaves {domain}")

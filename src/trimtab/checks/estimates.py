@@ -1,4 +1,4 @@
-"""Where a move goes: down the smoothed gradient, and as far whatever the units of the value."""
+"""Checks of moves: along the smoothed gradient, and independent of the units of the value."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from trimtab.checks.tunable import Make
 from trimtab.problems.checking import CheckError
 from trimtab.setup import Setup
 
-SIGMAS = 6.0  # of the statistical checks: 2e-9 per comparison
+SIGMAS = 6.0  # tolerance in standard errors: a false-alarm probability of 2e-9 per comparison
 
 
 def check_unbiased(
     make: Make, *, dim: int, setup: Setup, step: float, turning: bool = True, samples: int = 3000, lanes: bool = False
 ) -> None:
-    """The mean move is −η·∇f_δ: against the analytic smoothed gradient of a linear plus quadratic objective.
+    """Check that the mean move is −η·∇f_δ, for an objective whose smoothed gradient is known analytically.
 
-    f(x) = ⟨b, x − x_0⟩ + ½(x − x_0)ᵀA(x − x_0) has ∇f_δ = ∇f for every symmetric law of u. For a domain with a plane
-    the gradient is its part in that plane. turning: the objective is another one in the round before. lanes: the
-    samples are the lanes of one tuner (of which `check_lanes` says that each is as if alone), not a tuner each.
+    f(x) = ⟨b, x − x_0⟩ + ½(x − x_0)ᵀA(x − x_0) has ∇f_δ = ∇f for every symmetric law of u. On a flat domain only the
+    part of the gradient in its plane counts. turning: the round before has a different objective. lanes: the samples
+    are lanes of one tuner (`check_lanes` makes sure that they are independent), instead of one tuner each.
 
     >>> import trimtab as tt
     >>> def make(x0, seed):
@@ -34,7 +34,7 @@ def check_unbiased(
     x0 = np.linspace(-0.3, 0.3, dim)
     start = np.array(make(x0, 0).centre)
     expected = -step * setup.domain.flatten(b)
-    # Where the first probes are mirrored, the value before tells of the gradient too, and must be of this f.
+    # If the first probes are mirrored, the previous value affects the estimate too and must belong to the same f.
     mirrored = setup.directions.partner(1) == 0
     then = quadratic(a, b)
     first = then if mirrored or not turning else quadratic(a, -b, 0.3 * setup.probe_length)
@@ -44,7 +44,7 @@ def check_unbiased(
             before = np.array(tuner.centre)
             trial = tuner.ask()
             tuner.tell(trial, objective(trial.x - start))
-        # The centre may have moved before the last round: the gradient's change on the way is known.
+        # The centre may have moved before the last round: correct for the known change of the gradient.
         found.append(np.asarray(tuner.centre) - before + step * setup.domain.flatten((before - start) @ a))
     moves = np.reshape(found, (samples, dim))
     error = np.abs(moves.mean(0) - expected)
@@ -61,10 +61,10 @@ def check_unbiased(
 
 
 def check_scale_free(make: Make, *, dim: int, queries: int) -> None:
-    """a·f + b, a > 0, has the same path as f.
+    """Check that a·f + b, a > 0, gives the same path as f.
 
-    It is promised as long as changes of the value are between 1e-140 and 1e140 in size: beyond, squares of them have no
-    digits left, and values are taken as ±1e140.
+    This holds while changes of the value are between 1e-140 and 1e140 in size: beyond, their squares underflow, and
+    values are clipped to ±1e140.
 
     >>> import trimtab as tt
     >>> def make(x0, seed):
@@ -78,4 +78,4 @@ def check_scale_free(make: Make, *, dim: int, queries: int) -> None:
             tuner.tell(trial, objective(trial.x))
             twin.tell(other, a * objective(other.x) + b)
         if not np.allclose(tuner.centre, twin.centre, rtol=1e-6, atol=1e-9):
-            raise CheckError(f"claims to be scale-free, but {a:g}·f + {b:g} leads elsewhere than f")
+            raise CheckError(f"claims to be scale-free, but {a:g}·f + {b:g} gives a different path from f")

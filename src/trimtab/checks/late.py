@@ -1,4 +1,4 @@
-"""Values that come late, and systems side by side: each is learnt as if it were alone and in time."""
+"""Checks of late values and of lanes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from trimtab.types import Array, Value
 
 
 def check_late(method: Method, *, dim: int, domain: Domain | None = None) -> None:
-    """Values that come late, in any order, are learnt where they were measured: from the query that was handed out.
+    """Check that values told late, in any order, are attributed to the query that was handed out.
 
     >>> import trimtab as tt
     >>> check_late(tt.auto(radius=0.1), dim=3)
@@ -37,7 +37,7 @@ def check_late(method: Method, *, dim: int, domain: Domain | None = None) -> Non
             trial = waiting.pop(int(rng.integers(len(waiting))))
             for other in tuner.pending:
                 if other.id in (w.id for w in waiting) and not any(np.array_equal(other.x, w.x) for w in waiting):
-                    raise CheckError(f"trial {other.id} is shown with another query than it was handed out with")
+                    raise CheckError(f"pending trial {other.id} has a different query from the one handed out")
             handed_out = np.array(trial.x)
             tuner.tell(trial, objective(trial.x))
             if not np.array_equal(spy.learnt, handed_out):
@@ -48,18 +48,18 @@ def check_late(method: Method, *, dim: int, domain: Domain | None = None) -> Non
 
 
 class Spy:
-    """An estimator that remembers the query it was given last; all else is another's."""
+    """Wrap an estimator and record the query of its last estimate."""
 
     def __init__(self, estimator: Estimator) -> None:
         self.estimator, self.learnt = estimator, np.empty(0)
 
-    located = True  # so that the query it is given is not the one in the hands of the user
+    located = True  # so that the tuner passes its own copy of the query, not the user's
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.estimator, name)
 
     def bind(self, frame: Frame) -> Estimation:
-        """The other's functions, watched."""
+        """Wrap the functions of the estimator."""
         look, learn, longest = self.estimator.bind(frame)
 
         def watched(state: State, look: Look, query: Array, values: tuple[Value, ...]) -> Estimate:
@@ -70,7 +70,7 @@ class Spy:
 
 
 def check_lanes(method: Method, dim: int, domain: Domain | None) -> None:
-    """Many systems at once behave as each alone.
+    """Check that each lane behaves like the same system alone.
 
     >>> import trimtab as tt
     >>> check_lanes(tt.residual(radius=0.1, step=0.01), 3, None)
@@ -88,8 +88,8 @@ def check_lanes(method: Method, dim: int, domain: Domain | None) -> None:
         for k, tuner in enumerate(alone):
             other = tuner.ask()
             if not np.array_equal(other.x, trial.x[k]):
-                raise CheckError(f"lane {k} queries elsewhere than the same system alone, in round {t}")
+                raise CheckError(f"lane {k} has a different query from the same system alone, in round {t}")
             tuner.tell(other, values[k])
     for k, tuner in enumerate(alone):
         if not np.array_equal(tuner.centre, many.centre[k]):
-            raise CheckError(f"lane {k} ends elsewhere than the same system alone")
+            raise CheckError(f"lane {k} ends at a different centre from the same system alone")

@@ -1,4 +1,4 @@
-"""All checks that a method, or a tuner, has to pass."""
+"""The checks of a method and of a tuner."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from trimtab.types import Array
 
 
 def check_method(method: Method, *, dim: int = 3, domain: Domain | None = None) -> None:
-    """All promises of the contract that a method has to keep.
+    """Run all checks that apply to a method.
 
     >>> from trimtab.recipes import residual
     >>> check_method(residual(radius=0.1, step=0.01))
@@ -51,10 +51,10 @@ def check_method(method: Method, *, dim: int = 3, domain: Domain | None = None) 
 
 
 def check_tuner(make: Make, *, dim: int = 3, queries: int = 1, anchored: bool = True, probes: bool = True) -> None:
-    """The promises that need no knowledge of the method: queries, ids, skips, resume, memory.
+    """Run the checks that need no knowledge of the method: queries, ids, skips, errors, resume, memory.
 
-    anchored: whether the method contrasts values with earlier ones, so that a constant value tells nothing.
-    probes: whether it looks anywhere else than where it is.
+    anchored: whether the method uses differences to earlier values, so that a constant value has no effect.
+    probes: whether its queries differ from the centre.
 
     >>> import trimtab as tt
     >>> def make(x0, seed):

@@ -1,4 +1,4 @@
-"""What the checks measure: drifting quadratics, in numbers of the shape that a tuner is told."""
+"""Objectives of the checks: drifting quadratics, and values in the shape that a tuner expects."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Objective = Callable[[Array], Value]
 
 
 def objectives(dim: int) -> Iterator[Objective]:
-    """A drifting quadratic: (d,) → a number, (queries, d) → an array."""
+    """A drifting quadratic, one objective per round."""
     t = 0
     while True:
         optimum = 0.3 * np.sin(np.arange(1, dim + 1) + 0.05 * t)
@@ -37,5 +37,5 @@ def alike(value: float, queries: int) -> Value:
 
 
 def apart(value: float, queries: int) -> Value:
-    """The value, and others up to minus it, for the queries of a round."""
+    """Different values from value to −value for the queries of a round."""
     return float(value) if queries == 1 else np.clip(value, -1e300, 1e300) * np.linspace(1.0, -1.0, queries)

@@ -1,4 +1,4 @@
-"""What a tuner keeps: all of it, and no more."""
+"""Checks of saved state: complete, and bounded in size."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trimtab.types import Array
 
 
 def check_resume(make: Make, *, dim: int, queries: int) -> None:
-    """Saved and loaded, pickled or copied at any round, the rest of the path is the same to the last bit.
+    """Check that a tuner saved and loaded, pickled or copied continues on exactly the same path.
 
     >>> import trimtab as tt
     >>> def make(x0, seed):
@@ -46,7 +46,7 @@ def check_resume(make: Make, *, dim: int, queries: int) -> None:
 
 
 def check_memory(make: Make, *, dim: int, queries: int) -> None:
-    """The tuner does not grow with the number of rounds.
+    """Check that the size of the tuner does not grow with the number of rounds.
 
     >>> import trimtab as tt
     >>> def make(x0, seed):
@@ -66,7 +66,7 @@ def check_memory(make: Make, *, dim: int, queries: int) -> None:
 
 
 def check_forget(make: Callable[[Array, int], Forgetful], *, dim: int, queries: int, anchored: bool) -> None:
-    """After `forget`, the next value only anchors, and only the one after it is learnt from again; it is saved, too.
+    """Check that the first value after `forget` only anchors, also after saving and loading.
 
     >>> import trimtab as tt
     >>> def make(x0, seed):
@@ -86,6 +86,6 @@ def check_forget(make: Callable[[Array, int], Forgetful], *, dim: int, queries: 
         again.tell(again.ask(), alike(1e6, queries))
         if not np.array_equal(before, again.centre):
             raise CheckError(
-                f"after forget in round {round}, the next value moved the centre: it was contrasted with one from"
-                " before; what an estimator does not know before its first value must be NaN in what it starts with"
+                f"after forget in round {round}, the next value moved the centre: it was compared with an earlier one;"
+                " the initial state of an estimator must be NaN where it depends on the first value"
             )

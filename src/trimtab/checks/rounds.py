@@ -1,4 +1,4 @@
-"""A round: its queries, its values, and what is none."""
+"""Checks of a round: its queries, its values, failed measurements and errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trimtab.types import Array
 
 
 def check_queries(make: Make, *, dim: int, queries: int, probes: bool = True) -> None:
-    """One query per round (or as many as declared), the same when asked again, ids in order, no global randomness.
+    """Check that queries have the declared shape, repeat when asked again, and use no global randomness.
 
     >>> import trimtab as tt
     >>> def make(x0, seed):
@@ -53,7 +53,7 @@ def check_queries(make: Make, *, dim: int, queries: int, probes: bool = True) ->
 
 
 def check_still(make: Make, *, dim: int, queries: int, anchored: bool = True) -> None:
-    """A flat objective moves nothing; the centre is not the perturbed point; the first value only anchors.
+    """Check that a constant value does not move the centre and that the first value only anchors.
 
     >>> import trimtab as tt
     >>> def make(x0, seed):
@@ -70,19 +70,17 @@ def check_still(make: Make, *, dim: int, queries: int, anchored: bool = True) ->
             if not np.allclose(tuner.centre, before, rtol=0, atol=1e-12):
                 raise CheckError(
                     f"the centre moved from {before} to {tuner.centre} on a constant value of {value}:"
-                    " the next centre must start from the centre, not from the query, and a constant is no contrast"
+                    " a step must start from the centre, not from the query, and a constant value must not cause one"
                 )
     if anchored:
         tuner = make(start, 4)
         tuner.tell(tuner.ask(), 1e6)
         if not np.array_equal(tuner.centre, make(start, 4).centre):
-            raise CheckError(
-                "the first measurement moved the centre: it has nothing to be contrasted with, and must only anchor"
-            )
+            raise CheckError("the first measurement moved the centre: without an earlier value it must only anchor")
 
 
 def check_skips(make: Make, *, dim: int, queries: int) -> None:
-    """A skipped round (skip, None, NaN) changes nothing but the round.
+    """Check that a skipped round (skip, None, NaN) changes nothing except the round number.
 
     >>> import trimtab as tt
     >>> def make(x0, seed):
@@ -102,7 +100,7 @@ def check_skips(make: Make, *, dim: int, queries: int) -> None:
                     tuner.tell(trial, None if way == "None" else alike(math.nan, queries))
                 twin.skip(other)
                 if not np.array_equal(centre, tuner.centre):
-                    raise CheckError(f"a failed measurement ({way}) moved the centre: it is not a bad point")
+                    raise CheckError(f"a failed measurement ({way}) moved the centre: it must not count as a bad value")
                 if tuner.ask().id != trial.id + 1:
                     raise CheckError(f"a failed measurement ({way}) did not end the round")
             else:
@@ -113,7 +111,7 @@ def check_skips(make: Make, *, dim: int, queries: int) -> None:
 
 
 def check_errors(make: Make, *, dim: int, queries: int) -> None:
-    """Infinite values, non-numbers and unknown, duplicate or future ids are errors that leave the state as it was.
+    """Check that infinite values, non-numbers and invalid ids raise errors and leave the state unchanged.
 
     >>> import trimtab as tt
     >>> def make(x0, seed):
@@ -136,13 +134,13 @@ def check_errors(make: Make, *, dim: int, queries: int) -> None:
         ("a negative id", -1, good),
     ]
     before = tuner.to_json()
-    for what, trial, value in bad:
+    for name, trial, value in bad:
         try:
             tuner.tell(trial, value)
         except (ValueError, TypeError, KeyError) as error:
             if not str(error):
-                raise CheckError(f"{what} is refused without a word: say what was wrong and what to do") from None
+                raise CheckError(f"{name} is refused without a message: say what is wrong and what to do") from None
         else:
-            raise CheckError(f"{what} was accepted: it must be an error")
+            raise CheckError(f"{name} was accepted: it must be an error")
         if tuner.to_json() != before:
-            raise CheckError(f"{what} was refused, but changed the state")
+            raise CheckError(f"{name} was refused, but changed the state")

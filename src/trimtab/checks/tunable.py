@@ -1,4 +1,4 @@
-"""What the checks need of a tuner, so that they can judge one that shares no code with this package."""
+"""The interface that the checks require of a tuner, which need not share code with this package."""
 
 from __future__ import annotations
 
@@ -15,40 +15,40 @@ from trimtab.types import Array
 
 
 class Tunable(Protocol):
-    """What `check_tuner` can judge."""
+    """The interface of a tuner for `check_tuner`."""
 
     @property
     def centre(self) -> Array:
-        """The operating point now."""
+        """The current operating point."""
         ...
 
     def ask(self) -> Any:
-        """A trial of its own kind, with `id` and `x`."""
+        """A trial with `id` and `x`; any type."""
         ...
 
     def tell(self, trial: Any, value: object) -> None:
-        """The value of a trial, or of its id."""
+        """Report the value of a trial, or of its id."""
         ...
 
     def skip(self, trial: Any) -> None:
-        """The measurement of a trial failed."""
+        """Report that the measurement of a trial failed."""
         ...
 
     def to_json(self) -> str:
-        """All of it, as text."""
+        """The complete state as text."""
         ...
 
     @classmethod
     def from_json(cls, text: str) -> Tunable:
-        """What `to_json` wrote."""
+        """Restore from the text of `to_json`."""
         ...
 
 
 class Forgetful(Tunable, Protocol):
-    """One that can be told that the next values do not compare with those before."""
+    """A tuner that can forget earlier values when they are not comparable with the next."""
 
     def forget(self) -> None:
-        """The next value only anchors."""
+        """Make the next value only anchor."""
         ...
 
 
@@ -57,10 +57,10 @@ Make = Callable[[Array, int], Tunable]
 
 
 class Limited(Tuner):
-    """A tuner that is told limits beside every value, made of it, so that the checks need not know of them."""
+    """A tuner that derives limits from every value, so that the checks need not supply them."""
 
     def tell(self, trial: Trial | int, value: object, limits: ArrayLike | None = None) -> None:
-        """With limits that are as wrong as the value is."""
+        """Tell the value with limits derived from it, invalid if the value is."""
         try:
             limits = np.multiply.outer(np.asarray(value, dtype=float), np.linspace(-0.5, 0.5, self.setup.told - 1))
         except (TypeError, ValueError):
@@ -69,5 +69,5 @@ class Limited(Tuner):
 
 
 def kind_of(method: Method) -> type[Tuner]:
-    """The tuner whose values need no limits beside them."""
+    """The tuner class to check a method with: one that supplies limits if the method needs them."""
     return Tuner if method.estimator.told == 1 else Limited

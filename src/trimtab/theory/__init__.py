@@ -1,4 +1,4 @@
-"""What the paper proves, usable: from constants to step, radius and guarantee; from a run to whether it applied.
+"""The theory of the paper: plan step, radius and guarantee from constants; check the assumptions on a run.
 
 >>> from trimtab import theory
 >>> plan = theory.convex_lipschitz(dim=36, horizon=1000, lipschitz=2.0, distance=1.0)

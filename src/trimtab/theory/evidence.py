@@ -1,4 +1,4 @@
-"""From data: the constants of the theory, with intervals; and in words, which of its assumptions a run kept.
+"""Estimate the constants of the theory from data, and check which of its assumptions a run satisfies.
 
 >>> import trimtab as tt
 >>> from trimtab.lab import run
@@ -30,13 +30,13 @@ from trimtab.validation import real
 Verdict = Literal["holds", "doubtful", "fails", "not seen"]
 
 LEVEL = 0.95
-BLOCKS = 10  # the run is looked at in so many pieces, to see what grows
+BLOCKS = 10  # parts of the run that are compared to detect growth
 RESAMPLES = 2000
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number from data, with the interval that covers the true one in about 95 % of all cases.
+    """An estimated number with an interval of about 95 % coverage.
 
     >>> print(Estimate(2.0, 1.5, 2.75))
     2 (1.5 to 2.75)
@@ -50,13 +50,13 @@ class Estimate:
         return f"{self.value:.3g} ({self.low:.3g} to {self.high:.3g})"
 
     def map(self, function: Callable[[float], float]) -> Estimate:
-        """An increasing function of it."""
+        """Apply an increasing function to the value and the interval."""
         return Estimate(*(function(v) for v in (self.value, self.low, self.high)))
 
 
 @dataclass(frozen=True)
 class Constants:
-    """The constants of the theory as a run shows them: along its path, which is where they matter.
+    """The constants of the theory along the path of a run.
 
     >>> import trimtab as tt
     >>> from trimtab import lab
@@ -68,23 +68,23 @@ class Constants:
     """
 
     lipschitz: Estimate
-    """L₀. The largest slope seen is a lower limit for certain; the upper one extrapolates (Robson & Whitlock 1964)."""
+    """L₀. The largest slope seen is a certain lower limit; the upper limit is extrapolated (Robson & Whitlock 1964)."""
     smoothness: Estimate
-    """L₁, likewise, from how the slope turns between centre and probe; grows without end at kinks as δ shrinks. In high
-    dimension a random probe turns the slope less than the worst one would: read it as a lower limit."""
+    """L₁, likewise, from the change of the gradient between centre and probe; diverges at kinks as δ shrinks. In high
+    dimension a random probe changes the gradient less than the worst one: read it as a lower limit."""
     variation: Estimate
-    """V_f (with noise V_{f,ξ}): the largest rms change of the value at the last query, over tenths of the run."""
+    """V_f (with noise V_{f,ξ}): the rms change of the value at the last query, in the worst tenth of the run."""
     accumulated: Estimate
-    """W_T: by how much the smoothed cost rose under our feet, in all."""
+    """W_T: the total rise of the smoothed cost at the centre due to drift."""
     squared: Estimate
-    """W̃_T: the squared changes, summed over the run."""
+    """W̃_T: the squared changes summed over the run."""
     contraction: Estimate | None
-    """α = 4dL₀²η²/δ², for a constant step; None for others."""
+    """α = 4dL₀²η²/δ² for a constant step; otherwise None."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One assumption, and what the run says of it.
+    """The verdict on one assumption, with the evidence in words.
 
     >>> Finding("bounded", "holds", "none of 4 trials diverged").verdict
     'holds'
@@ -118,9 +118,9 @@ class Diagnosis(dict[str, Finding]):
 
 
 def measure(source: Record | Problem | str, method: Method | None = None, **options: Any) -> Constants:
-    """The constants, from a simulated run that was recorded with evidence=True, or from a problem or its id.
+    """Estimate the constants from a run recorded with evidence=True, or from a problem or its id.
 
-    A problem is run for it (options: rounds, trials, seed), on the path of a method: of `auto`, if none is given.
+    A problem is first run with a method, by default `auto` (options: rounds, trials, seed).
 
     >>> 0.9 < measure("maximum-v1", rounds=50, trials=10).lipschitz.value < 1.1  # it is 1 by construction
     True
@@ -144,13 +144,13 @@ def measure(source: Record | Problem | str, method: Method | None = None, **opti
 
 
 def estimate(queries: ArrayLike, values: ArrayLike, *, radius: float) -> dict[str, Estimate]:
-    """What queries p_t (T, d) and values y_t (T,) of one real run tell, with nothing else measured.
+    """Estimate slope and variation from queries p_t (T, d) and values y_t (T,) of one real run.
 
-    Neither the drift nor the slope can be seen alone, only their sum y_t − y_{t−1}. They are told apart by sign: two
-    successive estimates g_t, g_{t+1} are independent, so that E⟨g_t, g_{t+1}⟩ ≈ ‖∇f‖², while drift and noise add
-    to the squares alone. Fit for probes of the paper (Gaussian or signs, small moves between rounds).
+    Only y_t − y_{t−1}, the sum of drift and slope, is observed. The two are separated by correlation: successive
+    gradient estimates g_t, g_{t+1} are independent, so that E⟨g_t, g_{t+1}⟩ ≈ ‖∇f‖², while drift and noise only add to
+    the squares. Valid for the probes of the paper (Gaussian or signs) and small moves between rounds.
 
-    `slope`: ‖∇f‖ in rms, a lower limit of L₀. `variation`: V_f, noise included.
+    `slope`: rms of ‖∇f‖, a lower limit of L₀. `variation`: V_f, noise included. `contrast`: rms of y_t − y_{t−1}.
 
     >>> rng = np.random.default_rng(0)
     >>> p = 0.1 * rng.standard_normal((20_000, 3))
@@ -173,7 +173,7 @@ def estimate(queries: ArrayLike, values: ArrayLike, *, radius: float) -> dict[st
     u = (p - centre) / radius
     contrast = np.diff(y)
     g = contrast[:, None] * u[1:] / radius
-    aligned = np.concatenate([(g[1:] * g[:-1]).sum(-1), [0.0]])  # negative in chance; its mean is the squared slope
+    aligned = np.concatenate([(g[1:] * g[:-1]).sum(-1), [0.0]])  # may be negative; its mean is the squared slope
     share = np.square(radius) * (np.square(u[1:]).sum(-1) + np.square(u[:-1]).sum(-1)).mean() / p.shape[1]
     pieces = max(10, len(contrast) // 200)
     squares = np.array([part.mean() for part in np.array_split(np.square(contrast), pieces)])
@@ -187,10 +187,10 @@ def estimate(queries: ArrayLike, values: ArrayLike, *, radius: float) -> dict[st
 
 
 def diagnose(record: Record) -> Diagnosis:
-    """In words: which assumption of the theory holds along this run, is doubtful, or fails.
+    """State for each assumption of the theory whether it holds along this run, is doubtful, or fails.
 
-    A run can do well although an assumption fails: then it is not the theory that explains it. The step sizes that
-    are best in experiments are far above those that the theorems allow, and this says so.
+    A run can do well although an assumption fails; the theory does not explain it then. In particular, the best step
+    sizes in experiments are far above those that the theorems allow.
     """
     seen, constants = _evidence(record), measure(record)
     findings = [
@@ -217,7 +217,7 @@ def _lipschitz(seen: dict[str, Array], constants: Constants) -> Finding:
     first, last = (_largest(part).mean() for part in (_block(seen["slope"], 0), _block(seen["slope"], -1)))
     l0 = constants.lipschitz
     if last > 3 * first:
-        text = f"slopes grow along the run, from about {first:.3g} to {last:.3g}: L₀ depends on where it goes"
+        text = f"slopes grow along the run, from about {first:.3g} to {last:.3g}: L₀ depends on the path"
         return Finding("Lipschitz", "fails" if last > 30 * first else "doubtful", text)
     if l0.high > 3 * l0.low:
         text = f"rare steep places: L₀ is at least {l0.low:.3g}, and may be up to {l0.high:.3g}"
@@ -228,13 +228,13 @@ def _lipschitz(seen: dict[str, Array], constants: Constants) -> Finding:
 def _convex(seen: dict[str, Array]) -> Finding:
     bend = seen["bend"][np.isfinite(seen["bend"])]
     if not bend.size:
-        return Finding("convex", "not seen", "nothing was looked at")
+        return Finding("convex", "not seen", "no probe was recorded")
     size = np.abs(bend).max()
     share = float((bend < -1e-6 * size).mean()) if size else 0.0
     if share:
         text = f"curves downwards at {share:.1%} of the probes: use the theorems for nonconvex functions"
         return Finding("convex", "fails" if share > 0.01 else "doubtful", text)
-    return Finding("convex", "holds", f"no probe of {bend.size} saw it curve downwards")
+    return Finding("convex", "holds", f"no downward curvature at any of {bend.size} probes")
 
 
 def _variation(seen: dict[str, Array], constants: Constants) -> Finding:
@@ -243,23 +243,24 @@ def _variation(seen: dict[str, Array], constants: Constants) -> Finding:
     if not v.value:
         return Finding("bounded variation", "holds", "nothing drifts")
     if last.low > 2 * first.high:
-        text = f"the drift grows along the run, from V_f = {first.value:.3g} to {last.value:.3g}: no one V_f is right"
+        text = f"the drift grows along the run, from V_f = {first.value:.3g} to {last.value:.3g}: no single V_f fits"
         return Finding("bounded variation", "fails" if last.low > 5 * first.high else "doubtful", text)
-    return Finding("bounded variation", "holds", f"per round, the value at a fixed point moves by V_f = {v} in rms")
+    return Finding("bounded variation", "holds", f"per round, the value at a fixed point changes by V_f = {v} rms")
 
 
 def _accumulated(seen: dict[str, Array]) -> Finding:
     name = "vanishing variation"
     total = np.cumsum(np.nan_to_num(_average(np.square(seen["change"]), 0)))
     if len(total) < 20 or not total[-1]:
-        why = "nothing drifts" if len(total) and not total[-1] else "too few rounds to tell"
-        return Finding(name, "holds" if len(total) and not total[-1] else "not seen", why)
+        static = len(total) and not total[-1]
+        text = "nothing drifts" if static else "too few rounds to tell"
+        return Finding(name, "holds" if static else "not seen", text)
     exponent = math.log(total[-1] / total[len(total) // 4]) / math.log(4) if total[len(total) // 4] else math.inf
     text = f"W̃_t grows like t^{exponent:.2f}"
     if exponent < 0.8:
         return Finding(name, "holds", f"{text}, more slowly than t")
     verdict: Verdict = "doubtful" if exponent < 0.95 else "fails"
-    return Finding(name, verdict, f"{text}: the theorem for nonconvex smooth functions promises nothing then")
+    return Finding(name, verdict, f"{text}: the theorem for nonconvex smooth functions guarantees nothing then")
 
 
 def _contracts(record: Record, constants: Constants) -> Finding:
@@ -279,10 +280,10 @@ def _contracts(record: Record, constants: Constants) -> Finding:
 
 
 def second_moments(record: Record) -> tuple[Array, Array]:
-    """Both sides of Lemma 2.6 (with noise 5.2, on the sphere H.6) in rounds 1, 2, …, as means over the trials of a run.
+    """Both sides of Lemma 2.6 (5.2 with noise, H.6 on the sphere) in rounds 1, 2, …, averaged over the trials.
 
-    E‖ĝ_t‖² on the left, α·E‖ĝ_{t−1}‖² + D_t on the right, with the L₀ that the path has shown. For residual feedback
-    with a constant step and Gaussian or sphere directions, recorded with evidence=True.
+    E‖ĝ_t‖² on the left, α·E‖ĝ_{t−1}‖² + D_t on the right, with the L₀ of the path. For residual feedback with a
+    constant step and Gaussian or sphere directions, recorded with evidence=True.
 
     >>> import trimtab as tt
     >>> from trimtab import lab
@@ -322,10 +323,10 @@ def _moments(record: Record, constants: Constants) -> Finding:
 def _unbiased(seen: dict[str, Array], constants: Constants) -> Finding:
     lean = seen["lean"][:, 1:]
     if not np.isfinite(lean).any():
-        return Finding("unbiased", "not seen", "the slope is not known, so a bias along it cannot be seen")
+        return Finding("unbiased", "not seen", "the slope is unknown, so a bias along it cannot be measured")
     bias = _mean(_average(lean[np.isfinite(lean).any(axis=1)], 1))
     if bias.low <= 0 <= bias.high:
-        return Finding("unbiased", "holds", f"drift adds {bias} to the slope: no bias to be seen")
+        return Finding("unbiased", "holds", f"drift adds {bias} to the slope: no significant bias")
     size = max(abs(bias.low), abs(bias.high)) / (constants.lipschitz.value or 1.0)
     text = f"drift adds {bias} to the slope, {size:.1%} of L₀: f_t depends on u_t"
     return Finding("unbiased", "fails" if size > 0.05 else "doubtful", text)
@@ -351,7 +352,7 @@ def _contraction(record: Record, lipschitz: Estimate) -> Estimate | None:
 
 
 def _average(values: Array, axis: int) -> Array:
-    """The mean of what is known; NaN where nothing is."""
+    """The mean of the finite values, or NaN."""
     known = np.isfinite(values)
     count = known.sum(axis)
     return np.asarray(np.where(known, values, 0.0).sum(axis) / np.where(count, count, np.nan))
@@ -363,7 +364,7 @@ def _block(values: Array, k: int) -> Array:
 
 
 def _blocks(values: Array) -> list[Array]:
-    """By tenths of the run, the means of the trials."""
+    """The mean of each trial, for each tenth of the run."""
     count = min(BLOCKS, max(values.shape[1] - 1, 1))
     blocks = []
     for part in np.array_split(values[:, 1:], count, axis=1):
@@ -374,20 +375,20 @@ def _blocks(values: Array) -> list[Array]:
 
 
 def _largest(values: Array) -> Array:
-    """The largest of each trial that has any."""
+    """The largest value of each trial that has one."""
     known = values[np.isfinite(values).any(axis=1)]
     return np.asarray(np.nanmax(known, axis=1)) if known.size else np.zeros(1)
 
 
 def _endpoint(maxima: Array) -> Estimate:
-    """The upper end of the range from which these are the maxima: twice the largest less the second (and its limit)."""
+    """Extrapolate the end of a range from sampled maxima: twice the largest minus the second, with its interval."""
     top = np.sort(maxima)[::-1]
     gap = top[0] - top[1] if len(top) > 1 else top[0]
     return Estimate(float(top[0] + gap), float(top[0]), float(top[0] + LEVEL / (1 - LEVEL) * gap))
 
 
 def _mean(values: Array) -> Estimate:
-    """The mean, with a percentile bootstrap interval; the same values give the same interval."""
+    """The mean with a percentile bootstrap interval; deterministic."""
     values = np.asarray(values, dtype=float)
     rng = np.random.default_rng(len(values))
     means = values[rng.integers(len(values), size=(RESAMPLES, len(values)))].mean(axis=1)

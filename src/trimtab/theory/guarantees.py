@@ -1,4 +1,4 @@
-"""What a theorem says to do, and what it promises for that, term by term; see `trimtab.theory.plans`."""
+"""The step and radius of a theorem, and its guarantee term by term; see `trimtab.theory.plans`."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Bound:
 
     terms: dict[str, float]
     regret: str
-    """What is bounded."""
+    """The bounded quantity."""
     order: str
-    """How it grows."""
+    """The order of growth."""
     horizon: int
 
     @property
@@ -42,7 +42,7 @@ class Bound:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What a theorem says to do, and what it promises for that.
+    """Step and radius by a theorem, and its guarantee.
 
     >>> from trimtab.theory import Plan, theorems
     >>> plan: Plan = theorems["convex-lipschitz"](dim=2, horizon=1000, lipschitz=1.0, distance=1.0)
@@ -58,7 +58,7 @@ class Plan:
     step: float
     """η."""
     radius: float
-    """δ; on the sphere the length of the probe."""
+    """δ; on the sphere, the length of the probe."""
     shrinkage: float = 0.0
     """ξ: the centre stays in (1 − ξ)X, so that every query stays in X (Appendix H); 0 for all other theorems."""
     contraction: float
@@ -76,20 +76,20 @@ class Plan:
     inner_radius: float | None = None
     outer_radius: float | None = None
     law: Law = "gaussian"
-    """Of u, and of the constants: "ball" is the sphere, with sharper ones."""
+    """The law of u, and of the constants: "ball" is the sphere with sharper constants."""
 
     @property
     def holds(self) -> bool:
-        """Whether the horizon is long enough."""
+        """Whether the horizon is long enough for the theorem."""
         return self.horizon >= self.least_horizon
 
     @property
     def feasible(self) -> bool:
-        """Whether this is the variant whose queries stay in the domain."""
+        """Whether all queries stay in the domain (Appendix H)."""
         return self.inner_radius is not None
 
     def method(self) -> Method:
-        """The method, ready for `Tuner`; of the feasible variant, with the domain that has these radii."""
+        """The method for `Tuner`; the feasible variant also needs the domain with these radii."""
         if self.feasible:
             return Method(estimator=Residual(), radius=self.radius, step=self.step, directions=Sphere(), margin="scale")
         if self.law == "ball":
@@ -110,17 +110,17 @@ class Plan:
     ) -> Bound:
         """The guarantee over the horizon, by term.
 
-        Convex theorems need variation=V_f, and distance=R if the plan was made without. Nonconvex ones need
+        Convex theorems need variation=V_f, and distance=R unless the plan has it. Nonconvex ones need
         gap = E f_δ,0(x_0) − min f_δ,T, accumulated = W_T, and squared = W̃_T, or variation = V_f: W̃_T = T·V_f².
         With noise these are V_{f,ξ} and W̃_{T,ξ} (Section 5).
 
         first_moment: E‖ĝ_0‖², if there was a measurement before the first. tight: see `trimtab.theory.plans`.
-        played: of what is played, x_t + δu_t, instead of the centres: E f_t(x_t + δu_t) = f_δ,t(x_t), so that the gap
-        between f_δ and f comes once more, T·L₀δ√d for Lipschitz f. For convex theorems.
+        played: bound the evaluated cost, at x_t + δu_t, instead of the cost at the centres: E f_t(x_t + δu_t) =
+        f_δ,t(x_t) adds the gap between f_δ and f once more, T·L₀δ√d for Lipschitz f. Convex theorems only.
         """
         if not self.holds:
             raise ValueError(
-                f"{self.theorem} guarantees nothing for horizon={self.horizon}: it needs at least {self.least_horizon}"
+                f"{self.theorem} guarantees nothing for horizon={self.horizon}: give at least {self.least_horizon}"
                 f" rounds (here α={self.contraction:.3g}, ξ={self.shrinkage:.3g})"
             )
         if variation is not None:
@@ -151,7 +151,7 @@ class Plan:
                 )
             reach = real("distance", distance, 0, above=True)
         _, probing, moving = coefficients(d, self.law)
-        # The paper: η for (η/2)·2, and, for the two terms that grow with T, once more 2 (valid, loose).
+        # The paper has η for (η/2)·2, and another factor 2 in the two terms that grow with T (valid, loose).
         exact = tight or self.law == "ball"
         start, run = (step / (2.0 * (1.0 - self.contraction)),) * 2 if exact else (step, 2.0 * step)
         gap = smoothing_gap(
@@ -190,7 +190,7 @@ class Plan:
                 raise ValueError("the bound needs squared=W̃_T, or variation=V_f, which gives W̃_T = T·V_f²")
             squared = horizon * variation**2
         real("gap", gap, 0)
-        real("accumulated", accumulated, 0, why=": what falls by itself counts as 0")
+        real("accumulated", accumulated, 0, why=": a falling cost counts as 0")
         real("squared", squared, 0)
         descended = math.sqrt(d) * l0 / radius if self.smoothness is None else self.smoothness
         twice = 1.0 if self.smoothness is None else 2.0  # ‖∇f‖² ≤ 2‖∇f_δ‖² + 2‖∇f − ∇f_δ‖²

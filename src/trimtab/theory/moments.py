@@ -1,18 +1,18 @@
-"""The second moment of the residual estimate, what smoothing costs, and the rates of one-point feedback.
+"""Bounds: the second moment of the residual estimate, the smoothing gap, and the rates of one-point feedback.
 
-Two laws of u have a theory: "gaussian", N(0, I), estimate u/δ·(…); and "sphere", |u| = 1, estimate d·u/δ·(…)
+The theory covers two laws of u: "gaussian", N(0, I), estimate u/δ·(…); and "sphere", |u| = 1, estimate d·u/δ·(…)
 (Appendix H). "ball" is the sphere again, with sharper constants, in the manner of arXiv 2508.12228: f_δ is the mean
-over a ball, and a function that is L₀-Lipschitz hardly varies over a sphere. There Var f(x + δu) ≤ L₀²δ²/(d−1)
-(Poincaré; L₀²δ² in one dimension), where the paper has the square of the largest difference. With m_t the mean of f_t
-over the sphere about x_t, m′ that over the sphere about x_{t−1}, and u_t independent of all else,
+over a ball, and an L₀-Lipschitz function varies little over a sphere: Var f(x + δu) ≤ L₀²δ²/(d−1) (Poincaré; L₀²δ² in
+one dimension), where the paper uses the square of the largest difference. With m_t the mean of f_t over the sphere
+about x_t, m′ its mean over the sphere about x_{t−1}, and u_t independent of all else,
 
     E(y_t − y_{t−1})² = E Var(y_t) + E(m_t − y_{t−1})²
     m_t − y_{t−1} = [m_t − m′] + [m′ − f_t(p_{t−1})] + [f_t(p_{t−1}) − f_{t−1}(p_{t−1})],
 
-whose three parts are at most L₀η‖ĝ_{t−1}‖, of mean square L₀²δ²/(d−1), and V_f: the square of a sum of three is at
-most three times the sum of their squares. So what probing adds is linear in d instead of quadratic. The second part
-needs an f_t that does not depend on u_{t−1}: a cone about the last query makes it as large as the square of the largest
-difference, which is why "ball" promises nothing against an opponent.
+whose three parts are at most L₀η‖ĝ_{t−1}‖, of mean square L₀²δ²/(d−1), and V_f. The square of a sum of three terms is
+at most three times the sum of their squares, so the probing term is linear in d instead of quadratic. The second part
+requires that f_t does not depend on u_{t−1}: a cone about the last query makes it as large as the square of the
+largest difference. So "ball" gives no guarantee against an adversary.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ def coefficients(dim: int, law: Law) -> tuple[float, float, float]:
 
 
 def contraction(*, dim: int, lipschitz: float, step: float, radius: float, law: Law = "gaussian") -> float:
-    """α = 4dL₀²η²/δ² (4d² on the sphere, 3d² as "ball"): by how much a large estimate makes the next one large.
+    """α = 4dL₀²η²/δ² (4d² on the sphere, 3d² as "ball"): the gain from one squared estimate to the next.
 
-    Below 1 it dies out.
+    Below 1, large estimates die out.
 
     >>> contraction(dim=4, lipschitz=1.0, step=0.25, radius=1.0)
     1.0
@@ -55,10 +55,10 @@ def contraction(*, dim: int, lipschitz: float, step: float, radius: float, law: 
 
 
 def perturbation(*, dim: int, lipschitz: float, radius: float, variation: float, law: Law = "gaussian") -> float:
-    """D, what each round adds to the second moment (Lemma 2.6; Lemma H.6 on the sphere).
+    """D, the contribution of each round to the second moment (Lemma 2.6; Lemma H.6 on the sphere).
 
-    16L₀²(d+4)² + 2dV_f²/δ², on the sphere 16d²L₀² + 2d²V_f²/δ², as "ball" 4d²L₀²/(d−1) + 3d²V_f²/δ². With noise, V_f
-    is V_{f,ξ} of Section 5.
+    16L₀²(d+4)² + 2dV_f²/δ²; on the sphere 16d²L₀² + 2d²V_f²/δ²; as "ball" 4d²L₀²/(d−1) + 3d²V_f²/δ². With noise, use
+    V_{f,ξ} of Section 5 for V_f.
 
     >>> perturbation(dim=1, lipschitz=1.0, radius=0.1, variation=0.1)
     402.0
@@ -110,14 +110,14 @@ def smoothing_gap(
     smoothness: float | None = None,
     law: Law = "gaussian",
 ) -> float:
-    """A bound on |f_δ(x) − f(x)|, the better of those that the given constants allow.
+    """A bound on |f_δ(x) − f(x)|, the best that the given constants allow.
 
     δL₀√d and δ²L₁d (Lemma 2.2); on the sphere, where f_δ is the mean over a ball, δL₀ and δ²L₁ (Lemma H.5).
 
     >>> smoothing_gap(dim=4, radius=0.5, lipschitz=1.0), smoothing_gap(dim=4, radius=0.5, smoothness=0.1)
     (1.0, 0.1)
     """
-    coefficients(dim, law)  # or the law has no theory
+    coefficients(dim, law)  # rejects an unknown law
     spread = 1.0 if law != "gaussian" else float(dim)
     radius = real("radius", radius, 0, above=True)
     gaps = []
@@ -148,10 +148,10 @@ def one_point_order(
     lipschitz: float | None = None,
     smoothness: float | None = None,
 ) -> float:
-    """The best known regret of one-point feedback that the paper quotes, up to a constant nobody states.
+    """The best known regret of one-point feedback quoted by the paper, up to an unknown constant.
 
     √(d·L₀·R·B)·T^{3/4} for Lipschitz f, L₁^{1/3}·(d·R·B·T)^{2/3} for smooth f (give smoothness= for it), where the
-    level B bounds |f_t| for all rounds: that B is the price of one point. Only its growth can be compared with a bound.
+    level B bounds |f_t| for all rounds. Compare only its growth with a bound, since the constant is unknown.
 
     >>> one_point_order(dim=4, horizon=10_000, distance=1.0, level=4.0, lipschitz=1.0)
     4000.0
@@ -167,8 +167,8 @@ def one_point_order(
 def variation_to_beat(*, level: float, lipschitz: float, smoothness: float | None = None) -> float:
     """The V_f up to which residual feedback has the better order: √(B^{1/2}L₀^{3/2}); smooth, √(B^{2/3}L₁^{1/3}L₀).
 
-    (The conditions after Theorems 3.2 and 3.4, again up to a constant.) They leave out that L₀ ≲ B is needed as well:
-    the bound of residual feedback has a term L₀ of its own, which no small drift takes away. So this is 0 if L₀ > B.
+    These are the conditions after Theorems 3.2 and 3.4, again up to a constant. They omit L₀ ≲ B, which is needed too:
+    the bound of residual feedback has a term in L₀ alone, however small the drift. So this is 0 if L₀ > B.
 
     >>> variation_to_beat(level=16.0, lipschitz=1.0), variation_to_beat(level=1.0, lipschitz=16.0)
     (2.0, 0.0)

@@ -1,21 +1,21 @@
-"""One function per theorem of the paper: from what is known of a problem to step, radius and guarantee.
+"""One function per theorem of the paper: from constants of a problem to step, radius and guarantee.
 
 All convex bounds come from one chain (proof of Theorem 3.2), all nonconvex ones from another (Theorem 4.2):
 
     convex      R²/2η + (η/2)·Σ E‖ĝ_t‖² + 2T·(gap of the values)
-    nonconvex   (gap + W_T)/η + (L/2)·η·Σ E‖ĝ_t‖²        with L the smoothness of what is descended
+    nonconvex   (gap + W_T)/η + (L/2)·η·Σ E‖ĝ_t‖²        with L the smoothness of the descended function
     both        Σ E‖ĝ_t‖² ≤ (E‖ĝ_0‖² + T·16L₀²(d+4)² + (2d/δ²)·Σ E(f_t − f_{t−1})²)/(1 − α),  and α ≤ ½
 
-`Plan.bound` gives the terms as the paper prints them, which take 1/(1 − α) as 2; `tight=True` uses the actual α.
+`Plan.bound` gives the terms as printed in the paper, where 1/(1 − α) is bounded by 2; `tight=True` uses the actual α.
 
-Where the paper's text slips:
+Corrections to the paper's text:
 * Theorems 3.2, 3.4 and H print the terms from 16L₀²(d+4)² and V_f² with η instead of η/2: valid, loose by 2. `tight`
-  has the factor right.
-* Theorem 4.2's third term must carry L₀², as the algebra before it gives; here it does. Its condition T ≥ 1/(dε_f)
-  should be T ≥ ε_f/d, which is what α = ε_f/(2dT) ≤ ½ needs.
-* Appendix H also needs ξ = δ/r < 1 (Lemma H.3), hence a horizon T > (r̄d/(L₀^{2q}r²))²; the theorem does not say so.
-* The theorems have a ĝ_0, which would need a measurement before the first. In `Tuner` the first measurement only
-  anchors: ĝ_0 = 0, x does not move, and round 0 costs at most L₀R more (L₀² in gradient norm). That is the term
+  uses the correct factor.
+* Theorem 4.2's third term must contain L₀², as the algebra before it shows; here it does. Its condition T ≥ 1/(dε_f)
+  should be T ≥ ε_f/d, which follows from α = ε_f/(2dT) ≤ ½.
+* Appendix H also needs ξ = δ/r < 1 (Lemma H.3), hence a horizon T > (r̄d/(L₀^{2q}r²))²; the theorem omits this.
+* The theorems use a ĝ_0, which would need a measurement before the first. In `Tuner` the first measurement only
+  anchors: ĝ_0 = 0, x does not move, and round 0 costs at most L₀R more (L₀² in gradient norm). This is the term
   "first round", unless you give E‖ĝ_0‖².
 """
 
@@ -45,7 +45,7 @@ def convex_lipschitz(
 ) -> Plan:
     """Theorem 3.2: convex, L₀-Lipschitz. The static regret grows like T^{3/4}.
 
-    distance: R ≥ ‖x_0 − x*‖, if you know it. exponent: q of Remark 3.3 (1 suits L₀ < 1, 0 suits L₀ ≥ 1).
+    distance: R ≥ ‖x_0 − x*‖, if known. exponent: q of Remark 3.3 (use 1 for L₀ < 1, 0 for L₀ ≥ 1).
 
     >>> plan = convex_lipschitz(dim=10, horizon=10_000, lipschitz=1.0, distance=1.0)
     >>> {name: round(term) for name, term in plan.bound(variation=0.1).terms.items()}
@@ -110,7 +110,7 @@ def nonconvex_lipschitz(
 ) -> Plan:
     """Theorem 4.2: L₀-Lipschitz, not convex, unconstrained. Bounds Σ E‖∇f_δ,t(x_t)‖², with |f_δ − f| ≤ ε_f.
 
-    accuracy: ε_f, how far the smoothed cost may be from the cost.
+    accuracy: ε_f, the allowed difference between the smoothed cost and the cost.
 
     >>> round(nonconvex_lipschitz(dim=4, horizon=10_000, lipschitz=1.0, accuracy=0.1).radius, 3)
     0.05
@@ -126,7 +126,7 @@ def nonconvex_lipschitz(
         radius=e / (math.sqrt(dim) * l0),
         least=e / dim,  # the paper: 1/(dε_f)
         assumptions=(UNCONSTRAINED, LIPSCHITZ, BELOW, *_drift(setting, accumulated=True)),
-        # The paper has L₀ in the second part: L₀², as in the term that it stands for.
+        # The paper has L₀ in the second part; the term it stands for has L₀².
         order="O(d^{3/2}L₀²ε_f^{−3/2}(W_T + W̃_T/T)·T^{1/2} + d^{3/2}L₀²ε_f^{1/2}·T^{1/2})",
         regret="Σ E‖∇f_δ,t(x_t)‖², the squared slope of the smoothed cost",
         convex=False,
@@ -138,7 +138,7 @@ def nonconvex_smooth(
 ) -> Plan:
     """Theorem 4.3: L₀-Lipschitz, L₁-smooth, not convex, unconstrained. Bounds Σ E‖∇f_t(x_t)‖².
 
-    It needs W̃_T to grow more slowly than T: under a constant V_f its drift term grows like T, and it promises nothing.
+    W̃_T must grow more slowly than T: under a constant V_f the drift term grows like T, and there is no guarantee.
 
     >>> round(nonconvex_smooth(dim=4, horizon=10_000, lipschitz=1.0, smoothness=1.0).radius, 4)
     0.0315
@@ -170,9 +170,9 @@ def convex_lipschitz_feasible(
     exponent: float = 0.0,
     setting: Setting = "deterministic",
 ) -> Plan:
-    """Appendix H: convex, L₀-Lipschitz, and no query may leave the domain X; u on the unit sphere.
+    """Appendix H: convex, L₀-Lipschitz, all queries inside the domain X; u on the unit sphere.
 
-    inner_radius, outer_radius: r and r̄ with a ball of radius r inside X, and X inside a ball of radius r̄, about the
+    inner_radius, outer_radius: r and r̄ such that a ball of radius r lies in X, and X in a ball of radius r̄ about the
     same point (`domain.inner_radius`, `domain.outer_radius`). The centre stays in (1 − ξ)X, ξ = δ/r.
 
     >>> plan = convex_lipschitz_feasible(dim=2, horizon=10_000, lipschitz=1.0, inner_radius=1.0, outer_radius=1.0)
@@ -185,7 +185,7 @@ def convex_lipschitz_feasible(
     if r > big:
         raise ValueError(f"inner_radius={r:g} is larger than outer_radius={big:g}: the inner ball lies in the domain")
     radius = math.sqrt(big * dim) * l0**-exponent * horizon**-0.25
-    # ξ = δ/r < 1 as well, or nothing is left of the domain: the theorem does not say so, Lemma H.3 needs it.
+    # The theorem omits ξ = δ/r < 1, which Lemma H.3 needs: otherwise nothing is left of the domain.
     room = math.floor((big * dim / (l0 ** (2 * exponent) * r**2)) ** 2) + 1
     return _plan(
         "Theorem of Appendix H",
@@ -220,18 +220,17 @@ def convex_lipschitz_ball(
     variation: float = 0.0,
     setting: Setting = "deterministic",
 ) -> Plan:
-    """Convex, L₀-Lipschitz, u on the unit sphere: without drift the static regret grows like √(dT), as with two points.
+    """Convex, L₀-Lipschitz, u on the unit sphere: without drift the static regret is O(√(dT)), as for two points.
 
-    In the manner of arXiv 2508.12228, which has it for a function that stands still; the second moment is that of
-    `trimtab.theory.moments` for law="ball". With C = 4d²/(d−1) + 2√6·d and α = 3d²L₀²η²/δ² ≤ ½,
+    Follows arXiv 2508.12228, which treats a static function; the second moment is that of `trimtab.theory.moments` for
+    law="ball". With C = 4d²/(d−1) + 2√6·d and α = 3d²L₀²η²/δ² ≤ ½,
 
         η = R/(L₀√(2CT)),   δ = √6·d·L₀·η:   regret ≤ L₀R√(2CT),   C ≈ 9d.
 
-    variation: V_f, if the cost drifts. Then η ≤ (R²/2T)^{3/4}/(3d²V_f²L₀²)^{1/4} and δ ≥ (3ηd²V_f²/L₀)^{1/3} keep what
-    the drift adds in balance with what smoothing costs, and the regret grows like T^{3/4}.
+    variation: V_f, if the cost drifts. Then η ≤ (R²/2T)^{3/4}/(3d²V_f²L₀²)^{1/4} and δ ≥ (3ηd²V_f²/L₀)^{1/3} balance
+    the contributions of drift and smoothing, and the regret grows like T^{3/4}.
 
-    setting: not "adversarial": the second moment is that of an f_t that does not depend on u_{t−1}, and an opponent has
-    seen it.
+    setting: not "adversarial": the bound requires that f_t does not depend on u_{t−1}, which an adversary knows.
 
     >>> plan = convex_lipschitz_ball(dim=36, horizon=100_000, lipschitz=2.0, distance=1.0)
     >>> other = convex_lipschitz(dim=36, horizon=100_000, lipschitz=2.0, distance=1.0)
@@ -243,8 +242,8 @@ def convex_lipschitz_ball(
     v = real("variation", variation, 0)
     if setting == "adversarial":
         raise ValueError(
-            "setting='adversarial' has no guarantee with ball smoothing, which needs an f_t that does not depend on the"
-            " last direction, and an opponent has seen it: take convex_lipschitz (convex-lipschitz)"
+            "setting='adversarial' has no guarantee with ball smoothing, which requires that f_t does not depend on the"
+            " last direction, and an adversary knows it: use convex_lipschitz (convex-lipschitz)"
         )
     probing = 4.0 * dim**2 / max(dim - 1.0, 1.0) + 2.0 * math.sqrt(6.0) * dim
     step = r / (l0 * math.sqrt(2.0 * probing * horizon))
@@ -282,7 +281,7 @@ SMOOTH = "every f_t is L₁-smooth: its gradient is L₁-Lipschitz"
 BELOW = "f_t is bounded below"
 UNCONSTRAINED = "there are no constraints"
 QUERIES = "f_t can be measured outside the domain (a query may leave it)"
-VANISHING = "W̃_T grows more slowly than T: with a steady drift, this theorem promises nothing"
+VANISHING = "W̃_T grows more slowly than T: with a steady drift, this theorem guarantees nothing"
 STATIC = "static regret: the total cost above that of the best fixed point"
 
 
@@ -292,19 +291,19 @@ def _checked(dim: int, horizon: int, lipschitz: float) -> tuple[int, int, float]
 
 def _nearby(distance: float | None) -> str:
     if distance is None:
-        return "nothing is known of how far the best fixed point is (step and radius do not use it)"
+        return "the distance to the best fixed point is unknown (step and radius do not use it)"
     return f"the best fixed point is within R={distance:g} of the start"
 
 
 def _drift(setting: Setting, *, accumulated: bool = False) -> tuple[str, ...]:
-    """Assumption 3.1 or 4.1, and what takes its place with noise (Section 5) and against an opponent (Appendix I)."""
+    """Assumption 3.1 or 4.1, or its counterpart with noise (Section 5) or against an adversary (Appendix I)."""
     if setting not in ("deterministic", "stochastic", "adversarial"):
         raise ValueError(f"setting={setting!r} is unknown: choose 'deterministic', 'stochastic' or 'adversarial'")
     noisy = setting == "stochastic"
     one, two = ("V_{f,ξ}", "W̃_{T,ξ}") if noisy else ("V_f", "W̃_T")
     change = "the measurement, noise included" if noisy else "the cost"
     words = [
-        f"from round to round, {change} at the last query changes by at most {one} in rms"
+        f"from round to round, {change} at the last query changes by at most {one} rms"
         if not accumulated
         else f"over the run, the squared changes of {change} at the last query add up to at most {two}, and the rises"
         " of the smoothed cost to at most W_T"
@@ -312,10 +311,10 @@ def _drift(setting: Setting, *, accumulated: bool = False) -> tuple[str, ...]:
     if noisy:
         words.append("noise is unbiased, fresh in every measurement, and F_t(·; ξ) is L₀-Lipschitz for every ξ")
     if setting == "adversarial":
-        # Appendix I tells the story in the other order, for which the estimate is biased and nothing is promised.
-        words.append("the opponent chooses f_t before u_t is drawn, and keeps to this bound for certain")
+        # Appendix I describes the other order, for which the estimate is biased and nothing is guaranteed.
+        words.append("the adversary chooses f_t before u_t is drawn, and never exceeds this bound")
     else:
-        words.append("the drift does not depend on what is played")
+        words.append("the drift does not depend on the queries")
     return tuple(words)
 
 
@@ -342,7 +341,7 @@ def _plan(
     least_horizon = max(1, math.ceil(round(least, 9)))
     if horizon < least_horizon:
         warnings.warn(
-            f"{theorem} needs a horizon of at least {least_horizon}, not {horizon}: plan for more rounds, or read step"
+            f"{theorem} needs a horizon of at least {least_horizon}, not {horizon}: plan for more rounds, or use step"
             " and radius as a first guess without a guarantee",
             stacklevel=3,
         )
