@@ -145,7 +145,7 @@ EACH = pytest.mark.parametrize("name", FAMILIES)
 @EACH
 @EVERY
 @given(seed=SEEDS, distance=DISTANCES)
-def test_projections_are_inside_and_stay(name, seed, distance):
+def test_projections_are_inside_and_idempotent(name, seed, distance):
     domain, points, _, scale = around(name, seed, distance)
     near = domain.project(points.copy())
     assert np.all(domain.contains(near, 1e-13))
@@ -155,7 +155,7 @@ def test_projections_are_inside_and_stay(name, seed, distance):
 @EACH
 @EVERY
 @given(seed=SEEDS, distance=DISTANCES)
-def test_a_lane_is_the_same_beside_others_and_alone(name, seed, distance):
+def test_a_lane_is_the_same_with_others_and_alone(name, seed, distance):
     domain, points, _, _ = around(name, seed, distance)
     near = domain.project(points.copy())
     for k in range(0, POINTS, 5):
@@ -321,7 +321,7 @@ SHARES = st.sampled_from([1e-6, 0.1, 0.5, 0.9])
 @EACH
 @EVERY
 @given(seed=SEEDS, distance=DISTANCES, law=LAWS, share=SHARES)
-def test_no_probe_leaves_from_the_eroded_set(name, seed, distance, law, share):
+def test_probes_from_the_eroded_set_stay_inside(name, seed, distance, law, share):
     domain, points, _, _ = around(name, seed, distance)
     dim = points.shape[1]
     radius = radius_that_fits(domain, dim, law, share)
@@ -334,7 +334,7 @@ def test_no_probe_leaves_from_the_eroded_set(name, seed, distance, law, share):
 @pytest.mark.parametrize("name", ["box", "open_box", "ball", "simplex", "halfspace", "polytope", "wedge", "product"])
 @EVERY
 @given(seed=SEEDS, distance=st.sampled_from([1.0, 30.0]), law=LAWS, share=st.sampled_from([0.1, 0.9]))
-def test_from_just_outside_the_eroded_set_a_probe_leaves(name, seed, distance, law, share):
+def test_a_probe_from_just_outside_the_eroded_set_leaves(name, seed, distance, law, share):
     if name == "ball":
         law = Sphere()  # for signs the ball that erode gives is the largest one, but not the whole set
     domain, points, size, _ = around(name, seed, distance)
@@ -354,7 +354,7 @@ def test_from_just_outside_the_eroded_set_a_probe_leaves(name, seed, distance, l
 @pytest.mark.parametrize("name", BOUNDED)
 @EVERY
 @given(seed=SEEDS, distance=DISTANCES, law=LAWS, share=SHARES)
-def test_no_probe_leaves_from_the_scaled_set(name, seed, distance, law, share):
+def test_probes_from_the_scaled_set_stay_inside(name, seed, distance, law, share):
     """(1 − ξ)X with ξ = δ/r (Lemma H.3)."""
     domain, points, _, _ = around(name, seed, distance)
     dim = points.shape[1]

@@ -63,7 +63,7 @@ def allowed(knob, value):
 
 
 @given(spaces, st.integers(0, 2**32), st.data())
-def test_every_setting_can_be_taken_and_comes_back(knobs, trial, data):
+def test_every_setting_is_valid_and_converts_back(knobs, trial, data):
     z = np.array(data.draw(st.lists(st.floats(-0.1, 1.1), min_size=knobs.dim, max_size=knobs.dim)))
     if knobs.dim:
         z = knobs.domain.project(z)
@@ -81,7 +81,7 @@ def test_every_setting_can_be_taken_and_comes_back(knobs, trial, data):
 
 
 @given(st.floats(1e-9, 1e9), st.floats(1.001, 1e6), st.floats(0, 1), st.sampled_from(["linear", "log"]))
-def test_shares_and_values_belong_together_and_stay_inside(low, ratio, share, scale):
+def test_shares_and_values_convert_back_and_stay_inside(low, ratio, share, scale):
     knob = Knob(name="x", low=low, high=low * ratio, start=low, scale=scale)
     value = knob.value(share)
     assert knob.low <= value <= knob.high
@@ -90,7 +90,7 @@ def test_shares_and_values_belong_together_and_stay_inside(low, ratio, share, sc
 
 @settings(max_examples=30)
 @given(spaces.filter(lambda knobs: knobs.dim), st.lists(st.floats(-1e6, 1e6), min_size=5, max_size=25))
-def test_whatever_is_told_a_tuner_sets_what_can_be_taken(knobs, values):
+def test_a_tuner_only_asks_for_valid_settings(knobs, values):
     tuner = tt.Tuner(knobs=knobs.all, method=tt.residual(radius=0.02, step=tt.Normalised(3.0)), seed=0)
     for value in values:
         trial = tuner.ask()

@@ -1,4 +1,4 @@
-"""Constants from data against those known by construction, and the words of the diagnosis."""
+"""Constants estimated from data against those known by construction, and the diagnosis."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ def test_constants_that_are_known(id):
 
 
 def test_the_intervals_cover_known_constants():
-    """Where the level alone moves V_f is known exactly; an interval of 95 % misses it in about 1 of 20 runs."""
+    """V_f is known exactly if only the level moves; a 95 % interval misses it in about 1 of 20 runs."""
     misses = 0
     for seed in range(60):
         found = theory.measure(measured("walk-v1", rounds=12, trials=40, seed=seed, std=0.7))
@@ -47,8 +47,8 @@ def test_the_intervals_cover_known_constants():
     assert misses <= 10
 
 
-def test_w_t_is_what_the_level_rose():
-    """c_t runs away on a line from a point that does not follow: f rises by what it costs to be left behind."""
+def test_w_t_is_the_total_rise_of_the_level():
+    """c_t moves on a line away from a fixed point: W_T is the rise of f there."""
     record = run(
         make("absolute-v1", dim=1, drift="line", speed=0.1, offset=0.0, distance=0.0),
         gaussian(0.01, 1e-9), rounds=101, trials=8, seed=1, evidence=True,
@@ -64,7 +64,7 @@ def test_evidence_survives_a_file(tmp_path):
     assert theory.diagnose(again) == theory.diagnose(record)
 
 
-def test_a_plan_that_is_kept_is_found_to_hold():
+def test_a_run_that_follows_its_plan_satisfies_the_assumptions():
     problem = make("absolute-v1", dim=4, drift="none", offset=0.1)
     plan = theory.convex_lipschitz(dim=4, horizon=400, lipschitz=1.0, distance=1.0)
     found = theory.diagnose(run(problem, plan.method(), rounds=400, trials=40, seed=5, evidence=True))
@@ -96,7 +96,7 @@ def test_nonconvex_and_growing_problems_are_noticed():
     assert "diverged" in found["bounded"].text
 
 
-def test_what_has_no_alpha_is_not_judged():
+def test_a_run_without_alpha_is_not_judged():
     found = theory.diagnose(measured("quadratic-v1", tt.auto(radius=0.1)))
     assert found.verdicts["contraction"] == found.verdicts["second moment"] == "not seen"
     assert "contraction" in str(found)

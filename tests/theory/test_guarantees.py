@@ -1,4 +1,4 @@
-"""The theorems, tried out: on problems that satisfy their assumptions by construction, the mean regret over many lanes
+"""The theorems in simulation: on problems that satisfy their assumptions by construction, the mean regret over lanes
 stays below the bound at several horizons and dimensions, and grows with the horizon as promised, or more slowly.
 
 Growth is measured at d = 2: the steps of the theorems need about 64·d² rounds to cover the distance to the optimum, and
@@ -26,7 +26,7 @@ def exponent(horizons, regrets):
 
 
 def upper(values):
-    """The mean over lanes, and two standard errors more."""
+    """The mean over lanes plus two standard errors."""
     return values.mean() + 2 * values.std() / math.sqrt(len(values))
 
 

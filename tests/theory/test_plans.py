@@ -1,4 +1,4 @@
-"""Parameters and terms against the formulas as the paper prints them, typed in once more."""
+"""Parameters and terms against independently written formulas of the paper."""
 
 import math
 from math import sqrt
@@ -83,7 +83,7 @@ def test_convex_smooth(d, T, L0, R, known):
 
 
 @pytest.mark.parametrize(("d", "T", "L0", "e"), CASES)
-def test_nonconvex_lipschitz_with_the_slips_put_right(d, T, L0, e):
+def test_nonconvex_lipschitz_with_the_paper_corrected(d, T, L0, e):
     plan = theory.nonconvex_lipschitz(dim=d, horizon=T, lipschitz=L0, accuracy=e)
     assert plan.step == pytest.approx(e**1.5 / (2 * sqrt(2) * L0**2 * d**1.5 * sqrt(T)))
     assert plan.radius == pytest.approx(e / (sqrt(d) * L0))
@@ -175,7 +175,7 @@ def test_the_smallest_horizon_is_where_the_condition_begins_to_hold():
                 assert not fits(least - 1)
 
 
-def test_too_short_a_horizon_warns_and_promises_nothing():
+def test_too_short_a_horizon_warns_and_guarantees_nothing():
     with pytest.warns(UserWarning, match="needs a horizon of at least 100, not 50: plan for more rounds"):
         plan = theory.convex_lipschitz(dim=3, horizon=50, lipschitz=1.0, distance=10.0)
     assert not plan.holds
@@ -183,7 +183,7 @@ def test_too_short_a_horizon_warns_and_promises_nothing():
         plan.bound(variation=0.1)
 
 
-def test_tight_is_what_the_proof_gives():
+def test_tight_uses_the_factors_of_the_proof():
     plan = theory.convex_lipschitz(dim=5, horizon=1000, lipschitz=2.0, distance=3.0)
     printed, tight = (plan.bound(variation=0.5, first_moment=7.0, tight=t) for t in (False, True))
     alpha, eta, delta = plan.contraction, plan.step, plan.radius

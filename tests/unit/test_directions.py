@@ -16,7 +16,7 @@ LAWS = [
 
 @pytest.mark.parametrize("law", LAWS, ids=str)
 @pytest.mark.parametrize("dim", [1, 2, 7, 100, BLOCK, BLOCK + 1])
-def test_a_direction_depends_on_seed_and_round_alone(law, dim):
+def test_a_direction_depends_only_on_seed_and_round(law, dim):
     forwards = Stream(law, (dim,), seed=5)
     backwards = Stream(law, (dim,), seed=5)
     rounds = [*list(range(12)), 10**6, 10**12]
@@ -27,7 +27,7 @@ def test_a_direction_depends_on_seed_and_round_alone(law, dim):
 
 
 @pytest.mark.parametrize("law", LAWS, ids=str)
-def test_a_lane_is_the_same_alone_and_beside_others(law):
+def test_a_lane_is_the_same_alone_and_with_others(law):
     together = Stream(law, (6, 3), seed=5)
     for lane in (0, 4):
         alone = Stream(law, (3,), seed=5, lane=lane)
@@ -39,7 +39,7 @@ def test_a_lane_is_the_same_alone_and_beside_others(law):
 
 @pytest.mark.parametrize("law", LAWS, ids=str)
 @pytest.mark.parametrize("dim", [2, 70])
-def test_many_lanes_draw_in_chunks_and_get_the_same(law, dim, monkeypatch):
+def test_many_lanes_draw_the_same_numbers_in_chunks(law, dim, monkeypatch):
     whole = Stream(law, (5, dim), seed=5)
     monkeypatch.setattr("trimtab.directions.rows.CACHE", 5 * dim * 3)
     chunked = Stream(law, (5, dim), seed=5)
@@ -61,7 +61,7 @@ def test_seeds_lanes_and_rounds_differ():
 
 @pytest.mark.parametrize("law", LAWS, ids=str)
 @pytest.mark.parametrize("dim", [1, 3, 50])
-def test_reach_is_reached_and_not_passed(law, dim):
+def test_reach_is_the_exact_bound(law, dim):
     u = np.array([Stream(law, (dim,), seed=1)(t) for t in range(400)])
     each, length = law.reach(dim)
     assert np.abs(u).max() <= each
@@ -80,7 +80,7 @@ def test_paired_rounds_mirror_each_other():
     assert tt.Gaussian().partner(3) is None
 
 
-def test_lanes_may_look_along_the_directions_of_different_trials():
+def test_lanes_may_use_the_directions_of_different_trials():
     stream = Stream(tt.Orthogonal(), (4, 3), seed=9)
     mixed = stream(np.array([7, 2, 7, 0])).copy()
     for lane, trial in enumerate([7, 2, 7, 0]):
@@ -99,7 +99,7 @@ def test_threads_do_not_mix_up_directions():
         assert all(pool.map(work, range(32)))
 
 
-def test_the_global_random_state_is_left_alone():
+def test_the_global_random_state_is_unchanged():
     np.random.seed(0)  # noqa: NPY002
     before = np.random.get_state()[1].copy()  # noqa: NPY002
     tuner = tt.Tuner(np.zeros(3), tt.auto(radius=0.1))

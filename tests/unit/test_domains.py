@@ -269,7 +269,7 @@ def test_a_flat_member_widens_the_probes_of_the_others():
 
 
 @pytest.mark.parametrize("shrink", [lambda d: d.erode(2, 0.5, 0.5), lambda d: d.scale(2, 0.5)])
-def test_nothing_happens_to_everywhere(shrink):
+def test_everywhere_never_changes(shrink):
     assert shrink(Everywhere()) == Everywhere()
 
 
@@ -411,7 +411,7 @@ def test_probes_fit_into_polytopes_of_any_size_and_place(shift, size):
         far.erode(4, 2 * size * inner, 2 * size * inner)
 
 
-def test_a_polytope_without_digits_to_spare_has_no_room():
+def test_a_polytope_at_the_limit_of_floating_point_has_no_room():
     """About 2·10⁹, rounding takes a tenth of this inner radius of 3·10⁻⁴: too little for the probes, yet not empty."""
     triangle = Polytope(TRIANGLE[0], np.array([1e-3 + 2e9, -1e9, -1e9]))
     with pytest.raises(ValueError, match=r"do not fit into Polytope(.|\n)*: multiply the radius by less than 0.895"):
@@ -421,7 +421,7 @@ def test_a_polytope_without_digits_to_spare_has_no_room():
 # Objects
 
 
-def test_equal_if_they_say_the_same():
+def test_equal_parameters_make_equal_domains():
     assert Box(0, 1) == Box(0.0, 1.0)
     assert Box(0, 1) != Box(0, 2)
     assert Box(0, 1) != Ball(1)
@@ -433,7 +433,7 @@ def test_equal_if_they_say_the_same():
     assert Polytope(*TRIANGLE) != Polytope(TRIANGLE[0], [1, 0, 1])
 
 
-def test_nobody_can_change_them():
+def test_domains_are_read_only():
     low = np.zeros(2)
     box = Box(low, 1)
     low[0] = 0.5
@@ -561,7 +561,7 @@ def test_a_missing_extra_names_the_pip_command(monkeypatch, missing):
         Polytope(*TRIANGLE) if missing != "daqp" else triangle.project(point(1, 1))
 
 
-def test_a_solver_that_gives_up_does_not_stop_the_machine(monkeypatch):
+def test_without_a_solution_of_the_solver_points_stay_inside(monkeypatch):
     import daqp
 
     triangle = Polytope(*TRIANGLE)
@@ -569,14 +569,14 @@ def test_a_solver_that_gives_up_does_not_stop_the_machine(monkeypatch):
     assert triangle.contains(triangle.project(point(1, 1)), 0.0)
 
 
-def test_an_intersection_can_be_bounded_though_no_member_is():
+def test_unbounded_members_can_have_a_bounded_intersection():
     triangle = Intersection(Box(0, np.inf), Halfspace([1.0, 2.0], 1.0))
     assert triangle.inner_radius(2) == pytest.approx((1 + 0.5 - np.sqrt(1.25)) / 2, rel=1e-5)
     corner = Intersection(Halfspace([1.0, 0.0], 0.0), Halfspace([0.0, 1.0], 0.0))
     assert corner.inner_radius(2) == np.inf
 
 
-def test_the_sides_of_a_domain_hold_it():
+def test_the_sides_bound_the_domain():
     low, high = Product((Box([0, 1], [2, np.inf]), 2), (Ball(3.0), 1), (Box(-1, 1), 2)).sides(5)
     np.testing.assert_array_equal(low, [0, 1, -np.inf, -1, -1])
     np.testing.assert_array_equal(high, [2, np.inf, np.inf, 1, 1])

@@ -57,12 +57,12 @@ def test_choices_are_drawn_by_their_weights():
         assert abs(found.count(codec) / 20_000 - w) < 5 * math.sqrt(w * (1 - w) / 20_000)
 
 
-def test_what_has_no_weight_is_never_drawn():
+def test_a_choice_without_weight_is_never_drawn():
     knobs = one(choices=CODECS, start="gzip")
     assert {knobs.probe([0.0, 1.0, 0.0], 3, trial)["x"] for trial in range(500)} == {"zstd"}
 
 
-def test_the_slope_through_drawn_choices_is_that_of_the_mean():
+def test_the_slope_over_drawn_choices_is_the_slope_of_the_mean():
     """f̃(w) = Σ w_i·f_i has the slope f, of which the simplex sees f − mean f: E[y·u]/δ along u − ū."""
     knobs, rng = one(choices=CODECS, start="gzip"), np.random.default_rng(1)
     costs, n, radius = {"gzip": 3.0, "zstd": 1.0, "lz4": 2.0}, 20_000, 0.1
@@ -74,7 +74,7 @@ def test_the_slope_through_drawn_choices_is_that_of_the_mean():
     assert np.all(np.abs(slope - expected) < 6 * (y[:, None] * u).std(0) / radius / math.sqrt(n))
 
 
-def test_draws_belong_to_the_trial():
+def test_draws_depend_only_on_the_trial():
     knobs = one(low=0, high=10, start=5, type="integer")
     first = [knobs.probe([0.45], 3, trial) for trial in range(50)]
     again = [knobs.probe([0.45], 3, trial) for trial in reversed(range(50))]
@@ -82,7 +82,7 @@ def test_draws_belong_to_the_trial():
     assert knobs.setting([0.45]) == {"x": 5}
 
 
-def test_a_grid_has_the_numbers_that_one_would_write():
+def test_grid_values_are_exact_decimals():
     knobs = one(low=0.1, high=1.0, start=0.3, step=0.1)
     assert [knobs.setting([k / 9])["x"] for k in range(10)] == [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
     found = [knobs.probe([0.25], 0, trial)["x"] for trial in range(2000)]  # 0.325
@@ -101,7 +101,7 @@ def test_a_switch_is_drawn_by_its_share():
     assert abs(np.mean(found) - 0.3) < 5 * math.sqrt(0.3 * 0.7 / 5000)
 
 
-def test_what_is_fixed_has_no_coordinate():
+def test_a_fixed_knob_has_no_coordinate():
     knobs = Knobs.of([*SPACE, {"name": "only", "choices": ["this"], "start": "this"}])
     assert knobs.dim == 1 + 3 + 1 + 1 + 0 + 1 + 0
     setting = knobs.setting(knobs.start)
@@ -138,7 +138,7 @@ def test_knobs_are_read_back_from_plain_mappings():
     ("given", "stored"),
     [("real", "float"), ("int", "integer"), (int, "integer"), (float, "float"), ("integer", "integer")],
 )
-def test_words_that_people_type(given, stored):
+def test_synonyms_of_types(given, stored):
     assert Knob(name="x", low=1, high=9, start=5, type=given).type == stored
     assert Knob(name="x", start=1, type="bool") == Knob(name="x", start=True, type="boolean")
 
@@ -174,7 +174,7 @@ def test_words_that_people_type(given, stored):
         ({"choices": ["a", "b"], "type": "int"}, "choices=.* is not valid for type='int'"),
     ],
 )
-def test_what_is_wrong_with_a_knob_is_said(fields, reason):
+def test_errors_of_a_knob(fields, reason):
     with pytest.raises(ValueError, match=reason):
         Knobs.of([{"name": "x", "low": 1, "high": 9, "start": 5, **fields}])
 
@@ -193,12 +193,12 @@ def test_what_is_wrong_with_a_knob_is_said(fields, reason):
         ({"choices": ["a", "b"], "start": "a", "scale": "log"}, "scale='log' is not used for choices"),
     ],
 )
-def test_what_is_wrong_with_choices_is_said(fields, reason):
+def test_errors_of_choices(fields, reason):
     with pytest.raises(ValueError, match=reason):
         one(**fields)
 
 
-def test_what_is_wrong_with_several_knobs_is_said():
+def test_errors_of_several_knobs():
     knob = {"name": "x", "low": 1, "high": 9, "start": 5}
     with pytest.raises(ValueError, match="two knobs are called X"):
         Knobs.of([knob, {**knob, "name": "X"}])
@@ -245,7 +245,7 @@ def test_a_tuner_finds_the_best_setting():
     assert cost(tuner.setting) < 0.4 * before
 
 
-def test_a_tuner_says_what_to_set_and_where_it_is():
+def test_a_tuner_returns_the_setting_and_its_coordinates():
     tuner = tt.Tuner(knobs=SPACE, method=residual(), seed=0)
     trial = tuner.ask()
     assert trial.knobs.keys() == {k["name"] for k in SPACE}
@@ -296,7 +296,7 @@ def test_knobs_that_were_changed_in_the_file_are_refused():
         tt.Tuner.from_json(text)
 
 
-def test_knobs_go_without_the_rest():
+def test_knobs_exclude_x0_bounds_and_domain():
     with pytest.raises(ValueError, match=r"leave out x0, bounds and domain .*lanes, have no knobs"):
         tt.Tuner(np.zeros((4, 6)), knobs=SPACE)
     with pytest.raises(TypeError, match="give x0, where the system is now, or knobs"):
@@ -334,7 +334,7 @@ def test_two_queries_beside_a_fixed_coordinate():
     assert np.all(tuner.ask().x[:, 1] == 7.0)
 
 
-def test_a_fixed_coordinate_has_to_be_where_it_is():
+def test_a_fixed_coordinate_must_start_at_its_value():
     with pytest.raises(ValueError, match=r"x0=6.5 is outside bounds\[1\]=\(7.0, 7.0\)"):
         tt.Tuner([0.2, 6.5], residual(), bounds=[(0, 1), (7, 7)])
     with pytest.raises(ValueError, match="fix every coordinate: give at least one low < high"):
@@ -355,7 +355,7 @@ def test_the_examples_run():
         exec(compile(example, "docs/knobs.md", "exec"), names)
 
 
-def test_the_page_tells_of_every_field():
+def test_the_page_lists_every_field():
     told = set(re.findall("`([a-z]+)`", "".join(line.split("|")[1] for line in PAGE.splitlines() if line[:3] == "| `")))
     assert told == {field.name for field in fields(Knob)}
 
@@ -366,7 +366,7 @@ def test_knobs_are_a_list(given):
         tt.Tuner(knobs=given)
 
 
-def test_a_knob_alone_or_a_row_is_no_list_of_knobs():
+def test_knobs_must_be_a_list():
     with pytest.raises(TypeError, match="must be a list of knobs"):
         tt.Tuner(knobs=tt.Knob(name="a", low=0, high=1, start=0.5))
     with pytest.raises(TypeError, match=r"\('a', 0, 1, 0.5\) is not a knob: give a Knob, or dict"):
@@ -387,13 +387,13 @@ def test_a_logarithmic_range_beyond_floating_point_is_refused(low):
 # How it is written --------------------------------------------------------------------------------------------------
 
 
-def test_name_and_range_go_without_their_names():
+def test_name_and_range_are_positional():
     assert Knob("q1", -2, 2, 0) == Knob(name="q1", low=-2, high=2, start=0)
     assert Knob("codec", choices=CODECS, start="gzip") == Knob(name="codec", choices=CODECS, start="gzip")
     assert Knob("cache", type="bool", start=True).start is True
     assert tt.Tuner(knobs=[Knob("q1", -2, 2, 0)], seed=0).setting == {"q1": 0}
 
 
-def test_the_rest_of_a_knob_needs_its_names():
+def test_other_fields_of_a_knob_are_keyword_only():
     with pytest.raises(TypeError, match="positional"):
         Knob("q1", -2, 2, 0, "integer")

@@ -22,19 +22,19 @@ def contrast(one, other):
 
 @pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
 @pytest.mark.parametrize("colour", sorted({*plotting.METHODS.values(), *plotting.OTHERS}))
-def test_lines_stand_out(colour, page):
+def test_lines_have_contrast(colour, page):
     assert contrast(colour, page) > 2.2
 
 
 @pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
-def test_words_stand_out_more(page):
+def test_text_has_more_contrast(page):
     assert contrast(plotting.GREY, page) > 4.2
 
 
 @pytest.mark.parametrize(
     ("ink", "page"), [(plotting.LIGHT, "#ffffff"), (plotting.DARK, "#161b22")], ids=["light", "dark"]
 )
-def test_inks_stand_out_where_they_are_used(ink, page):
+def test_inks_have_contrast_on_their_background(ink, page):
     assert contrast(ink.text, page) > 7
     assert min(contrast(colour, page) for colour in (ink.points, ink.line, ink.other)) > 3.5
 
