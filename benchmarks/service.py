@@ -39,7 +39,7 @@ import psutil
 from trimtab import storage
 from trimtab.serve.api import ask_tell
 from trimtab.serve.api.ask_tell import Result
-from trimtab.serve.api.tell_batch import answered, written
+from trimtab.serve.api.tell_batch import response_to, to_json_text
 from trimtab.spec.knob_encoding import Knobs
 from trimtab.store.pool import Pool
 from trimtab.store.shared_store import SharedStore
@@ -375,7 +375,7 @@ def parts(where: str, many: int) -> dict[str, float]:
             ticks.append(time.perf_counter())
             told = [ask_tell.tell(study, study.open_id, Result(0.5)) for study in studies]
             ticks.append(time.perf_counter())
-            written({"results": [answered(*pair, next=True) for pair in zip(told, studies, strict=True)]})
+            to_json_text({"results": [response_to(*pair, next=True) for pair in zip(told, studies, strict=True)]})
             ticks.append(time.perf_counter())
             stored = store.commit_if([study.move for study in studies if study.move])
             ticks.append(time.perf_counter())

@@ -14,7 +14,7 @@ import uvicorn
 
 from trimtab.serve.app import create
 from trimtab.serve.http import tokens
-from trimtab.serve.server import connecting
+from trimtab.serve.server import protocol_options
 from trimtab.serve.settings import Settings
 from trimtab.store.shared_store import SharedStore
 
@@ -66,7 +66,9 @@ def running(settings):
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         port = listening.getsockname()[1]
-        server = uvicorn.Server(uvicorn.Config(create(settings), timeout_graceful_shutdown=1, **connecting(settings)))
+        server = uvicorn.Server(
+            uvicorn.Config(create(settings), timeout_graceful_shutdown=1, **protocol_options(settings))
+        )
         thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
         thread.start()
         while not server.started:

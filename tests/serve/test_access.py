@@ -50,7 +50,7 @@ NOBODY = [
 @pytest.fixture(autouse=True)
 def no_patience(monkeypatch):
     """What is known of a token is asked for again each time."""
-    monkeypatch.setattr(auth, "TRUST", 0.0)
+    monkeypatch.setattr(auth, "TOKEN_CACHE_SECONDS", 0.0)
 
 
 def needed(path, method):
@@ -160,7 +160,7 @@ def test_without_tokens_only_this_machine_is_answered(service):
     assert get("/v1/studies", headers={"Host": "attacker.example"}).status_code == 403
     done = run("serve", "--host", "0.0.0.0", "--port", "0", "--store", service.store)
     assert done.returncode == 2
-    assert "make one first: trimtab token create" in done.stderr
+    assert "create one first: trimtab token create" in done.stderr
 
 
 def test_no_other_site_changes_anything(service):
@@ -216,9 +216,9 @@ def test_a_token_has_so_many_sessions_at_a_time(locked):
         locked.http.cookies.clear()
         return {"Cookie": answer.headers["set-cookie"].partition(";")[0]}
 
-    other, *mine = begin("tell"), *(begin("read") for _ in range(tokens.SESSIONS + 5))
+    other, *mine = begin("tell"), *(begin("read") for _ in range(tokens.MAX_SESSIONS + 5))
     statuses = [locked.http.get("/v1/studies", headers=cookie).status_code for cookie in mine]
-    assert statuses == [401] * 5 + [200] * tokens.SESSIONS
+    assert statuses == [401] * 5 + [200] * tokens.MAX_SESSIONS
     assert locked.http.get("/v1/studies", headers=other).status_code == 200
     with SharedStore(locked.store) as store:
         store.execute("UPDATE trimtab_tokens SET expires = 1 WHERE parent IS NOT NULL")

@@ -204,13 +204,13 @@ def test_requests_that_come_while_others_are_stored_are_stored_together(monkeypa
         return [{"seq": one.trial} for one in given]
 
     async def run():
-        gathering = WriteQueue(None, at_once=1, most=4)
+        queue = WriteQueue(None, writers=1, max_size=4)
         names = ["a", "bc", "de", "fghijk", "away"]
         tasks = []
         for name in names:
             given = [QueuedTell(one, ord(one), Result(1.0), False) for one in name]
             given = [QueuedTell(name, 1, Result(1.0), False)] if name == "away" else given
-            tasks.append(asyncio.create_task(gathering.tell(given)))
+            tasks.append(asyncio.create_task(queue.tell(given)))
             await asyncio.sleep(0)
         await asyncio.sleep(0)
         open_now.set()
@@ -238,10 +238,10 @@ def test_callers_take_turns(monkeypatch, spare):
         return [{"seq": 1}] * len(given)
 
     async def run():
-        gathering = WriteQueue(None, at_once=1, most=3, spare=spare)
+        queue = WriteQueue(None, writers=1, max_size=3, spare=spare)
 
         def tell(who, *names):
-            return asyncio.create_task(gathering.tell([QueuedTell(name, 1, Result(1.0), False) for name in names], who))
+            return asyncio.create_task(queue.tell([QueuedTell(name, 1, Result(1.0), False) for name in names], who))
 
         waiting = [tell("busy", "large", "large", "large") for _ in range(3)]
         await asyncio.sleep(0)  # the first is under way

@@ -75,7 +75,7 @@ def test_a_trial_from_before_other_probes_is_gone(service):
     assert service.ask().json()["id"] != trial["id"]
     late = service.tell(trial["id"], 1.0)
     assert late.status_code == 410
-    assert "from before the set" in late.json()["detail"]
+    assert "predates the event 'set'" in late.json()["detail"]
 
 
 def test_all_or_nothing_in_the_users_words(service):

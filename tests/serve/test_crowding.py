@@ -6,7 +6,7 @@ import socket
 import httpx
 import pytest
 
-from trimtab.serve.http.header_timeout import LARGEST
+from trimtab.serve.http.header_timeout import MAX_OVERHEAD
 
 HEAD = b"PUT /v1/studies/a/trials/1/result HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
 
@@ -106,7 +106,7 @@ def test_what_is_not_body_has_an_end_after_the_headers(start, line, signed_in):
         body = 0 if start_of_it else 1
         counted = len(start_of_it)
         sent = bytearray(start_of_it)
-        while counted <= LARGEST + 8 * body * (len(sent) // len(line)):
+        while counted <= MAX_OVERHEAD + 8 * body * (len(sent) // len(line)):
             sent += line
             counted += len(line) - body
         connection.sendall(sent)

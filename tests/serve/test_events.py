@@ -97,7 +97,7 @@ def test_a_change_is_seen_by_the_next_look_and_looks_are_a_fraction_of_a_second_
     """Live within a second of the commit, whatever the machine: the waits on the way are all there is to wait for."""
     script = (Path(change_polling.__file__).parents[1] / "dashboard" / "static" / "app.js").read_text()
     live = int(re.search(r"OFTEN = \{ live: (\d+)", script)[1])
-    assert change_polling.TICK + live / 1000 <= 0.75
+    assert change_polling.POLL_INTERVAL + live / 1000 <= 0.75
     rows, looks = {1: (1, 0)}, []
 
     class Stored:
@@ -110,7 +110,7 @@ def test_a_change_is_seen_by_the_next_look_and_looks_are_a_fraction_of_a_second_
             return {id: rows[id] for id in ids if id in rows}
 
     async def watched():
-        with change_polling.ChangePoller(Stored()).of({1}) as changes:
+        with change_polling.ChangePoller(Stored()).subscribe({1}) as changes:
             assert await changes.next(600) == {1}  # all is new at first
             for seq in range(1, 5):
                 rows[1], before = (1, seq), len(looks)
@@ -118,7 +118,7 @@ def test_a_change_is_seen_by_the_next_look_and_looks_are_a_fraction_of_a_second_
                     pass
                 assert len(looks) - before <= 2, "one that had begun, and the next"
 
-    monkeypatch.setattr(change_polling, "TICK", 0.001)
+    monkeypatch.setattr(change_polling, "POLL_INTERVAL", 0.001)
     asyncio.run(watched())
 
 

@@ -39,9 +39,9 @@ def test_whatever_is_logged_is_a_line_of_json():
     """Also by the packages that are used, by Python's own warnings, and in a worker that has begun twice."""
     say = """
 import logging, warnings
-from trimtab.serve.server import log_lines
-log_lines()
-log_lines()
+from trimtab.serve.server import configure_logging
+configure_logging()
+configure_logging()
 logging.getLogger("psycopg.pool").warning("error connecting")
 logging.getLogger("uvicorn.error").info("started")
 logging.getLogger("trimtab.serve").info("GET")
@@ -64,7 +64,7 @@ def test_a_store_that_is_away_at_the_start_is_waited_for(tmp_path, host):
         said = [json.loads(serving.stderr.readline())["message"]]
         while not (said[-1].startswith("waiting") and any("running on" in line for line in said)):
             said.append(json.loads(serving.stderr.readline())["message"])
-        assert "next try in" in said[-1]
+        assert "next attempt in" in said[-1]
         assert httpx.get(f"http://127.0.0.1:{port}/livez").status_code == 200
         assert httpx.get(f"http://127.0.0.1:{port}/readyz").status_code == 503
         serving.send_signal(signal.SIGINT)
@@ -85,9 +85,9 @@ def test_the_store_is_looked_for_until_it_is_there(monkeypatch, caplog):
     caplog.set_level("INFO", "trimtab.serve")
     asyncio.run(health.await_store(None))
     assert [record.getMessage() for record in caplog.records] == [
-        "waiting for the store: away; next try in 0.0 s",
-        "waiting for the store: no such database; next try in 0.0 s",
-        "the store is there, after 2 tries",
+        "waiting for the store: away; next attempt in 0.0 s",
+        "waiting for the store: no such database; next attempt in 0.0 s",
+        "the store is available after 2 attempts",
     ]
 
 
@@ -95,13 +95,13 @@ def test_the_limit_of_open_files_is_raised():
     pytest.importorskip("resource")
     say = """
 import resource
-from trimtab.serve.server import most_connections, raise_files
+from trimtab.serve.server import most_connections, raise_file_limit
 from trimtab.serve.settings import Settings
 resource.setrlimit(resource.RLIMIT_NOFILE, (256, 800))
-raise_files(600)
+raise_file_limit(600)
 print(resource.getrlimit(resource.RLIMIT_NOFILE), most_connections(Settings()))
-raise_files()
-raise_files(300)
+raise_file_limit()
+raise_file_limit(300)
 print(resource.getrlimit(resource.RLIMIT_NOFILE), most_connections(Settings(most_connections=7)))
 """
     done = subprocess.run([sys.executable, "-c", say], capture_output=True, text=True, check=True)

@@ -152,7 +152,7 @@ def test_thousands_of_requests_of_anything_are_no_error_of_the_service(tmp_path,
     async def run():
         transport = httpx.ASGITransport(app, client=("127.0.0.1", 1), raise_app_exceptions=False)
         async with app.router.lifespan_context(app), httpx.AsyncClient(transport=transport) as client:
-            with app.state.fleet.pool.store() as store:
+            with app.state.studies.pool.store() as store:
                 store.execute("PRAGMA synchronous=OFF")  # thousands of commits that need not survive
             for name in "ab":
                 guard = {"approval": name == "b", "failures": 2}

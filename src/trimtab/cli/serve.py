@@ -52,11 +52,11 @@ def serve(
     if not demo:
         run(Settings(store=store, **about))
         return
-    from trimtab.serve.demo import playing
+    from trimtab.serve.demo import running_demo
 
     if not is_loopback(host):
         raise ValueError(f"--host {host}: --demo is for this machine alone: leave it out")
-    with playing(port) as place:
+    with running_demo(port) as place:
         print(f"Three simulated systems, tuned live: http://127.0.0.1:{port}", flush=True)
         run(Settings(store=place, **about))
 
@@ -79,7 +79,7 @@ def create(
     from trimtab.store.shared_store import SharedStore
 
     with SharedStore(store) as opened:
-        first = not tokens.any_there(opened)
+        first = not tokens.has_tokens(opened)
         expires = None if days is None else time.time() + days * 86400
         print(tokens.create(opened, scope, study, label, expires=expires))
     if first and (study is not None or scope != "admin"):

@@ -1,4 +1,4 @@
-"""The application: routes, and what stands around them."""
+"""The ASGI application: routes, middleware and shared state."""
 
 from __future__ import annotations
 
@@ -22,56 +22,62 @@ from trimtab.serve.dashboard.templating import HERE, problem_page
 from trimtab.serve.http import errors
 from trimtab.serve.http.auth import Authenticator
 from trimtab.serve.http.head_requests import HeadMiddleware
-from trimtab.serve.http.observability import Figures, MetricsMiddleware
+from trimtab.serve.http.observability import Metrics, MetricsMiddleware
 from trimtab.serve.http.request_limits import Limits, LimitsMiddleware
 from trimtab.serve.settings import Settings
 from trimtab.store.pool import Pool
 from trimtab.types import Document
 
-ABOUT = "Tune running systems over HTTP: ask for a setting, tell the value. Every value is on disk before 200."
+DESCRIPTION = (
+    "Tune running systems over HTTP: ask for a setting, tell the value. Values are on disk before the 200 is sent."
+)
 
-# How many lots of results are stored at once, and how large they may be. Of those that come one by one, two lots at
-# once would be smaller, and cost more; where many come at once, the next goes on while a lot waits for the disk.
-SINGLE, MANY = {"at_once": 1, "most": 100}, {"at_once": 2, "most": 1000, "spare": 1}
+# Batches written concurrently, and their size. Tells that come one by one are written by one task: two would halve
+# the batches and cost more. For requests with many tells, the next batch is prepared while one waits for the disk.
+SINGLE_TELLS = {"writers": 1, "max_size": 100}
+BATCH_TELLS = {"writers": 2, "max_size": 1000, "spare": 1}
 
 
 def create(settings: Settings | None = None) -> FastAPI:
-    """An application for one worker; without settings, with those of the environment."""
+    """Create the application of one worker; settings default to those in the environment."""
     settings = settings or Settings.from_environment()
-    limits, figures = Limits(settings), Figures()
+    limits, metrics = Limits(settings), Metrics()
 
     @asynccontextmanager
-    async def life(app: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         pool = await asyncio.to_thread(Pool, settings.store, settings.connections, patient=True)
         anyio.to_thread.current_default_thread_limiter().total_tokens = 4 * settings.connections
-        app.state.fleet, app.state.door, app.state.watch = (
-            StudyCache(pool, settings.cache),
+        app.state.studies = studies = StudyCache(pool, settings.cache)
+        app.state.authenticator, app.state.poller, app.state.overview = (
             Authenticator(pool),
             ChangePoller(pool),
+            Overview(pool),
         )
-        app.state.overview, app.state.single = Overview(pool), WriteQueue(app.state.fleet, **SINGLE)
-        app.state.many = WriteQueue(app.state.fleet, **MANY)
-        waiting = asyncio.create_task(health.await_store(app.state.fleet))
+        app.state.single_tells = WriteQueue(studies, **SINGLE_TELLS)
+        app.state.batch_tells = WriteQueue(studies, **BATCH_TELLS)
+        waiting = asyncio.create_task(health.await_store(studies))
         try:
             yield
         finally:
             waiting.cancel()
             await asyncio.to_thread(pool.close)
 
-    app = FastAPI(title="trimtab", version=__version__, description=ABOUT, lifespan=life, docs_url=None, redoc_url=None)
-    app.state.settings, app.state.limits, app.state.figures = settings, limits, figures
-    for routes in (trials, studies, actions, events, health, login):  # most requests are for the first
+    app = FastAPI(
+        title="trimtab", version=__version__, description=DESCRIPTION, lifespan=lifespan, docs_url=None, redoc_url=None
+    )
+    app.state.settings, app.state.limits, app.state.metrics = settings, limits, metrics
+    for routes in (trials, studies, actions, events, health, login):  # the busiest first
         app.include_router(routes.router)
     app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
     errors.install(app, problem_page)
     app.add_middleware(HeadMiddleware)
     app.add_middleware(LimitsMiddleware, limits=limits, settings=settings)
-    app.add_middleware(MetricsMiddleware, figures=figures, settings=settings)
+    app.add_middleware(MetricsMiddleware, metrics=metrics, settings=settings)
     return app
 
 
 def openapi() -> Document:
-    """The description of the API, as docs/openapi.json has it."""
+    """Return the OpenAPI document, as in docs/openapi.json."""
     return create(Settings()).openapi()
 
 

@@ -1,4 +1,4 @@
-"""`trimtab serve --demo`: three simulated systems that drift, each tuned live by a client of its own, over HTTP."""
+"""`trimtab serve --demo`: three simulated, drifting systems, each tuned over HTTP by a client of its own."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ from trimtab.knobs import Setting
 from trimtab.tune import simulator
 from trimtab.types import Document
 
-BEFORE = 150  # rounds as fast as they go, so that there is something to see at once
-PAUSE = 0.4  # seconds between two rounds after that
+WARM_UP = 150  # rounds without a pause, so that there is a history to look at
+PAUSE = 0.4  # seconds between rounds after that
 
 
 class System(NamedTuple):
-    """A system to tune: its study, and what it costs in a round."""
+    """A simulated system: the definition of its study, and its cost in a round."""
 
     study: Document
     cost: Callable[[int, Setting], float]
 
 
 def _pump(round: int, knobs: Setting) -> float:
-    """Energy per litre: the simulator of `trimtab init`."""
+    """Return the energy per litre: the simulator of `trimtab init`."""
     return simulator.cost(round, knobs["valve"], knobs["pump"])
 
 
 def _press(round: int, knobs: Setting) -> float:
-    """Good parts per hour: faster is more, until parts break; how hot is best changes with the material."""
+    """Return good parts per hour: speed helps until parts break; the best temperature changes with the material."""
     best = 185 + 12 * math.sin(round / 180)
     broken = 1 / (1 + math.exp(-(knobs["speed"] - 38 + 0.02 * (knobs["heat"] - best) ** 2) / 3))
     return 60.0 * float(knobs["speed"]) * float(1 - broken) * (1 + random.Random(f"press {round}").gauss(0, 0.02))
 
 
 def _queue(round: int, knobs: Setting) -> float:
-    """Milliseconds of a request and the price of workers; the load has its days, and the cache is mostly worth it."""
+    """Return latency plus the price of workers, under a varying load; the cache mostly pays off."""
     load = 30 + 12 * math.sin(round / 90) + 6 * math.sin(round / 17)
     busy = min(load * (0.7 if knobs["cache"] else 1.0) / (2.2 * knobs["workers"]), 0.97)
     wait = 8 / (1 - busy) + 0.15 * knobs["batch"] + 40 / knobs["batch"]
@@ -94,7 +94,7 @@ SYSTEMS = {
 
 
 def tune(url: str, name: str, rounds: int | None = None, pause: float = PAUSE) -> None:
-    """Tune one of them, for ever, or so many rounds."""
+    """Tune one system, for ever or for this many rounds."""
     system = SYSTEMS[name]
     with Client(url) as client:
         study = client.study(name, **system.study)
@@ -102,33 +102,33 @@ def tune(url: str, name: str, rounds: int | None = None, pause: float = PAUSE) -
         while rounds is None or done < rounds:
             trial = study.ask()
             if done % 97 == 60:
-                study.skip(trial, "the sensor did not answer")
+                study.skip(trial, "the sensor did not respond")
             else:
                 study.tell(trial, system.cost(trial.round, trial.knobs))
             done += 1
-            time.sleep(0.0 if trial.round < BEFORE else pause)
+            time.sleep(0.0 if trial.round < WARM_UP else pause)
 
 
 @contextlib.contextmanager
-def playing(port: int) -> Iterator[str]:
-    """A store in a folder of its own, and a process that tunes the three studies of it, while the service runs."""
-    signal.signal(signal.SIGTERM, _end)  # Uvicorn sends it again when it has shut down
+def running_demo(port: int) -> Iterator[str]:
+    """Tune the three systems in a child process, in a temporary store; yield the path of the store."""
+    signal.signal(signal.SIGTERM, _exit)  # Uvicorn raises the signal again after shutting down
     with tempfile.TemporaryDirectory(prefix="trimtab-demo-") as folder:
-        words = [sys.executable, "-m", "trimtab.serve.demo", f"http://127.0.0.1:{port}"]
-        with subprocess.Popen(words, stderr=subprocess.DEVNULL) as players:
+        command = [sys.executable, "-m", "trimtab.serve.demo", f"http://127.0.0.1:{port}"]
+        with subprocess.Popen(command, stderr=subprocess.DEVNULL) as tuners:
             try:
                 yield str(Path(folder) / "demo.db")
             finally:
-                players.kill()
+                tuners.kill()
 
 
-def _end(sign: int, _: object) -> None:
-    """As an exception, so that nothing is left behind."""
-    sys.exit(128 + sign)
+def _exit(signum: int, _: object) -> None:
+    """Exit by an exception, so that the temporary folder is removed."""
+    sys.exit(128 + signum)
 
 
 def main(url: str) -> None:
-    """All three, until this process is ended."""
+    """Tune all three systems until the process is ended."""
     threads = [threading.Thread(target=tune, args=(url, name)) for name in SYSTEMS]
     for thread in threads:
         thread.start()

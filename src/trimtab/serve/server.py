@@ -1,4 +1,4 @@
-"""Starting a service: the address it may listen on, its workers, its logs."""
+"""Start a service: listening address, workers, limits and logging."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from functools import partial
 import uvicorn
 
 from trimtab.serve.http import tokens
-from trimtab.serve.http.header_timeout import HeaderTimeoutProtocol, Silent
+from trimtab.serve.http.header_timeout import HeaderTimeoutProtocol, IdleConnections
 from trimtab.serve.settings import Settings, is_loopback
 from trimtab.store.errors import Unavailable
 from trimtab.store.pool import Pool
@@ -27,30 +27,26 @@ try:
 except ImportError:  # Windows has no such limit
     resource = None  # type: ignore[assignment]
 
-SECONDS = 5  # for which a connection may say nothing between two requests
+KEEP_ALIVE = 5  # seconds that an idle connection is kept open
 BACKLOG = 2048
-FILES = 65_536  # open files that are asked for, of which connections take most
+OPEN_FILES = 65_536  # limit to request; most of it is for connections
 NO_TOKEN = (
-    "--host {host}: without any token the service listens on this machine alone;"
-    " make one first: trimtab token create --scope admin"
+    "--host {host}: without a token the service can listen on this machine only;"
+    " create one first: trimtab token create --scope admin"
 )
-SELDOM = (
-    20_000,
-    20,
-    20,
-)  # when to look for garbage in circles, as gc.set_threshold has it: a third of the work otherwise
-SWITCH = 0.001  # seconds after which a thread that computes lets the one in that answers
+GC_THRESHOLDS = (20_000, 20, 20)  # with Python's defaults, garbage collection takes a third of the time
+SWITCH_INTERVAL = 0.001  # seconds; short, so that computing threads do not delay the event loop
 
 
 def check_address(settings: Settings) -> None:
-    """Without tokens nobody else is answered, so the service does not even listen to them.
+    """Refuse to listen beyond this machine while the store has no token.
 
-    A store that is away is no reason to end: the service waits for it, and answers nobody before it is there.
+    If the store is unavailable the service starts anyway, and refuses requests until the store can be reached.
     """
     pool = Pool(settings.store, 1, patient=True)
     try:
         with pool.store() as store:
-            if not is_loopback(settings.host) and not tokens.any_there(store):
+            if not is_loopback(settings.host) and not tokens.has_tokens(store):
                 raise ValueError(NO_TOKEN.format(host=settings.host))
     except Unavailable:
         return
@@ -59,12 +55,12 @@ def check_address(settings: Settings) -> None:
 
 
 def check_port(host: str, port: int) -> None:
-    """Refuse a port that somebody else listens on, before anything is started."""
+    """Refuse a port that is in use or cannot be bound, before anything is started."""
     try:
         for family, kind, _, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
-            with socket.socket(family, kind) as one:
-                one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the service has it
-                one.bind(address)
+            with socket.socket(family, kind) as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # like Uvicorn
+                probe.bind(address)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise ValueError(f"port {port} is in use: stop the other program, or give another --port") from None
@@ -73,10 +69,10 @@ def check_port(host: str, port: int) -> None:
 
 
 def run(settings: Settings) -> None:
-    """Until it is stopped."""
-    log_lines()
+    """Run the service until it is stopped."""
+    configure_logging()
     check_address(settings)
-    raise_files()
+    raise_file_limit()
     with contextlib.ExitStack() as stack:
         environment = settings.to_environment()
         if settings.workers > 1:
@@ -90,57 +86,59 @@ def run(settings: Settings) -> None:
             workers=settings.workers,
             backlog=BACKLOG,
             timeout_graceful_shutdown=10,
-            **connecting(settings),
+            **protocol_options(settings),
         )
 
 
-def connecting(settings: Settings) -> Document:
-    """How Uvicorn treats connections."""
+def protocol_options(settings: Settings) -> Document:
+    """Return Uvicorn's options for connections and logging."""
     return {
         "http": partial(
-            HeaderTimeoutProtocol, header_seconds=settings.header_seconds, silent=Silent(most_connections(settings))
+            HeaderTimeoutProtocol,
+            header_seconds=settings.header_seconds,
+            idle=IdleConnections(most_connections(settings)),
         ),
         "ws": "none",
-        "timeout_keep_alive": SECONDS,
+        "timeout_keep_alive": KEEP_ALIVE,
         "access_log": False,
         "log_config": None,
         "server_header": False,
     }
 
 
-def raise_files(wanted: int = FILES) -> None:
-    """Allow this process, and its workers, as many open files as the system lets it have."""
+def raise_file_limit(wanted: int = OPEN_FILES) -> None:
+    """Raise the limit on open files, for this process and its workers, as far as the system allows."""
     if resource is None:
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-    if soft != resource.RLIM_INFINITY and soft < most:
+    allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < allowed:
         with contextlib.suppress(OSError, ValueError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+            resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
 
 
 def most_connections(settings: Settings) -> int:
-    """Connections at once that leave a quarter of the open files to the store, and to those who come meanwhile."""
+    """Return the limit on connections; by default three quarters of the open files, the rest is for the store."""
     if settings.most_connections:
         return settings.most_connections
-    soft = FILES if resource is None else resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    return (FILES if soft < 0 else min(soft, FILES)) * 3 // 4
+    soft = OPEN_FILES if resource is None else resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return (OPEN_FILES if soft < 0 else min(soft, OPEN_FILES)) * 3 // 4
 
 
 def worker() -> object:
-    """The application of one worker."""
+    """Create the application of one worker; called by Uvicorn."""
     from trimtab.serve.app import create
 
-    log_lines()
+    configure_logging()
     app = create()
     gc.freeze()
-    gc.set_threshold(*SELDOM)
-    sys.setswitchinterval(SWITCH)
+    gc.set_threshold(*GC_THRESHOLDS)
+    sys.setswitchinterval(SWITCH_INTERVAL)
     return app
 
 
-def log_lines() -> None:
-    """Write one JSON object a line to the standard error, whichever package says something."""
+def configure_logging() -> None:
+    """Log one JSON object per line to standard error, for all packages."""
     root = logging.getLogger()
     if not any(isinstance(handler.formatter, JsonLines) for handler in root.handlers):
         handler = logging.StreamHandler(sys.stderr)

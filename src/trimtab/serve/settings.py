@@ -1,4 +1,4 @@
-"""What a service is told when it starts, and hands on to its workers."""
+"""Settings of a service, passed to its workers through the environment."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 
-PLACE = "TRIMTAB_SERVE"  # the environment variable by which workers get them
+VARIABLE = "TRIMTAB_SERVE"  # environment variable that holds the settings as JSON
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,40 +20,40 @@ class Settings:
     port: int = 8765
     workers: int = 1
     connections: int = 8
-    """To the store, of each worker."""
+    """Store connections per worker."""
     cache: int = 10_000
-    """Studies that a worker remembers."""
+    """Studies cached per worker."""
     largest_body: int = 2**20
-    """Bytes."""
+    """In bytes; larger ones get 413."""
     header_seconds: float = 10.0
-    """In which the headers of a request have to be there."""
+    """Time limit for the headers of a request."""
     body_seconds: float = 15.0
-    """In which a body has to be there."""
+    """Time limit for the body of a request."""
     most_requests: int = 256
-    """At once, in a worker, and as many bodies that are still coming; beyond, 429."""
+    """Concurrent requests per worker, and as many bodies being received; beyond that, 429."""
     most_streams: int = 512
-    """Of events, at once in a worker, and as many who wait for a trial; beyond, 429."""
+    """Concurrent event streams per worker, and as many requests waiting for a trial; beyond that, 429."""
     most_connections: int = 0
-    """At once, in a worker; beyond, the one that has been silent for longest is closed. 0: as open files allow."""
+    """Connections per worker; beyond that, the one idle longest is closed. 0: as many as open files allow."""
     rate: float = 0.0
-    """Requests per second of one token, in a worker; 0 for any number."""
+    """Requests per second and token, per worker; 0 for no limit."""
     metrics_studies: int = 0
-    """How many studies have metrics of their own."""
+    """Studies that have Prometheus metrics of their own."""
     access_log: bool = True
 
     def to_environment(self) -> dict[str, str]:
-        """For workers."""
-        return {PLACE: json.dumps(asdict(self))}
+        """Return the environment variable to set for workers."""
+        return {VARIABLE: json.dumps(asdict(self))}
 
     @classmethod
     def from_environment(cls) -> Settings:
-        """What `to_environment` gave."""
-        return cls(**json.loads(os.environ.get(PLACE, "{}")))
+        """Read the settings from the environment."""
+        return cls(**json.loads(os.environ.get(VARIABLE, "{}")))
 
 
 @lru_cache(1000)
 def is_loopback(host: str) -> bool:
-    """Whether an address, or a name, is this machine and nothing else.
+    """Return whether a host name or address refers only to this machine.
 
     >>> is_loopback("127.0.0.1"), is_loopback("[::1]"), is_loopback("localhost"), is_loopback("0.0.0.0")
     (True, True, True, False)

@@ -1,1 +1,1 @@
-"""The API under /v1: models, rules of ask and tell, JSON views, routes."""
+"""The API under /v1: models, ask and tell, JSON representations, routes."""

@@ -1,4 +1,4 @@
-"""Ask and tell over HTTP: what may be set now, and what a value is taken for."""
+"""Ask and tell over HTTP: hand out trials, and take their values."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from trimtab.study.study import Trial
 from trimtab.study.unlocked import UnlockedStudy
 from trimtab.util.text import clean
 
-SERVICE = "the service"  # who pauses a study when a guard rail is hit
+SERVICE = "the service"  # who pauses a study when a guard stops it
 
 
 class Blocked(NamedTuple):
-    """Why there is nothing to set now."""
+    """Reason why no trial can be handed out."""
 
     by: str
     """"pause", "quiet hours" or "approval"."""
@@ -28,33 +28,33 @@ class Blocked(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What a client says of a trial."""
+    """Result of a trial, as sent by a client."""
 
     value: float | None
     note: str | None = None
     applied: Setting | None = None
     values: dict[str, float | None] | None = None
-    """The numbers beside the value that the study has limits on."""
+    """Constrained quantities measured with the value."""
 
 
-class Told(NamedTuple):
-    """What became of it."""
+class Outcome(NamedTuple):
+    """Outcome of a tell."""
 
     event: Event
     again: bool
-    """Whether it was there already."""
+    """Whether the same result was already stored."""
     refused: str | None = None
-    """Why it was not taken."""
+    """Reason why it was rejected."""
 
 
 def guard_of(study: UnlockedStudy) -> Guard:
-    """The rails of a study that is tuned over HTTP."""
+    """Return the guard of a study tuned over HTTP."""
     found: Guard = study.settings.table("guard")
     return found
 
 
-def plan(study: UnlockedStudy, guard: Guard) -> Trial:
-    """What to set: after too many failures in a row nothing new (kind "rest"), until a value comes."""
+def planned_trial(study: UnlockedStudy, guard: Guard) -> Trial:
+    """Return the next trial, or after too many failures in a row a "rest" at the centre or start."""
     failures, trial = study.diagnostics.failures, study.ask()
     if guard.failures is None or failures < guard.failures:
         return trial
@@ -62,57 +62,59 @@ def plan(study: UnlockedStudy, guard: Guard) -> Trial:
 
 
 def ask(study: UnlockedStudy, now: datetime.time, *, another: bool = False) -> Trial | Blocked | None:
-    """The open trial; or what blocks it; or None, where something else had to be stored first.
+    """Return the open trial, the reason why there is none, or None if another event must be stored first.
 
-    Where several may be open, the oldest of them, or another one beside them; only one that may be told late is handed
-    out, which is an event. Rounds of other kinds than probes are measured alone.
+    If several may be open, return the oldest, or with `another` a further one. Only probes can be told late, so only
+    they are handed out beside others, and each is recorded as an event; other rounds are measured alone.
     """
     saved, guard = study.saved, guard_of(study)
     if saved.archived is not None:
         raise ApiError(410, "archived", f"study {study.name!r} is archived and read-only: restore it first")
     if saved.holder is not None and not study.released():
-        raise ApiError(
-            409, "held", f"study {study.name!r} is in use by {saved.holder}, which asks", holder=saved.holder
-        )
+        why = f"study {study.name!r} is in use by {saved.holder}: stop that process first"
+        raise ApiError(409, "held", why, holder=saved.holder)
     if saved.paused is not None:
         return Blocked("pause", f"paused by {pause_of(saved.paused)}")
     if guard.quiet(now):
         return Blocked("quiet hours", f"quiet hours: {', '.join(guard.quiet_hours)}")
-    pending, most = study.pending, study.setup.max_pending
+    pending, max_pending = study.pending, study.setup.max_pending
     if pending and not another:
         return pending[0]
-    trial = plan(study, guard)
-    if pending and (len(pending) >= most or trial.kind != "probe"):
-        why = f"max_pending={most}" if trial.kind == "probe" else f"the next is a {trial.kind} round, measured alone"
-        raise ApiError(409, "pending", f"{len(pending)} open, and {why}: tell one", pending=study.open_ids)
+    trial = planned_trial(study, guard)
+    if pending and (len(pending) >= max_pending or trial.kind != "probe"):
+        why = f"max_pending={max_pending}"
+        if trial.kind != "probe":
+            why = f"the next is a {trial.kind} round, which is measured alone"
+        detail = f"no further trial: {len(pending)} open, and {why}: tell one first"
+        raise ApiError(409, "pending", detail, pending=study.open_ids)
     if trial.kind == "rest" and guard.on_failures == "start" and study.diagnostics.told:
         study.reset(failures=study.diagnostics.failures)
         return None
-    word = study.proposed(trial) if guard.approval else None
-    if guard.approval and word is None:
+    decision = study.proposed(trial) if guard.approval else None
+    if guard.approval and decision is None:
         return Blocked("approval", f"proposed: waiting for approval of round {trial.round}", trial.knobs)
-    if word is None or word.approved:
-        late = most > 1 and trial.kind == "probe"
-        return study.hand_out(word and _said("approved", word)) if late else trial
-    _record(study, trial, Result(None, _said("rejected", word)))
+    if decision is None or decision.approved:
+        late = max_pending > 1 and trial.kind == "probe"
+        return study.hand_out(decision and _decision_note("approved", decision)) if late else trial
+    _record(study, trial, Result(None, _decision_note("rejected", decision)))
     return None
 
 
-def tell(study: UnlockedStudy, id: int, result: Result) -> Told:
-    """Take a value, once: the same again changes nothing, and another for the same trial is refused."""
+def tell(study: UnlockedStudy, id: int, result: Result) -> Outcome:
+    """Store the value of a trial once: repeating it changes nothing, and another value for the trial is refused."""
     guard, late, notes = guard_of(study), study.setup.max_pending > 1, list[str]()
     handed_out = next((trial for trial in study.pending if trial.id == id), None) if late else None
     if handed_out is None and id != study.open_id:
-        return _told_before(study, id, result)
-    trial = handed_out or plan(study, guard)
+        return _told_already(study, id, result)
+    trial = handed_out or planned_trial(study, guard)
     if handed_out is None and late and (trial.kind == "probe" or study.pending):
-        raise _never(study, id)
+        raise _never_handed_out(study, id)
     if guard.approval and handed_out is None:
-        word = study.word_on(trial)
-        if word is None or not word.approved:
+        decision = study.word_on(trial)
+        if decision is None or not decision.approved:
             raise ApiError(409, "not-approved", f"trial {id} is not approved: ask, and wait for the approval")
-        notes.append(_said("approved", word))
-    applied = _levels(study, result)
+        notes.append(_decision_note("approved", decision))
+    applied = _applied_setting(study, result)
     try:
         for knob in study.knobs.all:
             if knob.name in applied:
@@ -120,7 +122,7 @@ def tell(study: UnlockedStudy, id: int, result: Result) -> Told:
     except ValueError as error:
         why = f"the applied setting is outside the limits: {error}"
         pause(study, SERVICE, why)
-        return Told(study.event, False, why)
+        return Outcome(study.event, False, why)
     if result.value is not None and (beyond := guard.beyond(result.value)):
         study.pause_row(paused(SERVICE, beyond))
         notes.append(f"held: {beyond}")
@@ -129,28 +131,28 @@ def tell(study: UnlockedStudy, id: int, result: Result) -> Told:
         notes.insert(0, _set_aside(result))
     for note in notes:
         study.append(note)
-    return Told(study.event, False)
+    return Outcome(study.event, False)
 
 
-def following(study: UnlockedStudy, now: datetime.time) -> Trial | None:
-    """The trial after a value, where nothing has to be waited for or stored first."""
+def next_trial(study: UnlockedStudy, now: datetime.time) -> Trial | None:
+    """Return the trial after a value, or None if it must wait or needs another event first."""
     saved, guard = study.saved, guard_of(study)
     if saved.paused is not None or saved.archived is not None or guard.approval or guard.quiet(now):
         return None
     if study.setup.max_pending > 1:
-        return None  # it would have to be handed out
-    trial = plan(study, guard)
+        return None  # handing it out is an event
+    trial = planned_trial(study, guard)
     return None if trial.kind == "rest" and guard.on_failures == "start" else trial
 
 
 def pause(study: UnlockedStudy, who: str, why: str) -> None:
-    """Nothing new is set from now on."""
+    """Pause a study, so that no new trial is handed out."""
     study.pause_row(paused(who, why))
-    study.note("pause", words(who, why))
+    study.note("pause", attributed(who, why))
 
 
-def words(who: str, why: str) -> str:
-    """Who did something, and why, for the history."""
+def attributed(who: str, why: str) -> str:
+    """Format author and reason for the history."""
     return f"{who}: {why}" if why else who
 
 
@@ -163,15 +165,15 @@ def _record(study: UnlockedStudy, trial: Trial, result: Result, asked: Setting |
         study.tell_at(trial, result.value, result.note, result.values)
 
 
-def _levels(study: UnlockedStudy, result: Result) -> Setting:
-    """What was really set, as it is stored; refused where it is nothing that a knob can be set to, within or not."""
+def _applied_setting(study: UnlockedStudy, result: Result) -> Setting:
+    """Convert the applied setting to stored levels; refuse what no range would allow, such as text for a number."""
     given, knobs = result.applied or {}, {knob.name: knob for knob in study.knobs.all}
     if unknown := set(given) - set(knobs):
         raise ApiError(422, "invalid", f"applied names {sorted(unknown)}, but the knobs are {list(knobs)}")
-    return {name: _level(knobs[name], value) for name, value in given.items()}
+    return {name: _checked_level(knobs[name], value) for name, value in given.items()}
 
 
-def _level(knob: Knob, value: Level) -> Level:
+def _checked_level(knob: Knob, value: Level) -> Level:
     kind, switch = knob.type, isinstance(value, bool)
     if kind == "choice":
         wrong = not any(isinstance(value, str) == isinstance(choice, str) for choice in knob.choices or ())
@@ -187,54 +189,54 @@ def _level(knob: Knob, value: Level) -> Level:
 
 
 def _set_aside(result: Result) -> str:
-    """A value that does not count, because numbers beside it are missing, or it is none of the reference."""
+    """Explain why a value does not count: missing limits, or a baseline measured elsewhere."""
     missing = [name for name, number in (result.values or {}).items() if number is None]
     why = f"without {', '.join(missing)}" if missing else f"at {result.applied}, which is not the reference"
     return f"{result.value!r} {why}"
 
 
-def _told_before(study: UnlockedStudy, id: int, result: Result) -> Told:
+def _told_already(study: UnlockedStudy, id: int, result: Result) -> Outcome:
     event = study.closing_event(id) if 1 <= id <= study.open_id else None
     if id < 1 or id > study.open_id or (event is None and id == study.open_id):
-        raise _never(study, id)
+        raise _never_handed_out(study, id)
     if event is None:
         raise _refused(study, 410, "gone", f"trial {id} is too old: its record is no longer kept")
     if event.query is None:
-        raise _refused(study, 410, "undone", f"trial {id} is from before the {event.kind}")
+        raise _refused(study, 410, "undone", f"trial {id} predates the event {event.kind!r}")
     if not _same(study, event, result):
         raise _refused(study, 409, "told", f"trial {id} was already told {event.value!r}: the first value is final")
-    return Told(event, True)
+    return Outcome(event, True)
 
 
-def _never(study: UnlockedStudy, id: int) -> ApiError:
+def _never_handed_out(study: UnlockedStudy, id: int) -> ApiError:
     return _refused(study, 404, "no-trial", f"trial {id} was never handed out")
 
 
 def _refused(study: UnlockedStudy, status: int, kind: str, why: str) -> ApiError:
-    """With what could be told instead."""
+    """Return an error that lists the open trials."""
     now = ", ".join(map(str, study.open_ids)) or "none"
     return ApiError(status, kind, f"{why}; open: {now}", open=study.open_id)
 
 
 def _same(study: UnlockedStudy, event: Event, result: Result) -> bool:
-    """Whether a result is the one that was stored."""
+    """Return whether a result is the stored one."""
     set_aside = event.value is None and result.value is not None
     if event.value != result.value and not set_aside:
         return False
-    begins = "; ".join(clean(words) for words in (result.note, _set_aside(result) if set_aside else None) if words)
-    if begins and not f"{event.note}; ".startswith(f"{begins}; "):
+    prefix = "; ".join(clean(words) for words in (result.note, _set_aside(result) if set_aside else None) if words)
+    if prefix and not f"{event.note}; ".startswith(f"{prefix}; "):
         return False
     told = dict(zip(study.limits.names, event.limits or [], strict=False))
     if result.values is not None and event.limits is not None and told != result.values:
         return False
     set_to = study.setting_of(event)
-    return all(set_to.get(name) == value for name, value in _levels(study, result).items())
+    return all(set_to.get(name) == value for name, value in _applied_setting(study, result).items())
 
 
-def _said(word: str, decision: Any) -> str:
+def _decision_note(word: str, decision: Any) -> str:
     return f"{word} by {decision.by}" + (f": {decision.why}" if decision.why else "")
 
 
-def number(value: float | None) -> float | None:
-    """NaN is no value, and −0 is 0."""
+def normalise(value: float | None) -> float | None:
+    """Convert NaN to None, and −0 to 0."""
     return None if value is None or math.isnan(value) else float(value) + 0.0

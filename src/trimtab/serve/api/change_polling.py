@@ -1,4 +1,4 @@
-"""Which studies changed: one look at the store for all streams of a worker, a few times a second."""
+"""Detect changed studies: one poll of the store serves all streams of a worker."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ from starlette.concurrency import run_in_threadpool
 from trimtab.store.errors import StoreError
 from trimtab.store.pool import Pool
 
-TICK = 0.3  # seconds between two looks: a change is shown within a second
+POLL_INTERVAL = 0.3  # seconds; together with the page's own delay, a change is shown within a second
 
 
 class Changes:
-    """What changed for one stream since it asked last."""
+    """Studies that changed since a stream last asked."""
 
     def __init__(self, ids: set[int]) -> None:
         self.ids, self.pending = ids, set(ids)
-        self._awake = asyncio.Event()
-        self._awake.set()  # at first, everything is new
+        self._ready = asyncio.Event()
+        self._ready.set()  # initially every study counts as changed
 
     def add(self, ids: set[int]) -> None:
-        """These did."""
+        """Record changed studies."""
         if mine := ids & self.ids:
             self.pending |= mine
-            self._awake.set()
+            self._ready.set()
 
-    async def next(self, longest: float) -> set[int]:
-        """Wait for some; none after the longest time."""
+    async def next(self, timeout: float) -> set[int]:
+        """Wait for changes; an empty set after the timeout."""
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._awake.wait(), longest)
-        self._awake.clear()
+            await asyncio.wait_for(self._ready.wait(), timeout)
+        self._ready.clear()
         found, self.pending = self.pending, set()
         return found
 
 
 class ChangePoller:
-    """Looks at the rows of all studies that somebody watches, while somebody does."""
+    """Poll the rows of all subscribed studies while there are subscribers."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
@@ -49,8 +49,8 @@ class ChangePoller:
         self._task: asyncio.Task[None] | None = None
 
     @contextmanager
-    def of(self, ids: set[int]) -> Iterator[Changes]:
-        """Changes of some studies, for as long as they are wanted."""
+    def subscribe(self, ids: set[int]) -> Iterator[Changes]:
+        """Subscribe to changes of some studies while the context is open."""
         changes = Changes(ids)
         self._streams.add(changes)
         if self._task is None or self._task.done():
@@ -63,15 +63,15 @@ class ChangePoller:
     async def _run(self) -> None:
         while self._streams:
             wanted = Counter(id for stream in self._streams for id in stream.ids)
-            with suppress(StoreError):  # it is away: streams wait
-                rows = await run_in_threadpool(self._look, sorted(wanted))
+            with suppress(StoreError):  # the store is unavailable: streams wait
+                rows = await run_in_threadpool(self._read_rows, sorted(wanted))
                 new = {id for id, row in rows.items() if self._seen.get(id) != row}
                 self._seen = rows
                 for stream in list(self._streams):
                     stream.add(new)
-            await asyncio.sleep(TICK)
+            await asyncio.sleep(POLL_INTERVAL)
         self._seen = {}
 
-    def _look(self, ids: list[int]) -> dict[int, Any]:
+    def _read_rows(self, ids: list[int]) -> dict[int, Any]:
         with self._pool.store() as store:
             return store.glances(ids)

@@ -1,4 +1,4 @@
-"""What routes have in common: the worker's things, the caller, and numbers in headers."""
+"""Shared by routes: dependencies, path and header types, ETags."""
 
 from __future__ import annotations
 
@@ -24,30 +24,30 @@ Tells = Annotated[Caller, Depends(scope("tell"))]
 Operates = Annotated[Caller, Depends(scope("operate"))]
 Administers = Annotated[Caller, Depends(scope("admin"))]
 IfMatch = Annotated[str | None, Header(description='ETag of the last answer, for example "12".', max_length=40)]
-ANSWERS = PROBLEMS
+RESPONSES = PROBLEMS
 
 
-def fleet(request: Request) -> StudyCache:
-    """The worker's studies."""
-    found: StudyCache = request.app.state.fleet
+def studies_of(request: Request) -> StudyCache:
+    """Return the worker's cache of studies."""
+    found: StudyCache = request.app.state.studies
     return found
 
 
-def expected(if_match: str | None) -> int | None:
-    """The sequence number of an If-Match, if one is given."""
+def seq_of(if_match: str | None) -> int | None:
+    """Parse the sequence number of an If-Match header; None without one."""
     if if_match is None or if_match.strip() == "*":
         return None
-    found = re.fullmatch(r'\s*(?:W/)?"?(\d{1,18})"?\s*', if_match, re.ASCII)  # a proxy that compresses makes it weak
+    found = re.fullmatch(r'\s*(?:W/)?"?(\d{1,18})"?\s*', if_match, re.ASCII)  # a compressing proxy makes the ETag weak
     if not found:
         raise ApiError(412, "stale", f"If-Match: {if_match} is not the ETag of a study: send the one that GET returned")
     return int(found[1])
 
 
 def etag(seq: int) -> str:
-    """Of a study."""
+    """Return the ETag of a study."""
     return f'"{seq}"'
 
 
-async def look(request: Request, name: str, act: Callable[[UnlockedStudy], T]) -> T:
-    """Read a study, in a thread."""
-    return await run_in_threadpool(fleet(request).look, name, act)
+async def read_study(request: Request, name: str, act: Callable[[UnlockedStudy], T]) -> T:
+    """Read a study in a worker thread."""
+    return await run_in_threadpool(studies_of(request).read, name, act)

@@ -1,4 +1,4 @@
-"""A study as JSON: at a glance from its row, or whole."""
+"""JSON representations of studies and events."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from trimtab.store.tables import Event, StudyRow
 from trimtab.study.unlocked import UnlockedStudy
 from trimtab.types import Document
 
-OF_COMMANDS = ("pause", "timeout", "guard.dry_run", "guard.leave_at")
-"""Fields that say how `trimtab tune` runs a command: where there is none, they do nothing."""
+COMMAND_FIELDS = ("pause", "timeout", "guard.dry_run", "guard.leave_at")
+"""Settings of `trimtab tune` that do not apply to studies tuned over HTTP."""
 
 
-def at_a_glance(saved: StudyRow) -> Document:
-    """What the list says of a study."""
+def summary_json(saved: StudyRow) -> Document:
+    """Return the summary of a study, from its row alone."""
     status, proposal = saved.status, waiting(saved)
-    about = {key: finite(status[key]) for key in ("value", "mean", "trend")}
+    values = {key: finite(status[key]) for key in ("value", "mean", "trend")}
     return {
         "name": saved.name,
         "seq": saved.seq,
         "rounds": status["round"],
-        **about,
+        **values,
         **{key: status[key] for key in ("goal", "centre", "skipped", "failures", "time")},
         "created": saved.created,
         "waits": None if proposal is None else {"round": proposal.round, "setting": proposal.setting},
@@ -35,33 +35,33 @@ def at_a_glance(saved: StudyRow) -> Document:
     }
 
 
-def whole(study: UnlockedStudy) -> Document:
-    """All that is known of a study but its history."""
+def details_json(study: UnlockedStudy) -> Document:
+    """Return everything about a study except its history."""
     findings = {key: {"value": finite(f.value), "advice": f.advice} for key, f in study.findings().items()}
     return {
-        **at_a_glance(study.saved),
+        **summary_json(study.saved),
         "knobs": study.knobs.to_list(),
         "start": study.start,
         "open": study.open_id,
         "max_pending": study.setup.max_pending,
         "pending": [trial._asdict() for trial in study.pending],
-        "fields": correctable(study),
+        "fields": changeable_fields(study),
         "limits": study.limits.describe(),
         "diagnostics": findings,
     }
 
 
-def correctable(study: UnlockedStudy) -> Document:
-    """What may be corrected, as it is now; of a study that was made over HTTP, without what only a command needs."""
+def changeable_fields(study: UnlockedStudy) -> Document:
+    """Return the settings that can be changed, without those that apply only to `trimtab tune`."""
     over_http = "asked" in study.saved.setup
-    return {name: now for name, now in study.fields().items() if not (over_http and name in OF_COMMANDS)}
+    return {name: value for name, value in study.fields().items() if not (over_http and name in COMMAND_FIELDS)}
 
 
-def described(study: UnlockedStudy, event: Event) -> Document:
-    """An event, with its knobs by name."""
+def event_json(study: UnlockedStudy, event: Event) -> Document:
+    """Return an event, with its knobs by name."""
     return {"study": study.name, "limits": None, **study.describe(study._in_units(event))}
 
 
 def finite(number: float | None) -> float | None:
-    """JSON has no infinities."""
+    """Convert infinities and NaN, which JSON lacks, to None."""
     return number if number is None or math.isfinite(number) else None

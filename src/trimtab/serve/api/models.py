@@ -1,4 +1,4 @@
-"""What goes in and comes out over HTTP, as OpenAPI describes it."""
+"""Request and response bodies of the API, as described by OpenAPI."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 
-def _once(remedy: str) -> WrapValidator:
-    """Of what may be of several types: one message, not one for each of them."""
+def _single_message(remedy: str) -> WrapValidator:
+    """Replace the messages of all members of a union by one."""
 
-    def check(value: Any, usual: ValidatorFunctionWrapHandler) -> Any:
+    def check(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
         try:
-            return usual(value)
+            return validate(value)
         except ValidationError:
             raise PydanticCustomError("kind", remedy) from None
 
@@ -31,22 +31,22 @@ def _once(remedy: str) -> WrapValidator:
 
 
 Number = Annotated[float, Field(allow_inf_nan=False, strict=True)]
-"""Neither true nor "12.5": what was no number where it was measured is none here."""
+"""A finite number; booleans and numeric strings are refused, as they hint at a bug in the caller."""
 Text = Annotated[str, Field(max_length=65536)]
 Whole = Annotated[StrictInt, Field(ge=-(2**63), lt=2**63)]
-Level = Annotated[StrictBool | Whole | Number | StrictStr, _once("give a number, text, true or false")]
-"""What a knob can be set to."""
+Level = Annotated[StrictBool | Whole | Number | StrictStr, _single_message("give a number, text, true or false")]
+"""Value of a knob."""
 Setting = dict[str, Level]
 Change = Annotated[
     Level | list[Text] | dict[str, Level] | None,
-    _once("give a number, text, true, false, a list of strings, an object of knob settings, or null"),
+    _single_message("give a number, text, true, false, a list of strings, an object of knob settings, or null"),
 ]
-"""What a field of a study can be corrected to."""
+"""New value of a setting."""
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
 
 
 class RequestBody(BaseModel):
-    """A body: what is not known is refused."""
+    """A request body; unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -69,7 +69,7 @@ class KnobIn(RequestBody):
 
 
 class GuardIn(RequestBody):
-    """The rails; docs/live.md explains the fields."""
+    """Limits on what tuning may do; docs/live.md explains the fields."""
 
     largest_move: Number | None = None
     failures: Annotated[int, Field(ge=1, le=10**9)] | None = None
@@ -81,14 +81,14 @@ class GuardIn(RequestBody):
 
 
 class BaselineIn(RequestBody):
-    """Rounds that measure a reference instead of a probe: one in `every`, at the start, or at `knobs`; 0 for none."""
+    """Baseline rounds, which measure a reference: one in `every` (0: none), at `knobs` or else at the start."""
 
     every: Annotated[int, Field(ge=0, le=10**9)] = 20
     knobs: Setting | None = None
 
 
 class LimitIn(RequestBody):
-    """The bounds of a number told beside the value; excesses are divided by the scale."""
+    """Bounds of a constrained quantity; violations are divided by the scale."""
 
     max: Number | None = None
     min: Number | None = None
@@ -96,7 +96,7 @@ class LimitIn(RequestBody):
 
 
 class StudyIn(RequestBody):
-    """A study to be made."""
+    """Definition of a study."""
 
     knobs: Annotated[list[KnobIn], Field(min_length=1, max_length=200)]
     goal: Literal["minimise", "maximise"] = "minimise"
@@ -110,14 +110,14 @@ class StudyIn(RequestBody):
     guard: GuardIn = GuardIn()
     baseline: BaselineIn = BaselineIn()
     limits: Annotated[dict[str, LimitIn], Field(max_length=100)] | None = None
-    """Numbers told beside the value that are to stay within, in the long run; the method is then "primal-dual"."""
+    """Quantities that are to stay within bounds in the long run; the method is then "primal-dual"."""
     dual_step: Number | None = None
     max_pending: Annotated[int, Field(ge=1, le=1000)] | None = None
-    """How many trials may be open at once, for values that come late or out of order (default: 1)."""
+    """Trials that may be open at once, for values that come late or out of order (default: 1)."""
 
 
 class CorrectionIn(RequestBody):
-    """What is to change, by the dotted names of `fields`; null takes a field away. Who and why are recorded."""
+    """Settings to change, by their dotted names in `fields`; null clears one. Author and reason are recorded."""
 
     changes: Annotated[
         dict[Annotated[str, Field(max_length=200)], Change],
@@ -127,22 +127,22 @@ class CorrectionIn(RequestBody):
 
 
 class CorrectionOut(BaseModel):
-    """Field → [old, new] of what changes; `pending` if the process that holds the study was asked for it."""
+    """Setting → [old, new]; `pending`: the process that holds the study still has to apply the changes."""
 
     seq: int
     changed: dict[str, tuple[Any, Any]]
     pending: bool
 
 
-class Waits(BaseModel):
-    """What waits for a person's word."""
+class ProposalOut(BaseModel):
+    """A setting that awaits approval."""
 
     round: int
     setting: Setting
 
 
-class Paused(BaseModel):
-    """Who holds a study, so that nothing new is set."""
+class PauseOut(BaseModel):
+    """Who paused a study, why and when."""
 
     by: str
     why: str
@@ -150,7 +150,7 @@ class Paused(BaseModel):
 
 
 class StudyOut(BaseModel):
-    """A study at a glance. `seq` grows by one with every event, and is its ETag."""
+    """Summary of a study. `seq` grows by one with every event, and is the ETag."""
 
     name: str
     seq: int
@@ -163,10 +163,10 @@ class StudyOut(BaseModel):
     skipped: int
     failures: int
     time: float | None
-    """Of the last round, in seconds since 1970."""
+    """Time of the last round, in seconds since 1970."""
     created: float
-    waits: Waits | None
-    paused: Paused | None
+    waits: ProposalOut | None
+    paused: PauseOut | None
     holder: str | None
     archived: float | None
     attention: list[str]
@@ -174,14 +174,14 @@ class StudyOut(BaseModel):
 
 
 class FindingOut(BaseModel):
-    """A figure of how it goes, with advice where it is wanted."""
+    """A diagnostic, with advice if something should be changed."""
 
     value: float | None
     advice: str | None
 
 
 class TrialOut(BaseModel):
-    """What to set: a probe, the reference ("baseline"), or, because too many rounds failed, nothing new ("rest")."""
+    """A setting to measure: a probe, the reference ("baseline") or, after too many failures, a known one ("rest")."""
 
     id: int
     round: int
@@ -189,33 +189,33 @@ class TrialOut(BaseModel):
     kind: Literal["probe", "baseline", "rest"]
 
 
-class StudyWhole(StudyOut):
-    """A study, with what it was made of."""
+class StudyDetails(StudyOut):
+    """A study with its definition, settings and diagnostics."""
 
     knobs: list[dict[str, Any]]
     start: Setting
     open: int
-    """The number of the open trial, where one may be open at once."""
+    """Id of the open trial, if only one may be open."""
     max_pending: int
-    """How many may be."""
+    """Trials that may be open at once."""
     pending: list[TrialOut]
-    """Where several may be: those that were asked for and not told yet."""
+    """Open trials, if several may be open."""
     fields: dict[str, Any]
-    """What may be corrected, by the dotted names of a study.toml, as it is now."""
+    """Settings that can be changed, by their dotted names in a study.toml."""
     limits: list[dict[str, Any]]
-    """Of other numbers: their bounds, and by how much they were exceeded."""
+    """Constrained quantities: bounds and long-run violations."""
     diagnostics: dict[str, FindingOut]
 
 
 class DamagedOut(BaseModel):
-    """A study whose row is not what was written."""
+    """A study whose stored row is damaged."""
 
     name: str
     detail: str
 
 
 class StudyList(BaseModel):
-    """A page of studies; `next` is where the next one begins, if there is one."""
+    """A page of studies; `next` is where the next page starts, if there is one."""
 
     studies: list[StudyOut]
     damaged: list[DamagedOut]
@@ -223,7 +223,7 @@ class StudyList(BaseModel):
 
 
 class BlockedOut(BaseModel):
-    """Why there is nothing to set now."""
+    """Reason why no trial can be handed out."""
 
     blocked: Literal["pause", "quiet hours", "approval"]
     detail: str
@@ -231,17 +231,17 @@ class BlockedOut(BaseModel):
 
 
 class ResultIn(RequestBody):
-    """The value of a trial; null where there is none. `applied`: the knobs that were really set, where they differ."""
+    """Value of a trial, or null. `applied`: the knobs that were actually set, if they differ."""
 
     value: Number | None
     note: Text | None = None
     applied: Setting | None = None
     values: Annotated[dict[str, Number | None], Field(max_length=100)] | None = None
-    """Of a study with limits: the numbers beside the value that they are on, by name."""
+    """Constrained quantities by name, in a study with limits."""
 
 
 class ResultOut(BaseModel):
-    """Where the study is after a value; `again` if it was there already."""
+    """State of a study after a tell; `again`: the same result was already stored."""
 
     seq: int
     again: bool
@@ -250,22 +250,22 @@ class ResultOut(BaseModel):
 
 
 class TellIn(ResultIn):
-    """A result, with whose it is."""
+    """A result, with its study and trial."""
 
     study: Name
     trial: Annotated[int, Field(ge=0, lt=2**62)]
 
 
 class TellsIn(RequestBody):
-    """Results of many studies at once."""
+    """Results of many studies."""
 
     results: Annotated[list[TellIn], Field(max_length=1000)]
     next: StrictBool = False
-    """Answer with the trials that follow, too."""
+    """Include the next trials in the response."""
 
 
 class ProblemOut(BaseModel):
-    """RFC 9457."""
+    """An error, as problem details (RFC 9457)."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -276,7 +276,7 @@ class ProblemOut(BaseModel):
 
 
 class TellOut(BaseModel):
-    """What became of one result of many: its status, and the rest as it would have been alone."""
+    """Outcome of one result: its status, and the body that a single tell would get."""
 
     status: int
     result: ResultOut | None = None
@@ -284,31 +284,31 @@ class TellOut(BaseModel):
 
 
 class TellsOut(BaseModel):
-    """In the order of the results."""
+    """Outcomes in the order of the results."""
 
     results: list[TellOut]
 
 
 class ActionIn(RequestBody):
-    """Why it is done; for the history."""
+    """Reason, recorded in the history."""
 
     why: Annotated[str, Field(max_length=400)] = ""
 
 
 class DecisionIn(ActionIn):
-    """`round`: only if this is the one that waits."""
+    """Decision on a proposal; with `round`, only if that round awaits approval."""
 
     round: Annotated[int, Field(ge=0, lt=2**62)] | None = None
 
 
 class UndoIn(ActionIn):
-    """`round`: which shall be the next one again; without, the last correction is taken back."""
+    """Return to the state before `round`; without it, undo the last change of settings."""
 
     round: Annotated[int, Field(ge=0, lt=2**62)] | None = None
 
 
 class EventOut(BaseModel):
-    """What happened."""
+    """An event in the history of a study."""
 
     study: str
     seq: int
@@ -320,11 +320,11 @@ class EventOut(BaseModel):
     centre: Setting
     note: str | None
     limits: dict[str, float] | None = None
-    """The numbers told beside the value, where the study has limits on some."""
+    """Constrained quantities told with the value."""
 
 
 class EventList(BaseModel):
-    """Events, the oldest first; `next` is what `after` has to be for those that follow."""
+    """Events, oldest first; pass `next` as `after` to get those that follow."""
 
     events: list[EventOut]
     next: str
@@ -338,12 +338,12 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
         403: "not allowed with this token",
         404: "no such study or trial",
         408: "the body took too long",
-        409: "in conflict with another study, process or request",
-        410: "archived, undone, or too old",
-        412: "the sequence number is stale",
+        409: "conflict with another study, process or request",
+        410: "archived, undone or too old",
+        412: "the sequence number is outdated",
         413: "the body is too large",
-        422: "not valid",
+        422: "invalid request",
         429: "too many requests",
-        503: "the store is unavailable, or the study too busy",
+        503: "the store is unavailable or the study is too busy",
     }.items()
 }

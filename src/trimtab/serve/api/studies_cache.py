@@ -1,4 +1,4 @@
-"""Studies on rows, for a worker that keeps nothing: load, change, compare and set; if somebody was faster, again."""
+"""Cache of studies, with optimistic concurrency: load, change, compare and set, retry."""
 
 from __future__ import annotations
 
@@ -17,55 +17,57 @@ from trimtab.store.tables import StudyRow
 from trimtab.study.unlocked import Known, UnlockedStudy, caught_up, load, of_row
 
 T = TypeVar("T")
-TRIES = 30  # before somebody is told that a study is too busy
-AWAKE = 500  # studies that are remembered with all that makes their next round quick
-STORED = GLANCE[3:]  # what may change in a row without an event
+MAX_ATTEMPTS = 30  # then the study counts as too busy
+MAX_HOT = 500  # studies cached together with what their next round needs
+STATUS_COLUMNS = GLANCE[3:]  # columns that can change without an event
 
 
 class StudyCache:
-    """All studies of a store, as one worker sees them."""
+    """Studies of a store, cached by one worker."""
 
-    def __init__(self, pool: Pool, most: int) -> None:
-        self.pool, self._most = pool, most
-        self._awake: OrderedDict[str, Known] = OrderedDict()
-        self._resting: OrderedDict[str, Known] = OrderedDict()
+    def __init__(self, pool: Pool, max_size: int) -> None:
+        self.pool, self._max_size = pool, max_size
+        self._hot: OrderedDict[str, Known] = OrderedDict()
+        self._cold: OrderedDict[str, Known] = OrderedDict()
         self._lock = threading.Lock()
         self.conflicts = 0
-        """How often somebody else was faster."""
+        """Commits lost to another request."""
 
-    def look(self, name: str, act: Callable[[UnlockedStudy], T]) -> T:
-        """What can be said of a study as it is now."""
+    def read(self, name: str, act: Callable[[UnlockedStudy], T]) -> T:
+        """Read a study."""
         with self.pool.store() as store:
-            return act(UnlockedStudy(store, self.known(store, name)))
+            return act(UnlockedStudy(store, self.get(store, name)))
 
     def change(self, name: str, act: Callable[[UnlockedStudy], T], *, expected: int | None = None) -> T:
-        """Do something with a study that may set its `move`, and store that; again, if somebody else was faster.
+        """Apply a function that may set the study's `move`, and store that; retry if another request came first.
 
-        expected: the sequence number that the caller saw.
+        expected: sequence number that the caller has seen.
         """
-        for attempt in range(TRIES):
+        for attempt in range(MAX_ATTEMPTS):
             with self.pool.store() as store:
-                study = UnlockedStudy(store, self.known(store, name))
+                study = UnlockedStudy(store, self.get(store, name))
                 if expected is not None and expected != study.seq:
                     raise stale(name, study.seq, expected)
                 found = act(study)
                 if study.stored():
                     self.remember(study)
                     return found
-                self.refuse(store, name, archives=study.archives)
+                self.check_writable(store, name, archives=study.archives)
             self.conflicts += 1
             time.sleep(random.random() * 0.002 * min(attempt, 10))
         raise busy(name)
 
-    def known(self, store: SharedStore, name: str) -> Known:
-        """A study as it is now; 404 if there is none."""
+    def get(self, store: SharedStore, name: str) -> Known:
+        """Return a study in its current state; 404 if it does not exist."""
         remembered = self._remembered(name)
         glance = None if remembered is None else store.glance(name)
         if remembered is not None and glance is not None and glance[:3] == _version(remembered.saved):
-            return remembered._replace(saved=remembered.saved._replace(**dict(zip(STORED, glance[3:], strict=True))))
+            return remembered._replace(
+                saved=remembered.saved._replace(**dict(zip(STATUS_COLUMNS, glance[3:], strict=True)))
+            )
         found = None
         if remembered is not None and remembered.shape is None and (saved := store.find(name)) is not None:
-            found = caught_up(store, saved, remembered)  # where the row says it all, that is quicker
+            found = caught_up(store, saved, remembered)  # quicker when the row alone is enough
         if found is None:
             found = self._load(store, name)
         self._keep(name, found)
@@ -79,59 +81,59 @@ class StudyCache:
         raise ApiError(404, "no-study", f"there is no study {name!r}")
 
     def as_in_row(self, store: SharedStore, row: Sequence[Any]) -> Known:
-        """A study as a row of `SharedStore.rows` has it."""
+        """Return a study from a row of `SharedStore.rows`."""
         found = of_row(row, store.where)
-        return self.known(store, row[2]) if found is None else found
+        return self.get(store, row[2]) if found is None else found
 
-    def refuse(self, store: SharedStore, name: str, *, archives: bool = False) -> None:
-        """After a move that was not stored: a problem, if it will not be stored at the next try either.
+    def check_writable(self, store: SharedStore, name: str, *, archives: bool = False) -> None:
+        """Raise an error if a lost commit could not succeed on retry either.
 
-        archives: it is the one that archives the study, or takes it out again.
+        archives: the commit archives the study or restores it.
         """
-        saved = self.known(store, name).saved
+        saved = self.get(store, name).saved
         if saved.archived is not None and not archives:
             raise ApiError(410, "archived", f"study {name!r} is archived and read-only: restore it first")
         if not store.release(saved):
-            why = f"study {name!r} is in use by {saved.holder}: stop that first"
+            why = f"study {name!r} is in use by {saved.holder}: stop that process first"
             raise ApiError(409, "held", why, holder=saved.holder)
 
     def remember(self, study: UnlockedStudy) -> None:
-        """What was just stored."""
+        """Cache a study after its commit."""
         self._keep(study.name, study.known)
 
     def forget(self, name: str) -> None:
-        """It is gone."""
+        """Drop an erased study."""
         with self._lock:
-            self._awake.pop(name, None)
-            self._resting.pop(name, None)
+            self._hot.pop(name, None)
+            self._cold.pop(name, None)
 
     def _remembered(self, name: str) -> Known | None:
-        return self._awake.get(name) or self._resting.get(name)
+        return self._hot.get(name) or self._cold.get(name)
 
     def _keep(self, name: str, known: Known) -> None:
         with self._lock:
             before = self._remembered(name)
             if before is None or before.saved.uid != known.saved.uid or before.saved.seq <= known.saved.seq:
-                self._resting.pop(name, None)
-                self._awake[name] = known
-                self._awake.move_to_end(name)
-            if len(self._awake) > AWAKE:
-                longest, tired = self._awake.popitem(last=False)
-                self._resting[longest] = tired.at_rest
-            if len(self._awake) + len(self._resting) > self._most:
-                (self._resting or self._awake).popitem(last=False)
+                self._cold.pop(name, None)
+                self._hot[name] = known
+                self._hot.move_to_end(name)
+            if len(self._hot) > MAX_HOT:
+                oldest, cooled = self._hot.popitem(last=False)
+                self._cold[oldest] = cooled.at_rest
+            if len(self._hot) + len(self._cold) > self._max_size:
+                (self._cold or self._hot).popitem(last=False)
 
 
 def stale(name: str, seq: int, wanted: object) -> ApiError:
-    """For one who saw a study as it was before."""
+    """Return the error for an outdated sequence number."""
     return ApiError(412, "stale", f"study {name!r} is at event {seq}, not {wanted}: read it again first", seq=seq)
 
 
 def busy(name: str) -> ApiError:
-    """For one whom others were faster than, all the time."""
+    """Return the error after too many lost commits."""
     return ApiError(503, "busy", f"too many requests change study {name!r} at once: retry", {"Retry-After": "1"})
 
 
 def _version(saved: StudyRow) -> tuple[int, str, int]:
-    """What a glance begins with: which study it is, also where one was made anew under its name, and which event."""
+    """Return what identifies a state: row, study (a name can be reused) and last event."""
     return saved.id, saved.uid, saved.seq

@@ -6,7 +6,7 @@ import threading
 import time
 from typing import NamedTuple
 
-from trimtab.serve.api.json_views import at_a_glance
+from trimtab.serve.api.json_views import summary_json
 from trimtab.store.errors import Damaged
 from trimtab.store.event_queries import last_values
 from trimtab.store.pool import Pool
@@ -70,4 +70,4 @@ class Overview:
 def _row(store: SharedStore, name: str, saved: StudyRow | Damaged) -> Document:
     if isinstance(saved, Damaged):
         return {"name": name, "attention": ["damaged"], "damaged": str(saved)}
-    return {**at_a_glance(saved), "spark": sparkline(last_values(store, saved.id, SPARK))}
+    return {**summary_json(saved), "spark": sparkline(last_values(store, saved.id, SPARK))}

@@ -34,7 +34,7 @@ async def sign_in(request: Request) -> Response:
     check_origin(request, Caller("nobody", "read"))
     form = parse_qs((await request.body()).decode(errors="replace"), max_num_fields=10)
     text = form.get("token", [""])[0].strip()
-    door: Authenticator = request.app.state.door
+    door: Authenticator = request.app.state.authenticator
     token = await door.token(text)
     if token is None or token.parent is not None:
         return page(request, "login.html", None, 401, wrong="Unknown or revoked token.")
@@ -56,7 +56,7 @@ async def sign_out(request: Request) -> Response:
         form = parse_qs((await request.body()).decode(errors="replace"), max_num_fields=10)
         sent = form.get("csrf", [""])[0]
         check_origin(request, caller._replace(csrf="" if sent == caller.csrf else caller.csrf))
-        request.app.state.door.forget(cookie)
+        request.app.state.authenticator.forget(cookie)
         await run_in_threadpool(_end, request, cookie)
     answer = RedirectResponse("/login", 303)
     answer.delete_cookie(COOKIE, path="/")
@@ -64,12 +64,12 @@ async def sign_out(request: Request) -> Response:
 
 
 def _begin(request: Request, token: tokens.Token) -> str:
-    with request.app.state.fleet.pool.store() as store:
+    with request.app.state.studies.pool.store() as store:
         return tokens.begin_session(store, token, DAY)
 
 
 def _end(request: Request, cookie: str) -> None:
-    with request.app.state.fleet.pool.store() as store:
+    with request.app.state.studies.pool.store() as store:
         token = tokens.find(store, cookie)
         if token is not None:
-            tokens.end(store, token.id)
+            tokens.end_session(store, token.id)

@@ -13,7 +13,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
 
-from trimtab.serve.api.deps import Reads, StudyName, fleet
+from trimtab.serve.api.deps import Reads, StudyName, studies_of
 from trimtab.serve.api.studies_cache import StudyCache
 from trimtab.serve.dashboard.fleet_page import PAGE, Overview
 from trimtab.serve.dashboard.study_page import study_page
@@ -67,20 +67,20 @@ async def study(name: StudyName, request: Request, range: Range = "all") -> Resp
         return RedirectResponse("/login", 303)
     if not caller.may("read", name):
         raise ApiError(403, "forbidden", f"this token is for study {caller.study} alone")
-    about = await run_in_threadpool(_closeup, fleet(request), name)
+    about = await run_in_threadpool(_closeup, studies_of(request), name)
     return page(request, "study.html", caller, s=about, range=range, ranges=RANGES, plotly=_plotly()[0], drawn=DRAWN)
 
 
 @router.get("/studies/{name}/live")
 async def live(name: StudyName, request: Request, caller: Reads) -> Response:
     """What of a study's page changes."""
-    return page(request, "live.html", caller, s=await run_in_threadpool(_closeup, fleet(request), name))
+    return page(request, "live.html", caller, s=await run_in_threadpool(_closeup, studies_of(request), name))
 
 
 @router.get("/studies/{name}/figure")
 async def chart(name: StudyName, request: Request, _: Reads, range: Range = "all", dark: bool = False) -> Response:
     """The chart of a study, as Plotly takes it; 204 where no round is in the range."""
-    text = await run_in_threadpool(_figure, fleet(request), name, RANGES[range][1], dark)
+    text = await run_in_threadpool(_figure, studies_of(request), name, RANGES[range][1], dark)
     headers = {"Cache-Control": "no-store"}
     return Response(text, media_type="application/json", headers=headers) if text else Response(None, 204, headers)
 
@@ -103,12 +103,12 @@ def _overview(request: Request) -> Overview:
 
 def _closeup(studies: StudyCache, name: str) -> Document:
     with studies.pool.store() as store:
-        return study_page(store, UnlockedStudy(store, studies.known(store, name)))
+        return study_page(store, UnlockedStudy(store, studies.get(store, name)))
 
 
 def _figure(studies: StudyCache, name: str, seconds: float, dark: bool) -> str | None:
     with studies.pool.store() as store:
-        study = UnlockedStudy(store, studies.known(store, name))
+        study = UnlockedStudy(store, studies.get(store, name))
         some = thinned(store, study.saved, max(time.time() - seconds, 0.0), POINTS)
     if not any(event.kind in ROUNDS for event in some):
         return None

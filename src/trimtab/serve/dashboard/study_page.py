@@ -8,8 +8,8 @@ import statistics
 import time
 from typing import Any
 
-from trimtab.serve.api.ask_tell import guard_of, plan
-from trimtab.serve.api.json_views import whole
+from trimtab.serve.api.ask_tell import guard_of, planned_trial
+from trimtab.serve.api.json_views import details_json
 from trimtab.spec.knob_encoding import Knob
 from trimtab.store.approvals import waiting
 from trimtab.store.event_queries import latest
@@ -42,7 +42,7 @@ def study_page(store: SharedStore, study: UnlockedStudy) -> Document:
     valued = (event for event in (*rounds, *map(study._in_units, happened)) if event.query and event.value is not None)
     last = max(valued, key=_seq, default=None)
     now = {} if last is None else _setting(study, last)
-    about, places, opened = whole(study), study.knobs.values(study.state.centre.tolist()), _open(study)
+    about, places, opened = details_json(study), study.knobs.values(study.state.centre.tolist()), _open(study)
     played = {knob.name: [trial.knobs[knob.name] for trial in opened] for knob in study.knobs.all}
     return {
         **about,
@@ -76,7 +76,7 @@ def _open(study: UnlockedStudy) -> list[Trial]:
     if study.setup.max_pending > 1 and study.pending:
         return study.pending
     guard = guard_of(study)
-    trial = plan(study, guard)
+    trial = planned_trial(study, guard)
     if study.setup.max_pending > 1 and trial.kind == "probe":
         return []  # such a one is open when it was handed out
     word = study.word_on(trial) if guard.approval else None

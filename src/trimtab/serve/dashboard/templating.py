@@ -22,7 +22,7 @@ templates = Jinja2Templates(HERE / "templates")
 async def visitor(request: Request) -> Caller | None:
     """Who looks at a page; None if they have to sign in first."""
     try:
-        caller: Caller = await request.app.state.door.caller(request)
+        caller: Caller = await request.app.state.authenticator.caller(request)
     except ApiError as problem:
         if problem.status == 401:
             return None

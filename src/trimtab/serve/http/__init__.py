@@ -1,1 +1,1 @@
-"""HTTP, whatever is served: sign-in and tokens, limits, errors, what is logged and counted."""
+"""HTTP concerns shared by the API and the dashboard: authentication, limits, errors, logs and metrics."""

@@ -1,4 +1,4 @@
-"""HEAD: what GET would answer, without the body."""
+"""HEAD requests, answered by the routes of GET."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 
 class HeadMiddleware:
-    """The application, for which HEAD is GET; that no body is sent, the server sees to."""
+    """Route HEAD requests to GET; the server drops the body."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """Handle a request."""
         if scope["type"] == "http" and scope["method"] == "HEAD":
-            # Without what it accepts: a stream has no end to wait for.
+            # Without Accept, or a request for the event stream would never end.
             headers = [pair for pair in scope["headers"] if pair[0] != b"accept"]
             scope = {**scope, "method": "GET", "headers": headers}
         await self._app(scope, receive, send)

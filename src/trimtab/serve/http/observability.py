@@ -1,4 +1,4 @@
-"""What is seen of a service: a line per request, figures for Prometheus, and the headers of every answer."""
+"""Observability: access log, Prometheus metrics and security headers."""
 
 from __future__ import annotations
 
@@ -27,77 +27,86 @@ HEADERS = {
 }
 
 
-class Figures:
-    """What Prometheus is told."""
+class Metrics:
+    """Prometheus metrics of a worker."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        here = self.registry
-        self.requests = Counter("trimtab_requests", "Requests answered", ["route", "method", "status"], registry=here)
-        self.seconds = Histogram("trimtab_request_seconds", "Seconds until the answer began", ["route"], registry=here)
-        self.active = Gauge("trimtab_requests_active", "In progress", multiprocess_mode="livesum", registry=here)
+        registry = self.registry
+        self.requests = Counter(
+            "trimtab_requests", "Requests answered", ["route", "method", "status"], registry=registry
+        )
+        self.seconds = Histogram(
+            "trimtab_request_seconds", "Seconds until the answer began", ["route"], registry=registry
+        )
+        self.active = Gauge("trimtab_requests_active", "In progress", multiprocess_mode="livesum", registry=registry)
         self.streams = Gauge(
-            "trimtab_streams", "Requests that wait for events or trials", multiprocess_mode="livesum", registry=here
+            "trimtab_streams", "Requests waiting for events or trials", multiprocess_mode="livesum", registry=registry
         )
         self.conflicts = Gauge(
-            "trimtab_conflicts", "Changes that another request made first", multiprocess_mode="livesum", registry=here
+            "trimtab_conflicts",
+            "Changes retried because another request came first",
+            multiprocess_mode="livesum",
+            registry=registry,
         )
-        self.value = Gauge(
-            "trimtab_study_value", "Running mean", ["study"], multiprocess_mode="mostrecent", registry=here
+        self.study_value = Gauge(
+            "trimtab_study_value", "Running mean", ["study"], multiprocess_mode="mostrecent", registry=registry
         )
-        self.rounds = Gauge("trimtab_study_rounds", "Rounds", ["study"], multiprocess_mode="mostrecent", registry=here)
+        self.study_rounds = Gauge(
+            "trimtab_study_rounds", "Rounds", ["study"], multiprocess_mode="mostrecent", registry=registry
+        )
 
-    def collected(self) -> CollectorRegistry:
-        """Of all workers, where there are several."""
+    def combined_registry(self) -> CollectorRegistry:
+        """Return the registry, combined over all workers if there are several."""
         if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
             return self.registry
-        together = CollectorRegistry()
-        multiprocess.MultiProcessCollector(together)  # type: ignore[no-untyped-call]
-        return together
+        combined = CollectorRegistry()
+        multiprocess.MultiProcessCollector(combined)  # type: ignore[no-untyped-call]
+        return combined
 
 
 class MetricsMiddleware:
-    """The application, with somebody who writes down what it does."""
+    """Log each request, measure it, and add security headers and a request id."""
 
-    def __init__(self, app: ASGIApp, figures: Figures, settings: Settings) -> None:
-        self._app, self._figures, self._settings = app, figures, settings
-        self._name, self._numbers = os.urandom(4).hex(), itertools.count()  # of this worker, and of its requests
+    def __init__(self, app: ASGIApp, metrics: Metrics, settings: Settings) -> None:
+        self._app, self._metrics, self._settings = app, metrics, settings
+        self._worker, self._numbers = os.urandom(4).hex(), itertools.count()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """Handle a request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         began, status, sent, took = time.perf_counter(), 0, 0, 0.0
-        number = f"{self._name}{next(self._numbers):08x}"
+        request_id = f"{self._worker}{next(self._numbers):08x}"
 
-        async def sending(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             nonlocal status, sent, took
             if message["type"] == "http.response.start":
                 status, took = message["status"], time.perf_counter() - began
-                there = {name.lower() for name, _ in message.get("headers", ())}
-                more = [(k.encode(), v.encode()) for k, v in {**HEADERS, "x-request-id": number}.items()]
+                present = {name.lower() for name, _ in message.get("headers", ())}
+                added = [(k.encode(), v.encode()) for k, v in {**HEADERS, "x-request-id": request_id}.items()]
                 message = {
                     **message,
-                    "headers": [*message.get("headers", ()), *(pair for pair in more if pair[0] not in there)],
+                    "headers": [*message.get("headers", ()), *(pair for pair in added if pair[0] not in present)],
                 }
             else:
                 sent += len(message.get("body", b""))
             await send(message)
 
-        with self._figures.active.track_inprogress():
+        with self._metrics.active.track_inprogress():
             try:
-                await self._app(scope, receive, sending)
+                await self._app(scope, receive, send_with_headers)
             finally:
                 route = getattr(scope.get("route"), "path", "none")
-                self._figures.requests.labels(route, scope["method"][:10], str(status)).inc()
-                self._figures.seconds.labels(route).observe(took)
+                self._metrics.requests.labels(route, scope["method"][:10], str(status)).inc()
+                self._metrics.seconds.labels(route).observe(took)
                 if self._settings.access_log and LOG.isEnabledFor(logging.INFO):
-                    self._log(scope, number, status, sent, time.perf_counter() - began)
+                    self._log(scope, request_id, status, sent, time.perf_counter() - began)
 
-    def _log(self, scope: Scope, number: str, status: int, sent: int, seconds: float) -> None:
-        about = {
-            "request": number,
+    def _log(self, scope: Scope, request_id: str, status: int, sent: int, seconds: float) -> None:
+        record = {
+            "request": request_id,
             "method": clean(scope["method"], 20),
             "path": clean(scope["path"], 300),
             "status": status,
@@ -106,4 +115,4 @@ class MetricsMiddleware:
             "peer": (scope.get("client") or ["-"])[0],
             "who": scope.get("state", {}).get("who", "-"),
         }
-        LOG.info("%s %s %d", about["method"], about["path"], status, extra={"trimtab": about})
+        LOG.info("%s %s %d", record["method"], record["path"], status, extra={"trimtab": record})

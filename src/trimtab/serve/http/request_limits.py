@@ -1,4 +1,4 @@
-"""How much is answered: sizes of bodies and the time they take, requests at once, streams, requests per second."""
+"""Limits of a worker: body size and time, concurrent requests and streams, requests per second."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from trimtab.serve.settings import Settings
 from trimtab.store.errors import StoreError
 
 STREAM, EVENTS = "/v1/events", "text/event-stream"
-MOST = 10_000  # callers whose rate is remembered
+MAX_RATES = 10_000  # callers whose rate is tracked
 
 
 class Limits:
-    """Counts what goes on in a worker."""
+    """Count the requests in progress, and refuse those beyond the limits with 429."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self.requests = self.streams = self.waits = 0
         self.bodies = dict.fromkeys((False, True), 0)
-        """Those that are still coming, of strangers and of callers who are known: no stranger holds up the others."""
+        """Bodies being received, by whether the caller is authenticated: anonymous clients cannot block the others."""
         self._rates: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     @contextmanager
     def request(self) -> Iterator[None]:
-        """One at a time of so many."""
+        """Count a request while it is handled."""
         if self.requests - self.streams - self.waits >= self._settings.most_requests:
             raise _too_many("the service is busy", 1.0)
         self.requests += 1
@@ -43,21 +43,21 @@ class Limits:
             self.requests -= 1
 
     @contextmanager
-    def body(self, known: bool) -> Iterator[None]:
-        """One that is coming, of a caller who is known, or of a stranger."""
-        if self.bodies[known] >= self._settings.most_requests:
+    def body(self, authenticated: bool) -> Iterator[None]:
+        """Count a body while it is received."""
+        if self.bodies[authenticated] >= self._settings.most_requests:
             raise _too_many("too many requests send a body at once", 1.0)
-        self.bodies[known] += 1
+        self.bodies[authenticated] += 1
         try:
             yield
         finally:
-            self.bodies[known] -= 1
+            self.bodies[authenticated] -= 1
 
     @contextmanager
     def wait(self) -> Iterator[None]:
-        """A request for a trial that something blocks."""
+        """Count a request while it waits for a blocked trial."""
         if self.waits >= self._settings.most_streams:
-            raise _too_many("too many requests wait for trials", 5.0)
+            raise _too_many("too many requests are waiting for trials", 5.0)
         self.waits += 1
         try:
             yield
@@ -66,9 +66,9 @@ class Limits:
 
     @contextmanager
     def stream(self) -> Iterator[None]:
-        """A request that is answered for as long as somebody listens; it is never one of those that compute."""
+        """Count an event stream; streams do not count against the limit on requests."""
         if self.streams >= self._settings.most_streams:
-            raise _too_many("too many requests wait for events", 5.0)
+            raise _too_many("too many requests are waiting for events", 5.0)
         self.requests += 1
         self.streams += 1
         try:
@@ -78,7 +78,7 @@ class Limits:
             self.requests -= 1
 
     def check_rate(self, caller: str) -> None:
-        """A bucket with one second's worth of requests, which fills again at the rate."""
+        """Apply a token bucket that holds one second's worth of requests."""
         rate, now = self._settings.rate, time.monotonic()
         if not rate:
             return
@@ -86,27 +86,27 @@ class Limits:
         left, then = self._rates.pop(caller, (most, now))
         left = min(left + (now - then) * rate, most)
         self._rates[caller] = (left - 1 if left >= 1 else left, now)
-        if len(self._rates) > MOST:
+        if len(self._rates) > MAX_RATES:
             self._rates.popitem(last=False)
         if left < 1:
             raise _too_many(f"more than {rate:g} requests per second", (1 - left) / rate)
 
 
 class LimitsMiddleware:
-    """The application within its limits: what is too much never gets there."""
+    """Refuse requests beyond the limits before they reach the application."""
 
     def __init__(self, app: ASGIApp, limits: Limits, settings: Settings) -> None:
         self._app, self._limits, self._settings = app, limits, settings
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """Handle a request."""
         if scope["type"] != "http" or scope["path"] in ("/livez", "/readyz"):
             await self._app(scope, receive, send)
             return
         try:
             self._check(scope)
             if _has_body(scope):
-                receive = await self._whole(scope, receive)
+                receive = await self._receive_body(scope, receive)
             with self._limits.stream() if _is_stream(scope) else self._limits.request():
                 await self._app(scope, receive, send)
         except ApiError as problem:
@@ -120,25 +120,25 @@ class LimitsMiddleware:
         if not (length.isascii() and length.isdigit()) or int(length) > self._settings.largest_body:
             raise self._too_large()
         if self._settings.rate:
-            self._limits.check_rate(hashlib.sha256(_who(request).encode()).hexdigest())
+            self._limits.check_rate(hashlib.sha256(_rate_key(request).encode()).hexdigest())
 
-    async def _whole(self, scope: Scope, receive: Receive) -> Receive:
-        """A request with its body, which is waited for before it is one of so many; for that of a stranger, nobody."""
-        known = scope["path"].startswith("/v1/")
-        if known:
+    async def _receive_body(self, scope: Scope, receive: Receive) -> Receive:
+        """Receive the whole body before the request counts; callers of the API are authenticated first."""
+        authenticated = scope["path"].startswith("/v1/")
+        if authenticated:
             try:
-                await scope["app"].state.door.caller(Request(scope))
+                await scope["app"].state.authenticator.caller(Request(scope))
             except StoreError as error:
                 raise as_problem(error) from None
-        with self._limits.body(known):
+        with self._limits.body(authenticated):
             body: Message | None = {"type": "http.request", "body": await self._read(receive), "more_body": False}
 
-        async def received() -> Message:
+        async def replay() -> Message:
             nonlocal body
             message, body = body, None
-            return await receive() if message is None else message  # later, whether they are still there
+            return await receive() if message is None else message  # afterwards, detect a disconnect
 
-        return received
+        return replay
 
     async def _read(self, receive: Receive) -> bytes:
         parts, size = [], 0
@@ -168,12 +168,12 @@ def _has_body(scope: Scope) -> bool:
 
 
 def _is_stream(scope: Scope) -> bool:
-    """Whether events are asked for as they come."""
+    """Return whether a request asks for the event stream."""
     return scope["path"] == STREAM and EVENTS in Request(scope).headers.get("accept", "")
 
 
-def _who(request: Request) -> str:
-    """Whose requests are counted together: those of a token, however it is written, of a session, or of an address."""
+def _rate_key(request: Request) -> str:
+    """Identify whose rate a request counts against: a token, a session or an address."""
     token = request.headers.get("authorization", "").partition(" ")[2].strip()
     return token or request.cookies.get(COOKIE) or (request.client.host if request.client else "")
 

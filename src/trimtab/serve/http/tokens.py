@@ -1,7 +1,7 @@
-"""Tokens: who may do what with the studies of a store, over HTTP. Only the hash of one is stored.
+"""Access tokens and dashboard sessions. The store holds only hashes.
 
-A token is 256 random bits, so that a plain SHA-256 of it can be stored: there is nothing to guess from. A session of
-the dashboard is a token that ends by itself, and with the one that it came from.
+A token has 256 random bits, so an unsalted SHA-256 is safe. A session is a token that expires and is revoked with its
+parent, the token used to sign in.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from trimtab.study.create import check_name
 from trimtab.util.text import clean
 
 SCOPES = ("read", "tell", "operate", "admin")
-"""Each includes those before it."""
-SESSIONS = 20  # of one token at a time: devices of those who share it
+"""Each scope includes those before it."""
+MAX_SESSIONS = 20  # per token: a token may be shared, and used on several devices
 COLUMNS = "id, scope, study, label, created, expires, revoked, parent"
 
 
 class Token(NamedTuple):
-    """What is known of a token; the token itself is not."""
+    """A stored token, without its secret."""
 
     id: str
     scope: str
     study: str | None
-    """The only study it is for."""
+    """The only study it gives access to; None for all."""
     label: str | None
     created: float
     expires: float | None
     revoked: float | None
     parent: str | None
-    """The token that a session was begun with."""
+    """Id of the token that a session was started with."""
 
 
 def create(
@@ -47,7 +47,7 @@ def create(
     expires: float | None = None,
     parent: str | None = None,
 ) -> str:
-    """A new token, as text: this is the only time that it is there."""
+    """Create a token and return its text, which cannot be recovered later."""
     if scope not in SCOPES:
         raise ValueError(f"scope={scope!r} is unknown: choose one of {', '.join(SCOPES)}")
     if study is not None:
@@ -63,19 +63,19 @@ def create(
 
 
 def begin_session(store: SharedStore, token: Token, seconds: float) -> str:
-    """A session of a token, in place of its oldest one if it has many, and of those that are over."""
+    """Create a session of a token; delete its expired sessions, and the oldest beyond `MAX_SESSIONS`."""
     now = time.time()
     expires = min(now + seconds, token.expires or float("inf"))
     store.execute(
         "DELETE FROM trimtab_tokens WHERE parent = ? AND (expires < ? OR id NOT IN (SELECT id FROM trimtab_tokens"
         " WHERE parent = ? ORDER BY created DESC, id LIMIT ?))",
-        *(token.id, now, token.id, SESSIONS - 1),
+        *(token.id, now, token.id, MAX_SESSIONS - 1),
     )
     return create(store, token.scope, token.study, token.label, expires=expires, parent=token.id)
 
 
 def find(store: SharedStore, text: str) -> Token | None:
-    """What a token is good for; None if it is none, or no longer one."""
+    """Look up a token; None if it is unknown, expired or revoked."""
     start, _, rest = text.partition("_")
     id, _, secret = rest.partition("_")
     if start != "tt" or not (id.isalnum() and secret.isalnum() and text.isascii() and len(text) < 200):
@@ -94,25 +94,25 @@ def find(store: SharedStore, text: str) -> Token | None:
 
 
 def listed(store: SharedStore) -> list[Token]:
-    """All but sessions, the oldest first."""
+    """List all tokens except sessions, oldest first."""
     rows = store.execute(f"SELECT {COLUMNS} FROM trimtab_tokens WHERE parent IS NULL ORDER BY created")
     return [Token(*row) for row in rows]
 
 
 def revoke(store: SharedStore, id: str) -> None:
-    """From now on it is none, and neither are the sessions that came from it."""
+    """Revoke a token, and end its sessions."""
     if not store.change("UPDATE trimtab_tokens SET revoked = ? WHERE id = ? AND revoked IS NULL", time.time(), id):
         raise ValueError(f"there is no valid token {id!r} to revoke: trimtab token list shows them")
     store.execute("DELETE FROM trimtab_tokens WHERE parent = ?", id)
 
 
-def end(store: SharedStore, id: str) -> None:
-    """A session, and all that are over."""
+def end_session(store: SharedStore, id: str) -> None:
+    """Delete a session, and every expired one."""
     store.execute("DELETE FROM trimtab_tokens WHERE parent IS NOT NULL AND (id = ? OR expires < ?)", id, time.time())
 
 
-def any_there(store: SharedStore) -> bool:
-    """Whether a token was ever made: from then on one is needed."""
+def has_tokens(store: SharedStore) -> bool:
+    """Return whether the store has a token, revoked ones included; if so, every request needs one."""
     return bool(store.execute("SELECT 1 FROM trimtab_tokens LIMIT 1"))
 
 

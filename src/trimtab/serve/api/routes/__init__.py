@@ -1,1 +1,1 @@
-"""The routes of the API, one module for each thing."""
+"""Routes of the API, one module per resource."""

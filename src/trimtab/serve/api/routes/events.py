@@ -1,7 +1,7 @@
-"""Events: as JSON, and as server-sent events; one stream for all studies of a page.
+"""Events of studies, as JSON or as server-sent events; one stream can cover many studies.
 
-A place in the history of several studies is a list of their numbers and sequences, "3:120,7:15": it is the id of each
-sent event, so that a stream goes on where it was, with whichever worker, and nothing is sent twice or left out.
+A cursor lists the row id and last sequence number of each study, as in "3:120,7:15". It is the id of every event sent,
+so a stream resumes where it stopped, with any worker, without gaps or repetitions.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from fastapi.responses import StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
 from trimtab.serve.api.change_polling import ChangePoller
-from trimtab.serve.api.deps import ANSWERS, Reads, fleet
-from trimtab.serve.api.json_views import at_a_glance, described
+from trimtab.serve.api.deps import RESPONSES, Reads, studies_of
+from trimtab.serve.api.json_views import event_json, summary_json
 from trimtab.serve.api.models import EventList
 from trimtab.serve.api.studies_cache import StudyCache
 from trimtab.serve.http.auth import Caller
@@ -28,30 +28,35 @@ from trimtab.store.errors import Damaged, StoreError, Unavailable
 from trimtab.study.unlocked import UnlockedStudy
 from trimtab.types import Document, Json
 
-router = APIRouter(prefix="/v1", tags=["events"], responses=ANSWERS)
-MOST = 200  # studies of one stream
-PAGE = 1000  # events of one answer
-BEAT = 15.0  # seconds after which a stream says that it lives
-LOOK = 1.0  # seconds after which it is asked whether its token still is one
+router = APIRouter(prefix="/v1", tags=["events"], responses=RESPONSES)
+MAX_STUDIES = 200  # per stream
+MAX_EVENTS = 1000  # per response
+HEARTBEAT = 15.0  # seconds between comments that keep an idle stream open
+TOKEN_CHECK = 1.0  # seconds between checks of a stream's token
 
 
-class Chosen(NamedTuple):
-    """A study that somebody asks for, as it was then."""
+class RequestedStudy(NamedTuple):
+    """A requested study, with its state when the request began."""
 
     name: str
     uid: str
     seq: int
 
 
-Chosens = dict[int, Chosen]
-"""By the number of a study's row."""
-Place = dict[int, int]
-"""The number of a study's row → its last event that was seen."""
+StudiesById = dict[int, RequestedStudy]
+"""Row id → study."""
+Cursor = dict[int, int]
+"""Row id → sequence number of the last event seen."""
 
-Names = Annotated[list[str], Query(description="Names of studies (default: all, if they are few).", max_length=MOST)]
+Names = Annotated[
+    list[str],
+    Query(description=f"Names of studies (default: all, if there are at most {MAX_STUDIES}).", max_length=MAX_STUDIES),
+]
 After = Annotated[
     str | None,
-    Query(description="`next` of the previous answer; for a single study also a sequence number.", max_length=10_000),
+    Query(
+        description="`next` of the previous response; for a single study, also a sequence number.", max_length=10_000
+    ),
 ]
 
 
@@ -65,41 +70,43 @@ async def events(
     caller: Reads,
     study: Names = [],  # noqa: B006
     after: After = None,
-    limit: Annotated[int, Query(ge=1, le=PAGE)] = PAGE,
+    limit: Annotated[int, Query(ge=1, le=MAX_EVENTS)] = MAX_EVENTS,
     last_event_id: Annotated[str | None, Header(max_length=10_000)] = None,
 ) -> Json:
-    """What happened, the oldest first; with `Accept: text/event-stream`, also what happens from now on."""
-    studies = fleet(request)
-    names = await run_in_threadpool(_chosen, studies, caller, study)
+    """List events, oldest first. With `Accept: text/event-stream`, also stream new ones."""
+    studies = studies_of(request)
+    names = await run_in_threadpool(_find_studies, studies, caller, study)
     if EVENTS in request.headers.get("accept", ""):
-        end = {id: chosen.seq for id, chosen in names.items()}
-        place = _place(last_event_id or after, names) if last_event_id or after else end
-        stream = _stream(request, studies, request.app.state.watch, names, place)
+        end = {id: requested.seq for id, requested in names.items()}
+        cursor = _parse_cursor(last_event_id or after, names) if last_event_id or after else end
+        stream = _stream(request, studies, request.app.state.poller, names, cursor)
         return StreamingResponse(
             stream, media_type="text/event-stream", headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         )
-    place = _place(after, names)
-    found = await run_in_threadpool(_since, studies, names, place, limit)
-    return {"events": [event for _, event in found], "next": _written(place)}
+    cursor = _parse_cursor(after, names)
+    found = await run_in_threadpool(_events_after, studies, names, cursor, limit)
+    return {"events": [event for _, event in found], "next": _format_cursor(cursor)}
 
 
 async def _stream(
-    request: Request, studies: StudyCache, watch: ChangePoller, names: Chosens, place: Place
+    request: Request, studies: StudyCache, poller: ChangePoller, names: StudiesById, cursor: Cursor
 ) -> AsyncIterator[str]:
-    """Events as they come, and a study's status after them, or when something else about it changed."""
-    with watch.of(set(names)) as changes:
-        yield f"retry: 1000\nid: {_written(place)}\n\n"
-        beat = time.monotonic() + BEAT
+    """Stream events as they occur, each study's status after them and whenever it changes otherwise."""
+    with poller.subscribe(set(names)) as changes:
+        yield f"retry: 1000\nid: {_format_cursor(cursor)}\n\n"
+        heartbeat = time.monotonic() + HEARTBEAT
         while not await request.is_disconnected():
-            changed = await changes.next(LOOK)
+            changed = await changes.next(TOKEN_CHECK)
             if not await _may_stay(request):
                 return
-            if not changed and time.monotonic() >= beat:
-                beat = time.monotonic() + BEAT
+            if not changed and time.monotonic() >= heartbeat:
+                heartbeat = time.monotonic() + HEARTBEAT
                 yield ": alive\n\n"
             if not changed:
                 continue
-            while found := await run_in_threadpool(_since, studies, {id: names[id] for id in changed}, place, PAGE):
+            while found := await run_in_threadpool(
+                _events_after, studies, {id: names[id] for id in changed}, cursor, MAX_EVENTS
+            ):
                 for at, event in found:
                     yield f"id: {at}\nevent: event\ndata: {json.dumps(event)}\n\n"
             for document in await run_in_threadpool(_statuses, studies, [names[id].name for id in changed]):
@@ -107,71 +114,73 @@ async def _stream(
 
 
 async def _may_stay(request: Request) -> bool:
-    """Whether the one who listens would still be let in."""
+    """Return whether the caller's token is still valid."""
     try:
-        await request.app.state.door.caller(request)
+        await request.app.state.authenticator.caller(request)
     except ApiError:
         return False
     except StoreError as error:
-        return isinstance(error, Unavailable)  # it is away: streams wait
+        return isinstance(error, Unavailable)  # the store is unavailable: streams wait
     return True
 
 
-def _chosen(studies: StudyCache, caller: Caller, names: list[str]) -> Chosens:
-    """The studies that were asked for."""
+def _find_studies(studies: StudyCache, caller: Caller, names: list[str]) -> StudiesById:
+    """Find the requested studies; by default all that the caller may read."""
     if caller.study is not None:
         names = names or [caller.study]
     if any(not caller.may("read", name) for name in names):
-        raise ApiError(403, "forbidden", f"this token is for study {caller.study} alone")
+        raise ApiError(403, "forbidden", f"this token is valid only for study {caller.study}")
     with studies.pool.store() as store:
-        rows = store.numbers(names, MOST + 1)
+        rows = store.numbers(names, MAX_STUDIES + 1)
     if missing := set(names) - {name for _, _, name, _ in rows}:
         raise ApiError(404, "no-study", f"there is no study {sorted(missing)[0]!r}")
-    if len(rows) > MOST:
-        raise ApiError(422, "too-many", f"there are more than {MOST} studies: name the ones you want, study=a&study=b")
-    return {id: Chosen(name, uid, seq) for id, uid, name, seq in rows}
+    if len(rows) > MAX_STUDIES:
+        raise ApiError(
+            422, "too-many", f"there are more than {MAX_STUDIES} studies: name those you want: study=a&study=b"
+        )
+    return {id: RequestedStudy(name, uid, seq) for id, uid, name, seq in rows}
 
 
-def _since(studies: StudyCache, names: Chosens, place: Place, limit: int) -> list[tuple[str, Document]]:
-    """Events after a place, which moves on; each with the place after it."""
+def _events_after(studies: StudyCache, names: StudiesById, cursor: Cursor, limit: int) -> list[tuple[str, Document]]:
+    """Read events after the cursor and advance it; each event comes with the cursor after it."""
     found: list[tuple[str, Document]] = []
     with studies.pool.store() as store:
         for id, (name, uid, _) in names.items():
             if len(found) >= limit:
                 break
             try:
-                study = UnlockedStudy(store, studies.known(store, name))
-                told = store.some_events(study.saved, place.get(id, -1), limit - len(found))
+                study = UnlockedStudy(store, studies.get(store, name))
+                told = store.some_events(study.saved, cursor.get(id, -1), limit - len(found))
             except ApiError:
                 continue  # erased meanwhile
             except Damaged:
                 if len(names) == 1:
                     raise
-                continue  # that it is is said when it is looked at alone
+                continue  # reported when the study is requested by itself
             if study.uid != uid:
-                continue  # made anew meanwhile
+                continue  # replaced by a new study of the same name
             for event in told:
-                place[id] = event.seq
-                found.append((_written(place), described(study, event)))
+                cursor[id] = event.seq
+                found.append((_format_cursor(cursor), event_json(study, event)))
     return found
 
 
 def _statuses(studies: StudyCache, names: list[str]) -> list[Document]:
     with studies.pool.store() as store:
-        return [at_a_glance(saved) for saved in store.some(names).values() if not isinstance(saved, Damaged)]
+        return [summary_json(saved) for saved in store.some(names).values() if not isinstance(saved, Damaged)]
 
 
-def _written(place: Place) -> str:
-    return ",".join(f"{id}:{seq}" for id, seq in place.items())
+def _format_cursor(cursor: Cursor) -> str:
+    return ",".join(f"{id}:{seq}" for id, seq in cursor.items())
 
 
-def _place(text: str | None, names: Chosens) -> Place:
-    """What a text says; beyond the last event of a study, that one, so that none that follows is missed."""
+def _parse_cursor(text: str | None, names: StudiesById) -> Cursor:
+    """Parse a cursor; positions beyond a study's last event are moved back to it, so that no later event is missed."""
     if text is None or text == "":
         return {}
     if len(names) == 1 and re.fullmatch(r"-?\d{1,18}", text, re.ASCII):
         text = f"{next(iter(names))}:{text}"
     if not re.fullmatch(r"(\d{1,9}:-?\d{1,18})(,\d{1,9}:-?\d{1,18})*", text, re.ASCII):
-        raise ApiError(422, "invalid", "after is not a place in the history: send `next`, or the id of the last event")
+        raise ApiError(422, "invalid", "after is not a valid cursor: send `next`, or the id of the last event")
     pairs = (part.split(":") for part in text.split(","))
     return {id: min(seq, names[id].seq) for id, seq in ((int(a), int(b)) for a, b in pairs) if id in names}

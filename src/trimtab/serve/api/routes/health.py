@@ -1,4 +1,4 @@
-"""Whether the service lives, whether it can work, and its figures."""
+"""Health checks and Prometheus metrics."""
 
 from __future__ import annotations
 
@@ -14,54 +14,54 @@ from trimtab.serve.api.models import PROBLEMS
 from trimtab.serve.api.studies_cache import StudyCache
 from trimtab.serve.http.auth import Caller, scope
 from trimtab.serve.http.errors import ApiError
-from trimtab.serve.http.observability import Figures
+from trimtab.serve.http.observability import Metrics
 from trimtab.store.errors import Damaged, StoreError
 from trimtab.store.retry import delays
 from trimtab.types import Json
 
 LOG = logging.getLogger("trimtab.serve")
-FIRST, LONGEST = 0.5, 30.0  # seconds between two looks for a store that is away at the start
+FIRST_DELAY, MAX_DELAY = 0.5, 30.0  # seconds between attempts to reach the store at the start
 router = APIRouter(tags=["health"])
 
 
 @router.get("/livez")
 async def livez() -> dict[str, str]:
-    """The process answers."""
+    """Liveness: the process answers."""
     return {"status": "alive"}
 
 
 @router.get("/readyz", responses={503: PROBLEMS[503]})
 async def readyz(request: Request) -> dict[str, str]:
-    """The store answers, too."""
-    await run_in_threadpool(_ping, request.app.state.fleet)
+    """Readiness: the store answers, too."""
+    await run_in_threadpool(_ping, request.app.state.studies)
     return {"status": "ready"}
 
 
 @router.get("/metrics", response_class=Response, responses={401: PROBLEMS[401], 403: PROBLEMS[403]})
 async def metrics(request: Request, caller: Annotated[Caller, Depends(scope("read"))]) -> Json:
-    """For Prometheus, in its text format or as OpenMetrics; of the whole service, so not with a token of one study."""
+    """Prometheus metrics of the whole service, as text or OpenMetrics; not available to tokens of a single study."""
     if caller.study is not None:
-        raise ApiError(403, "forbidden", f"metrics are of all studies, and this token is for {caller.study} alone")
+        raise ApiError(403, "forbidden", f"metrics cover all studies, but this token is valid only for {caller.study}")
     state = request.app.state
-    figures: Figures = state.figures
-    figures.streams.set(state.limits.streams + state.limits.waits)
-    figures.conflicts.set(state.fleet.conflicts)
+    metrics: Metrics = state.metrics
+    metrics.streams.set(state.limits.streams + state.limits.waits)
+    metrics.conflicts.set(state.studies.conflicts)
     if state.settings.metrics_studies:
-        await run_in_threadpool(_measure, figures, state.fleet, state.settings.metrics_studies)
+        await run_in_threadpool(_update_study_metrics, metrics, state.studies, state.settings.metrics_studies)
     encode, kind = exposition.choose_encoder(request.headers.get("accept", ""))
-    return Response(encode(figures.collected()), media_type=kind)
+    return Response(encode(metrics.combined_registry()), media_type=kind)
 
 
 async def await_store(studies: StudyCache) -> None:
-    """Look for a store that is away at the start until it is there, and say so in the log."""
-    for tries, delay in enumerate(delays(FIRST, LONGEST)):
+    """Retry until the store can be reached, and log it."""
+    for attempts, delay in enumerate(delays(FIRST_DELAY, MAX_DELAY)):
         try:
             await run_in_threadpool(_ping, studies)
         except StoreError as error:
-            LOG.warning("waiting for the store: %s; next try in %.1f s", error, delay)
+            LOG.warning("waiting for the store: %s; next attempt in %.1f s", error, delay)
         else:
-            if tries:
-                LOG.info("the store is there, after %d tries", tries)
+            if attempts:
+                LOG.info("the store is available after %d attempts", attempts)
             return
         await asyncio.sleep(delay)
 
@@ -71,13 +71,13 @@ def _ping(studies: StudyCache) -> None:
         store.execute("SELECT version FROM trimtab_meta")
 
 
-def _measure(figures: Figures, studies: StudyCache, most: int) -> None:
-    figures.value.clear()
-    figures.rounds.clear()
+def _update_study_metrics(metrics: Metrics, studies: StudyCache, most: int) -> None:
+    metrics.study_value.clear()
+    metrics.study_rounds.clear()
     with studies.pool.store() as store:
         for saved in store.page("", most).values():
             if isinstance(saved, Damaged):
                 continue
-            figures.rounds.labels(saved.name).set(saved.status["round"])
+            metrics.study_rounds.labels(saved.name).set(saved.status["round"])
             if saved.status["mean"] is not None:
-                figures.value.labels(saved.name).set(saved.status["mean"])
+                metrics.study_value.labels(saved.name).set(saved.status["mean"])

@@ -1,4 +1,4 @@
-"""Studies: make, read, list, archive."""
+"""Studies: create, read, list, change, archive."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 
-from trimtab.serve.api.ask_tell import words
+from trimtab.serve.api.ask_tell import attributed
 from trimtab.serve.api.deps import (
-    ANSWERS,
     NAME,
+    RESPONSES,
     Administers,
     IfMatch,
     Operates,
     Reads,
     StudyName,
     etag,
-    expected,
-    fleet,
-    look,
+    read_study,
+    seq_of,
+    studies_of,
 )
-from trimtab.serve.api.json_views import OF_COMMANDS, at_a_glance, correctable, whole
-from trimtab.serve.api.models import CorrectionIn, CorrectionOut, StudyIn, StudyList, StudyOut, StudyWhole
-from trimtab.serve.api.studies_cache import TRIES, StudyCache, busy, stale
+from trimtab.serve.api.json_views import COMMAND_FIELDS, changeable_fields, details_json, summary_json
+from trimtab.serve.api.models import CorrectionIn, CorrectionOut, StudyDetails, StudyIn, StudyList, StudyOut
+from trimtab.serve.api.studies_cache import MAX_ATTEMPTS, StudyCache, busy, stale
 from trimtab.serve.http.errors import ApiError
 from trimtab.spec.constraints import Limits
 from trimtab.spec.guard import Guard
@@ -39,28 +39,28 @@ from trimtab.tune.config import Config
 from trimtab.types import Document, Json
 from trimtab.util.checksums import canonical
 
-router = APIRouter(prefix="/v1", tags=["studies"], responses=ANSWERS)
+router = APIRouter(prefix="/v1", tags=["studies"], responses=RESPONSES)
 
 
-@router.put("/studies/{name}", response_model=StudyWhole, status_code=201, responses={200: {"model": StudyWhole}})
-async def make(name: StudyName, body: StudyIn, response: Response, request: Request, _: Operates) -> Json:
-    """Make a study. The same body again: 200; another body: 409."""
-    made, document = await run_in_threadpool(_make, fleet(request), name, body)
+@router.put("/studies/{name}", response_model=StudyDetails, status_code=201, responses={200: {"model": StudyDetails}})
+async def create_study(name: StudyName, body: StudyIn, response: Response, request: Request, _: Operates) -> Json:
+    """Create a study. Repeating the same body gives 200, a different one 409."""
+    made, document = await run_in_threadpool(_make, studies_of(request), name, body)
     response.status_code = 201 if made else 200
     response.headers["ETag"] = etag(document["seq"])
     return document
 
 
-@router.get("/studies/{name}", response_model=StudyWhole)
-async def read(name: StudyName, response: Response, request: Request, _: Reads) -> Json:
-    """A study as it is now; its ETag is the number of the last event."""
-    document = await look(request, name, whole)
+@router.get("/studies/{name}", response_model=StudyDetails)
+async def get_study(name: StudyName, response: Response, request: Request, _: Reads) -> Json:
+    """Read a study; its ETag is the sequence number of its last event."""
+    document = await read_study(request, name, details_json)
     response.headers["ETag"] = etag(document["seq"])
     return document
 
 
 @router.patch("/studies/{name}", response_model=CorrectionOut, responses={202: {"model": CorrectionOut}})
-async def correct(
+async def change_settings(
     name: StudyName,
     body: CorrectionIn,
     response: Response,
@@ -68,63 +68,69 @@ async def correct(
     caller: Operates,
     if_match: IfMatch = None,
 ) -> Json:
-    """Correct what may change, all or nothing; what was learnt is kept. 202: the process that holds it was asked to."""
+    """Change settings, all or none; what was learnt is kept. 202: passed on to the process that holds the study."""
 
     def act(study: UnlockedStudy) -> Document:
         if study.saved.archived is not None:
             raise ApiError(410, "archived", f"study {name!r} is archived: restore it first")
-        if idle := sorted(set(OF_COMMANDS) & set(body.changes) - set(correctable(study))):
+        if idle := sorted(set(COMMAND_FIELDS) & set(body.changes) - set(changeable_fields(study))):
             why = f"{idle[0]} applies to `trimtab tune`, but a study made over HTTP runs no command: leave it out"
             raise ApiError(422, "invalid", why)
         changed = study.set(body.changes, who=caller.who, why=body.why)
         return {"seq": study.seq, "changed": changed, "pending": bool(changed) and study.move is None}
 
-    document = await run_in_threadpool(lambda: fleet(request).change(name, act, expected=expected(if_match)))
+    document = await run_in_threadpool(lambda: studies_of(request).change(name, act, expected=seq_of(if_match)))
     response.status_code = 202 if document["pending"] else 200
     response.headers["ETag"] = etag(document["seq"])
     return document
 
 
 @router.get("/studies", response_model=StudyList)
-async def listed(
+async def list_studies(
     request: Request,
     caller: Reads,
     attention: Annotated[
-        str | None, Query(description=f"Only studies that need any of {ATTENTION}, by commas.", max_length=100)
+        str | None,
+        Query(
+            description=f"Only studies that need one of these, separated by commas: {', '.join(ATTENTION)}.",
+            max_length=100,
+        ),
     ] = None,
-    search: Annotated[str | None, Query(description="Text that the name contains.", max_length=64)] = None,
+    search: Annotated[
+        str | None, Query(description="Only studies whose name contains this text.", max_length=64)
+    ] = None,
     archived: bool = False,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     after: Annotated[str | None, Query(description="`next` of the previous page.", pattern=NAME)] = None,
 ) -> Json:
-    """Studies by name, a page at a time."""
-    wanted = set() if attention is None else set(filter(None, attention.split(",")))
-    if not wanted <= set(ATTENTION):
+    """List studies by name, one page at a time."""
+    needs = set() if attention is None else set(filter(None, attention.split(",")))
+    if not needs <= set(ATTENTION):
         raise ApiError(422, "invalid", f"attention={attention} is unknown: choose from {', '.join(ATTENTION)}")
-    these = StudyFilter(search or "", wanted, caller.study, archived)
-    found = await run_in_threadpool(_page, fleet(request), these, limit + 1, after or "")
+    wanted = StudyFilter(search or "", needs, caller.study, archived)
+    found = await run_in_threadpool(_page, studies_of(request), wanted, limit + 1, after or "")
     page = dict(list(found.items())[:limit])
     return {
-        "studies": [at_a_glance(saved) for saved in page.values() if not isinstance(saved, Damaged)],
+        "studies": [summary_json(saved) for saved in page.values() if not isinstance(saved, Damaged)],
         "damaged": [{"name": n, "detail": str(saved)} for n, saved in page.items() if isinstance(saved, Damaged)],
         "next": list(page)[-1] if len(found) > limit else None,
     }
 
 
 @router.delete("/studies/{name}", response_model=StudyOut | None)
-async def archive(
+async def archive_study(
     name: StudyName,
     request: Request,
     caller: Administers,
-    forever: Annotated[bool, Query(description="Erase the study with its whole history.")] = False,
+    forever: Annotated[bool, Query(description="Erase the study and its history.")] = False,
     why: Annotated[str, Query(max_length=400)] = "",
     if_match: IfMatch = None,
 ) -> Json:
-    """Put a study aside: it can be looked at, and taken out again with `:restore`. With `forever`, erase it."""
-    seq = expected(if_match)
+    """Archive a study: it becomes read-only until `:restore`. With `forever`, erase it."""
+    seq = seq_of(if_match)
     if forever:
-        return await run_in_threadpool(_erase, fleet(request), name, seq)
-    return await run_in_threadpool(_archive, fleet(request), name, words(caller.who, why), seq)
+        return await run_in_threadpool(_erase, studies_of(request), name, seq)
+    return await run_in_threadpool(_archive, studies_of(request), name, attributed(caller.who, why), seq)
 
 
 def _make(studies: StudyCache, name: str, body: StudyIn) -> tuple[bool, Document]:
@@ -132,12 +138,12 @@ def _make(studies: StudyCache, name: str, body: StudyIn) -> tuple[bool, Document
     with studies.pool.store() as store:
         if store.glance(name) is None:
             made = _create(store, name, asked)
-    document: Document = studies.look(name, lambda study: _compared(study, asked))
+    document: Document = studies.read(name, lambda study: _details_if_same(study, asked))
     return made, document
 
 
 def _create(store: SharedStore, name: str, asked: Document) -> bool:
-    """The study of a body; what is wrong with it is said as for a study.toml."""
+    """Create a study from a request body; errors are worded as for a study.toml."""
     knobs, guard = Knobs.of(asked["knobs"]), Guard(**asked["guard"])
     given = {field: value for field, value in asked.items() if field != "max_pending"}
     config = Config(name=name, command=["over HTTP"], **{**given, "knobs": knobs, "guard": guard})
@@ -148,27 +154,27 @@ def _create(store: SharedStore, name: str, asked: Document) -> bool:
             *(config.settings, config.baseline, limits, {"asked": asked}, asked.get("max_pending", 1)),
         )
     except Taken:
-        return False  # somebody else made one of that name just now
+        return False  # another request has just created it
     return True
 
 
-def _compared(study: UnlockedStudy, asked: Document) -> Document:
-    there = study.saved.setup.get("asked")
-    if there is None or canonical(there) != canonical(asked):
-        what = "another definition" if there is None else f"another definition: {_difference(there, asked)}"
+def _details_if_same(study: UnlockedStudy, asked: Document) -> Document:
+    stored = study.saved.setup.get("asked")
+    if stored is None or canonical(stored) != canonical(asked):
+        what = "another definition" if stored is None else f"another definition: {_difference(stored, asked)}"
         why = f"study {study.name!r} already exists with {what}; send the same, or another name"
         raise ApiError(409, "another", why)
-    return whole(study)
+    return details_json(study)
 
 
-def _difference(there: Json, asked: Json, where: str = "") -> str:
-    """The first thing in which two bodies differ."""
-    if isinstance(there, dict) and isinstance(asked, dict):
-        pairs = [(key, there.get(key), asked.get(key)) for key in (there | asked)]
-    elif isinstance(there, list) and isinstance(asked, list) and len(there) == len(asked):
-        pairs = [(n, *pair) for n, pair in enumerate(zip(there, asked, strict=True))]
+def _difference(stored: Json, asked: Json, where: str = "") -> str:
+    """Describe the first difference between two bodies."""
+    if isinstance(stored, dict) and isinstance(asked, dict):
+        pairs = [(key, stored.get(key), asked.get(key)) for key in (stored | asked)]
+    elif isinstance(stored, list) and isinstance(asked, list) and len(stored) == len(asked):
+        pairs = [(n, *pair) for n, pair in enumerate(zip(stored, asked, strict=True))]
     else:
-        was, now = (f"{text[:60]}…" if len(text) > 60 else text for text in map(canonical, (there, asked)))
+        was, now = (f"{text[:60]}…" if len(text) > 60 else text for text in map(canonical, (stored, asked)))
         return f"{where} was {was}, and now is {now}"
     return next(_difference(a, b, f"{where}/{key}".strip("/")) for key, a, b in pairs if canonical(a) != canonical(b))
 
@@ -179,21 +185,21 @@ def _page(studies: StudyCache, wanted: StudyFilter, limit: int, after: str) -> d
 
 
 def _archive(studies: StudyCache, name: str, why: str, seq: int | None) -> Document:
-    def put_aside(study: UnlockedStudy) -> Document:
+    def act(study: UnlockedStudy) -> Document:
         if study.saved.holder is not None and not study.released():
             raise _held(name, study.saved.holder)
         if study.saved.archived is None:
             study.note("archive", why)
             study.archive(time.time())
-        return at_a_glance(study.saved)
+        return summary_json(study.saved)
 
-    return studies.change(name, put_aside, expected=seq)
+    return studies.change(name, act, expected=seq)
 
 
 def _erase(studies: StudyCache, name: str, seq: int | None) -> None:
-    """By its row alone: a study that is damaged can be erased, too."""
+    """Erase a study by its row alone, so that a damaged one can be erased, too."""
     with studies.pool.store() as store:
-        for _ in range(TRIES):
+        for _ in range(MAX_ATTEMPTS):
             found = store.numbers([name], 1)
             if not found:
                 raise ApiError(404, "no-study", f"there is no study {name!r}")
@@ -209,4 +215,4 @@ def _erase(studies: StudyCache, name: str, seq: int | None) -> None:
 
 
 def _held(name: str, holder: str) -> ApiError:
-    return ApiError(409, "held", f"study {name!r} is in use by {holder}: stop that first")
+    return ApiError(409, "held", f"study {name!r} is in use by {holder}: stop that process first")
