@@ -275,7 +275,7 @@ def test_a_study_as_a_frame(tmp_path, library, monkeypatch):
         assert list(frame["value"])[1::2] == [3.0, 2.5]
         assert frame["time"][0].year >= 2024
         figure = study.figure()
-    traces = {"spread", "measured", "running mean", "baseline", "no value", "what was set", "centre", "move"}
+    traces = {"spread", "measured", "running mean", "baseline", "no value", "setting", "centre", "move"}
     assert {trace.name for trace in figure.data} == traces
 
 

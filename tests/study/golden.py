@@ -1,4 +1,4 @@
-"""Studies as users see them, from the first trial to an import. To record them anew: `python -m tests.study.golden`."""
+"""Studies as users see them, from the first trial to an import. Record them again: `python -m tests.study.golden`."""
 
 import math
 import re
@@ -20,7 +20,7 @@ from ..golden import digest, record, written
 FILE = Path(__file__).with_name("golden_studies.json")
 ROUNDS = 130
 WHEN = {"time", "age", "created", "holder"}
-"""Fields that tell when and by whom a study was run, instead of what happened."""
+"""Fields that depend on when and by whom a study was run."""
 
 METHODS = {
     "auto": tt.auto(radius=0.05),
@@ -47,7 +47,7 @@ LIMITS = {"draught": {"max": 3.0}, "load": {"min": -2.0}}
 
 @dataclass(frozen=True)
 class Case:
-    """One study in a file, with everything that people do to it."""
+    """One study in a file, with every action that users can take."""
 
     name: str
     method: Any
@@ -63,14 +63,14 @@ class Case:
 
 
 def cost(knobs, turn):
-    """A valley around an optimum that drifts, flat far away; the length of a text stands for its place."""
+    """A valley around a drifting optimum, flat far away; text counts by its length."""
     places = {name: float(len(level) if isinstance(level, str) else level) for name, level in knobs.items()}
     squares = sum(((place - BEST[name]) / WIDTH[name] - turn / ROUNDS) ** 2 for name, place in places.items())
     return 5.0 * squares / (5.0 + squares)
 
 
 class Life:
-    """Run a study and write down everything it shows."""
+    """Run a study and record everything it shows."""
 
     def __init__(self, case, file):
         self.case, self.file, self.lines, self.turn = case, file, [], 0
@@ -92,7 +92,7 @@ class Life:
         return study
 
     def value(self, knobs):
-        """A measurement with noise: sometimes it fails, and sometimes it is far off."""
+        """A noisy measurement, with occasional failures and outliers."""
         self.turn += 1
         height = 10.0 + cost(knobs, self.turn) + 0.05 * self.rng.standard_normal()
         if self.turn % 13 == 5:
@@ -125,7 +125,7 @@ class Life:
 
 
 def timeless(document):
-    """What a document says, but for when and by whom."""
+    """Return a document without times and persons."""
     if isinstance(document, dict):
         return {key: timeless(value) for key, value in document.items() if key not in WHEN}
     if isinstance(document, list):
@@ -134,18 +134,18 @@ def timeless(document):
 
 
 def nameless(words):
-    """A change that a study.toml asks for names the user and the machine."""
+    """Remove the user and the machine from the note of a change made in a study.toml."""
     return re.sub(r"\([^()]*: study\.toml\)", "(study.toml)", words)
 
 
 def run(case, folder):
-    """One life: changed, opened again, undone, rested, reset, exported, imported, and run on."""
+    """One history: changes, reopening, undo, rounds at rest, reset, export, import, and more rounds."""
     life = Life(case, folder / "t.db")
     with life.open() as study:
         life.rounds(study, 40)
         life.see(study.set({"radius": 0.04, **HIGHER[case.knobs]}, who="anna", why="it rattles"))
         life.rounds(study, 20)
-        life.see(study.ask())  # asked again by the next who opens it
+        life.see(study.ask())  # asked again after the next opening
     with life.open(settings={"guard.failures": 3, "radius": 0.03}) as study:
         life.rounds(study, 20)
         study.undo()  # of the change
@@ -178,7 +178,7 @@ def run(case, folder):
 
 
 def cases():
-    """All that a study is made of, each with each other; then two with limits."""
+    """All combinations of the parts of a study; then two with limits."""
     for method, knobs, every, maximise in product(METHODS, KNOBS, (0, 5), (False, True)):
         name = (
             f"{method}, {knobs}, {f'baseline {every}' if every else 'no baseline'}, {'max' if maximise else 'min'}imise"
@@ -199,7 +199,7 @@ SERVED = {
 
 
 class Served:
-    """A study behind the service, seen as its answers; every result is sent twice."""
+    """A study behind the service, seen through its responses; every result is sent twice."""
 
     def __init__(self, name, body, http):
         self.name, self.body, self.http, self.lines = name, body, http, []
@@ -215,7 +215,7 @@ class Served:
             if turn % 2 and "max_pending" in self.body:
                 self.send("POST", "studies/a/trials:ask", another=True)
             trial = self.send("POST", "studies/a/trials:ask").json()
-            if "id" not in trial:  # held by a rail
+            if "id" not in trial:  # held by the guard
                 self.send("POST", "studies/a:resume", {"why": "seen"})
                 continue
             height = 10.0 + cost(trial["knobs"], turn) + 0.05 * self.rng.standard_normal()
@@ -232,7 +232,7 @@ class Served:
 
 
 def run_served(name, folder):
-    """One study through the service: its answers, and at last everything that can be read of it."""
+    """Record one study through the service: its responses, and finally every view of it."""
     from trimtab.serve.settings import Settings
 
     from ..serve.conftest import running
@@ -263,7 +263,7 @@ NAMES = [*CASES, *SERVED]
 
 
 def hash_of(name):
-    """The hash of one study, by its name."""
+    """Return the hash of one study, by its name."""
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore", tt.AdviceWarning)
         found = run(CASES[name], Path(folder)) if name in CASES else run_served(name, Path(folder))

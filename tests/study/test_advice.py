@@ -1,4 +1,4 @@
-"""Every sentence of advice on runs where it is right, and where it must be silent; and that it can be followed."""
+"""Every sentence of advice, on runs where it is right and on runs where it must not appear; and following it works."""
 
 import logging
 import math
@@ -49,7 +49,7 @@ def circle(rate):
 
 
 def run(cost, knobs=TWO, method=None, *, seed, rounds=300, maximise=False, **settings):
-    """The study after so many rounds, and every figure that came with advice in any of them: {figure: sentences}."""
+    """Return the study after this many rounds, and all advice given in any of them: {figure: sentences}."""
     rng, said = np.random.default_rng(seed + 100), {}
     study = Study.open(":memory:", "a", knobs, method, seed=seed, maximise=maximise, settings=settings)
     for t in range(rounds):
@@ -63,7 +63,7 @@ def run(cost, knobs=TWO, method=None, *, seed, rounds=300, maximise=False, **set
 
 
 def follow(study, sentence):
-    """Do what the advice says, word by word."""
+    """Follow the advice literally."""
     words = sentence.rstrip(".").split("trimtab set a ")[1].split()
     return study.set(dict([read_change(words[0].rstrip("."))]))
 
@@ -82,8 +82,8 @@ SEEDS = (0, pytest.param(1, marks=pytest.mark.long))
         (bowl(-30.0, 0.4), [knob("x", -4.0, 8.0, 4.0), knob("y")], "low", -10.0),
     ],
 )
-def test_a_limit_behind_which_it_gets_better_is_named_and_then_moved(cost, knobs, side, wanted, seed):
-    study, said = run(cost, knobs, seed=seed, rounds=500)  # in noise it takes that long to be sure
+def test_advice_names_a_limit_beyond_which_the_value_improves(cost, knobs, side, wanted, seed):
+    study, said = run(cost, knobs, seed=seed, rounds=500)  # enough to be certain despite the noise
     with study:
         assert set(said) == {"edge"}
         sentence = said["edge"][-1]
@@ -91,7 +91,7 @@ def test_a_limit_behind_which_it_gets_better_is_named_and_then_moved(cost, knobs
         assert f"trimtab set a knobs.x.{side}={wanted}." in sentence
         before = cost(0, study.centre, np.random.default_rng(0))
         assert list(follow(study, sentence)) == [f"knobs.x.{side}"]
-        assert study.findings()["edge"].advice is None  # it has just been followed
+        assert study.findings()["edge"].advice is None  # it was just followed
         for t in range(100):
             trial = study.ask()
             study.tell(trial, cost(t, trial.knobs, np.random.default_rng(t)))
@@ -108,16 +108,16 @@ def test_a_limit_behind_which_it_gets_better_is_named_and_then_moved(cost, knobs
         (noisy(bowl(2, 0.4), 0.01), FEW, tt.auto(radius=0.1)),
         (noisy(bowl(8, 0.4), 0.01), FEW, None),
         (bowl(1, 0.4), [knob("x", 1, 8, 4, type="integer"), knob("y")], None),
-        (bowl(-2.0, 0.4), TWO, None),  # 0 is a limit by nature
+        (bowl(-2.0, 0.4), TWO, None),  # 0 is a natural limit
         (bowl(0, 0.4), [knob("x", 0, 8, 4, type="integer"), knob("y")], tt.residual(radius=0.1, step=0.001)),
     ],
 )
-def test_a_limit_that_is_the_optimum_or_one_by_nature_is_not(cost, knobs, method, seed):
+def test_no_advice_on_a_natural_limit_or_one_at_the_optimum(cost, knobs, method, seed):
     study, said = run(cost, knobs, method, seed=seed)
     with study:
         assert "edge" not in said
         rng = np.random.default_rng(0)
-        assert cost(0, study.centre, rng) < cost(0, study.start, rng) - 0.05  # it went there
+        assert cost(0, study.centre, rng) < cost(0, study.start, rng) - 0.05  # it did move to the limit
 
 
 HEALTHY = {
@@ -146,7 +146,7 @@ HEALTHY = {
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("kind", HEALTHY)
-def test_a_healthy_study_is_left_in_peace(kind, seed):
+def test_a_healthy_study_gets_no_advice(kind, seed):
     cost, options = HEALTHY[kind]
     study, said = run(cost, seed=seed, **options)
     study.close()
@@ -154,7 +154,7 @@ def test_a_healthy_study_is_left_in_peace(kind, seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_an_optimum_that_runs_away(seed):
+def test_advice_on_an_optimum_that_drifts_too_fast(seed):
     study, said = run(runaway, FAR, tt.auto(radius=0.000125), seed=seed, rounds=700)
     with study:
         assert set(said) == {"drift"}
@@ -170,7 +170,7 @@ def test_an_optimum_that_runs_away(seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_cap_that_holds_it_back(seed):
+def test_advice_on_a_cap_that_slows_the_study(seed):
     cost = noisy(bowl(0.9, 0.1), 0.001)
     study, said = run(cost, seed=seed, rounds=250, **{"guard.largest_move": 0.0005})
     with study:
@@ -180,7 +180,7 @@ def test_a_cap_that_holds_it_back(seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_step_that_is_too_long(seed):
+def test_advice_on_a_step_that_is_too_large(seed):
     cost = noisy(bowl(0.6, 0.4), 0.001)
     study, said = run(cost, method=tt.residual(radius=0.05, step=2.0), seed=seed)
     with study:
@@ -194,14 +194,14 @@ def test_a_step_that_is_too_long(seed):
         assert study.findings()["contraction"].advice is None
 
 
-def test_a_value_that_never_changes():
+def test_advice_on_a_value_that_never_changes():
     study, said = run(lambda t, knobs, rng: 3.5, seed=0, rounds=60)
     with study:
         assert set(said) == {"contrast"}
         assert "check that the command in study.toml uses the knobs" in said["contrast"][0]
     study, said = run(lambda t, knobs, rng: 3.5, seed=0, rounds=49)
     with study:
-        assert said == {}  # too soon to say
+        assert said == {}  # too early
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ def test_a_value_that_never_changes():
         ({"low": 1, "high": 9, "type": "int"}, "low", None),
     ],
 )
-def test_how_far_out_a_limit_is_put(options, side, wanted):
+def test_the_suggested_limit(options, side, wanted):
     one = Knob(name="x", start=options["high"], **options)
     assert beyond(one, side) == wanted
     if wanted is not None:
@@ -233,7 +233,7 @@ def told_the_same(study, rounds):
         study.tell(study.ask(), 3.0)
 
 
-def test_advice_is_a_warning_and_a_line_of_the_log_when_it_first_appears(tmp_path, caplog, recwarn, monkeypatch):
+def test_new_advice_is_a_warning_and_a_log_line(tmp_path, caplog, recwarn, monkeypatch):
     warnings.simplefilter("always")
     monkeypatch.setattr(logging.getLogger("trimtab.live"), "propagate", True)
     caplog.set_level("INFO", "trimtab.live")
@@ -253,10 +253,10 @@ def test_advice_is_a_warning_and_a_line_of_the_log_when_it_first_appears(tmp_pat
     ]
     with Study.open(tmp_path / "a.db", "a") as study:
         told_the_same(study, 20)
-    assert len(recwarn) == 1  # it was there when the study was opened
+    assert len(recwarn) == 1  # it was known when the study was opened
 
 
-def test_a_value_is_kept_also_where_warnings_are_errors(tmp_path):
+def test_a_value_is_stored_even_if_warnings_are_errors(tmp_path):
     with Study.open(tmp_path / "a.db", "a", TWO, seed=0, baseline=0) as study:
         warnings.simplefilter("error")
         with pytest.raises(tt.AdviceWarning, match="has been the same"):
@@ -265,6 +265,6 @@ def test_a_value_is_kept_also_where_warnings_are_errors(tmp_path):
         told_the_same(study, 5)
 
 
-def test_warnings_of_a_tuner_are_of_the_same_kind():
+def test_a_tuner_warns_with_the_same_class():
     with pytest.warns(tt.AdviceWarning, match="no method and no bounds"):
         tt.Tuner([1.0], seed=0)

@@ -1,4 +1,4 @@
-"""A decision belongs to one proposal: the first word counts, and nothing else than what was approved ever runs."""
+"""A decision belongs to one proposal: the first one is final, and only approved settings ever run."""
 
 import json
 import threading
@@ -30,7 +30,7 @@ def tune(tmp_path):
     return lambda *words: start("tune", "study.toml", *words, cwd=tmp_path)
 
 
-def test_the_first_word_counts(tmp_path, tune):
+def test_the_first_decision_is_final(tmp_path, tune):
     with tune("--rounds", "1") as running:
         assert "waiting for trimtab approve a --round 0" in running.stdout.readline()
         (listed,) = json.loads(trimtab(tmp_path, "list", "--json"))
@@ -63,8 +63,8 @@ def test_the_first_word_counts(tmp_path, tune):
     assert [float(x) for x in ran] == ([listed["waits"]["setting"]["x"]] if winners[0][0] else [])
 
 
-def test_what_was_approved_runs_also_after_a_kill_and_nothing_else(tmp_path, tune):
-    """Killed while it waits, approved meanwhile; then the file changes what would be set: that is proposed anew."""
+def test_only_the_approved_setting_runs_even_after_a_kill(tmp_path, tune):
+    """Killed while it waits, and approved meanwhile; then the file changes the setting, which is proposed again."""
     with tune() as running:
         running.stdout.readline()
         running.kill()
@@ -75,7 +75,7 @@ def test_what_was_approved_runs_also_after_a_kill_and_nothing_else(tmp_path, tun
     assert after["waits"] is None
     with Study.open(tmp_path / "trimtab.db", "a") as study:
         assert study.decision(study.ask().knobs).approved
-        assert study.decision({"x": 0.123}) is None  # another setting is not what was approved
+        assert study.decision({"x": 0.123}) is None  # a different setting was not approved
         study.propose({"x": 0.123})
         assert study.decision({"x": 0.123}) is None
         assert study.decision(study.ask().knobs) is None  # and that one has been replaced
@@ -88,7 +88,7 @@ def test_what_was_approved_runs_also_after_a_kill_and_nothing_else(tmp_path, tun
     assert (tmp_path / "ran").read_text().split() == [repr(listed["waits"]["setting"]["x"])]
 
 
-def test_holding_still_after_failures_is_proposed_too(tmp_path, tune):
+def test_a_hold_after_failures_is_proposed_too(tmp_path, tune):
     (tmp_path / "broken").touch()
     proposed = []
     with tune("--rounds", "3") as running:

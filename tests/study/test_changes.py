@@ -1,4 +1,4 @@
-"""A running study is corrected: what was learnt is kept, the next probes are where they should be, all is undone."""
+"""Changes to a running study keep the learnt state, take effect in the next probes, and can be undone."""
 
 import json
 import math
@@ -39,7 +39,7 @@ def learnt(rounds=60, **options):
 
 
 def wide(study):
-    """δ_t/δ of the next trial."""
+    """Return δ_t/δ of the next trial."""
     return study.setup.method.step.bind(study.setup.frame).width(study.state.pace, study.state.round)
 
 
@@ -48,7 +48,7 @@ def exact(study):
 
 
 def physical(study):
-    """The slope per unit of each knob, or per e-fold of a log one."""
+    """Return the slope per unit of each knob, or per e-fold on a log scale."""
     units = [10.0, math.log(1000), 50.0]
     for knob, unit in zip(study.knobs.all, units, strict=True):
         low, high = study.knobs.ranges.get(knob.name, (knob.low, knob.high))
@@ -66,8 +66,8 @@ def physical(study):
         {"knobs.y.low": 3.0, "knobs.n.high": 70},
     ],
 )
-def test_a_limit_that_moves_changes_nothing_but_itself(changes):
-    """Far from it, the path is that of a study without the correction, but for what would have been asked again."""
+def test_a_changed_limit_affects_only_itself(changes):
+    """Far from the limit, the path equals that of an unchanged study, except for queries that would repeat."""
     with learnt() as study, learnt() as other:
         before, slope = study.knobs.values(study.state.centre), physical(study)
         assert study.set(changes) == {name: (_field(other, name), value) for name, value in changes.items()}
@@ -85,7 +85,7 @@ def _field(study, name):
     return next(getattr(k, field) for k in study.knobs.all if k.name == knob)
 
 
-def test_a_limit_is_where_it_should_be():
+def test_a_changed_limit_bounds_the_queries():
     with learnt() as study:
         for limits in ({"low": 4.0, "high": 5.0}, {"low": -2.0, "high": 5.5}, {"low": -4.0, "high": 12.0}):
             study.set({f"knobs.x.{name}": value for name, value in limits.items()})
@@ -100,13 +100,13 @@ def test_a_limit_is_where_it_should_be():
 
 
 def direction(study):
-    """u of the next probe, along x, y and n."""
+    """Return u of the next probe, along x, y and n."""
     return np.abs(study.setup.frame.direction(study.round))
 
 
 @pytest.mark.parametrize("radius", [0.005, 0.02, 0.1])
-def test_the_radius(radius):
-    """The next probe is `radius` times the width wide, from the same centre, by what was learnt."""
+def test_a_changed_radius(radius):
+    """The next probe has `radius` times the learnt width, from the same centre."""
     with learnt() as study:
         before, width, slope = study.knobs.values(study.state.centre), wide(study), physical(study)
         study.set({"radius": radius})
@@ -115,7 +115,7 @@ def test_the_radius(radius):
         assert abs(study.ask().knobs["x"] - before[0]) == pytest.approx(10 * radius * width * direction(study)[0])
 
 
-def test_the_radius_of_a_knob():
+def test_a_changed_radius_of_one_knob():
     with learnt() as study:
         before, slope = study.knobs.values(study.state.centre), physical(study)
         width = wide(study) * direction(study)
@@ -125,7 +125,7 @@ def test_the_radius_of_a_knob():
         asked = study.ask().knobs
         assert abs(asked["x"] - before[0]) == pytest.approx(10 * 0.01 * width[0])
         assert abs(math.log(asked["y"] / before[1])) == pytest.approx(math.log(1000) * 0.1 * width[1])
-        study.set({"radius": 0.02})  # the others'
+        study.set({"radius": 0.02})  # of the other knobs
         asked, centre = study.ask().knobs, study.knobs.values(study.state.centre)
         assert centre == pytest.approx(before, rel=1e-12)
         assert abs(asked["x"] - before[0]) == pytest.approx(10 * 0.01 * width[0])
@@ -133,7 +133,7 @@ def test_the_radius_of_a_knob():
         assert abs(study.ask().knobs["x"] - before[0]) == pytest.approx(10 * 0.02 * width[0])
 
 
-def test_widest_and_narrowest_hold_at_once():
+def test_widest_and_narrowest_take_effect_immediately():
     with learnt() as study:
         width = study.state.pace.width
         study.set({"widest": 1.0, "narrowest": 1.0})
@@ -151,8 +151,8 @@ def test_widest_and_narrowest_hold_at_once():
 @pytest.mark.parametrize(
     "changes", [{"knobs.x.high": 20.0}, {"radius": 0.04}, {"knobs.x.radius": 0.04}, {"knobs.x.low": -5.0}]
 )
-def test_tracking_goes_on_without_learning_anew(changes):
-    """At the optimum, after 150 rounds: the forty rounds after the correction cost what those before did."""
+def test_tracking_continues_without_learning_again(changes):
+    """At the optimum, the forty rounds after the change cost as much as those before it."""
     with learnt(150) as study:
         before = run(study, 40)
         study.set(changes)
@@ -161,8 +161,8 @@ def test_tracking_goes_on_without_learning_anew(changes):
         assert max(after) < 3 * max(before) + 0.05
 
 
-def test_learning_anew_would_be_seen():
-    """The test before can fail: with nothing learnt, the first rounds probe at the width of the beginning."""
+def test_learning_again_would_be_detected():
+    """The test above can fail: with nothing learnt, the first rounds probe at the initial width."""
     with learnt(150) as study:
         before = run(study, 40)
         assert cost(study.centre) < 0.02
@@ -172,17 +172,17 @@ def test_learning_anew_would_be_seen():
         assert max(run(study, 40)) > 3 * max(before) + 0.05
 
 
-def test_the_largest_move():
+def test_a_changed_largest_move():
     with learnt() as study:
         study.set({"guard.largest_move": 0.001})
         assert study.setup.longest == pytest.approx(0.001)
-        study.set({"radius": 0.1, "knobs.x.radius": 0.2})  # whatever the probes are
-        assert study.setup.longest == pytest.approx(0.0005)  # x moves by twice as much of its range
+        study.set({"radius": 0.1, "knobs.x.radius": 0.2})  # independent of the probes
+        assert study.setup.longest == pytest.approx(0.0005)  # x moves by twice the share of its range
         study.set({"guard.largest_move": None})
         assert study.setup.method.max_move is None
 
 
-def test_the_run_is_corrected_beside_the_tuner():
+def test_run_settings_do_not_affect_the_tuner():
     with learnt(5) as study:
         trial, before = study.ask(), exact(study)
         study.set({"pause": 5, "timeout": 2.5, "keep": 2000, "guard.failures": 3, "guard.quiet_hours": ["22:00-06:00"]})
@@ -196,7 +196,7 @@ def test_the_run_is_corrected_beside_the_tuner():
         assert study.settings["pause"] == 5
 
 
-def test_every_correction_is_an_event_that_says_who_what_and_why():
+def test_every_change_is_an_event_with_who_what_and_why():
     with learnt(3) as study:
         study.set({"radius": 0.02, "guard.failures": 4}, who="anna", why="it rattles")
         assert study.set({"radius": 0.02}) == {}
@@ -211,7 +211,7 @@ def test_every_correction_is_an_event_that_says_who_what_and_why():
     "changes",
     [{"knobs.x.high": 4.0}, {"radius": 0.3}, {"knobs.y.radius": 0.017}, {"widest": 2.0}, {"pause": 3}, {"keep": 5000}],
 )
-def test_what_is_taken_back_at_once_never_was(changes):
+def test_an_immediate_undo_is_exact(changes):
     with learnt() as study, learnt() as other:
         study.set(changes)
         study.undo()
@@ -222,7 +222,7 @@ def test_what_is_taken_back_at_once_never_was(changes):
             study.undo()
 
 
-def test_taken_back_later_what_was_learnt_since_stays():
+def test_a_later_undo_keeps_the_learnt_state():
     with learnt() as study:
         study.set({"knobs.x.high": 9.0, "knobs.y.radius": 0.01}, why="first")
         run(study, 10)
@@ -242,8 +242,8 @@ def test_taken_back_later_what_was_learnt_since_stays():
         assert note.startswith("knobs.x.high 9.0 → 10.0, knobs.y.radius 0.01 → none (undoes the change of event 61")
 
 
-def test_back_to_a_round_keeps_the_corrections_of_since():
-    """A limit that was lowered for safety stays where it is."""
+def test_undo_to_a_round_keeps_later_changes():
+    """A limit that was lowered for safety stays lowered."""
     with learnt() as study:
         study.set({"knobs.x.high": 5.0, "knobs.y.radius": 0.02})
         run(study, 20)
@@ -260,7 +260,7 @@ def test_back_to_a_round_keeps_the_corrections_of_since():
         assert study.centre == study.start == pytest.approx({"x": 2.0, "y": 10.0, "n": 10})
 
 
-def test_opened_again_and_moved_elsewhere_it_is_the_same(tmp_path):
+def test_changes_survive_reopening_and_export(tmp_path):
     with Study.open(tmp_path / "t.db", "a", KNOBS, seed=1) as study:
         run(study, 30)
         study.set({"knobs.x.high": 25.0, "knobs.x.radius": 0.1, "guard.failures": 2})
@@ -268,7 +268,7 @@ def test_opened_again_and_moved_elsewhere_it_is_the_same(tmp_path):
         study.set({"knobs.x.low": -20.0, "knobs.n.high": 90})
         run(study, 150)
         there, text = exact(study), study.export()
-    with Study.open(tmp_path / "t.db", "a", KNOBS) as study:  # the same words as at first are no correction
+    with Study.open(tmp_path / "t.db", "a", KNOBS) as study:  # the original definition is not a change
         assert exact(study) == there
         assert study.knobs.all[0].high == 25.0
         assert study.settings["guard.failures"] == 2
@@ -325,7 +325,7 @@ def test_opened_again_and_moved_elsewhere_it_is_the_same(tmp_path):
         ({"knobs.x.low": None}, "knob 'x': low=None is not a finite number"),
     ],
 )
-def test_what_cannot_be_is_said_in_the_users_words_and_changes_nothing(changes, why):
+def test_an_impossible_change_is_refused_without_effect(changes, why):
     with learnt(5) as study:
         before = exact(study)
         with pytest.raises(ValueError, match=why) as error:
@@ -335,7 +335,7 @@ def test_what_cannot_be_is_said_in_the_users_words_and_changes_nothing(changes, 
         assert (exact(study), study.seq, study.settings["guard.failures"]) == (before, 5, None)
 
 
-def test_a_knob_that_is_nearly_named_is_suggested():
+def test_a_misspelt_knob_is_suggested():
     knobs = [{"name": "valve", "low": 0, "high": 1, "start": 0.5}]
     said = r"^knobs\.vlave\.high: there is no knob 'vlave': did you mean .valve.\?$"
     with Study.open(":memory:", "a", knobs, seed=0) as study, pytest.raises(ValueError, match=said):
@@ -350,7 +350,7 @@ def test_a_duration_may_have_a_unit():
         assert study.settings["pause"] == 0.5
 
 
-def test_none_takes_any_field_away_that_has_a_default():
+def test_none_restores_a_default():
     given = {
         "guard.quiet_hours": ["22:00-06:00"],
         "guard.approval": True,
@@ -373,7 +373,7 @@ def test_none_takes_any_field_away_that_has_a_default():
         assert study.fields() == usual
 
 
-def test_rounds_beyond_counting():
+def test_rounds_out_of_range():
     with learnt(3) as study:
         for round in (10**20, -(10**20)):
             with pytest.raises(ValueError, match="is no longer kept"):
@@ -381,7 +381,7 @@ def test_rounds_beyond_counting():
         assert len(list(study.events(after=-(10**20)))) == 4
 
 
-def test_grids_and_choices_and_switches():
+def test_grids_choices_and_switches():
     knobs = [
         {"name": "grid", "low": 0.0, "high": 2.0, "step": 0.5, "start": 1.5},
         {"name": "codec", "choices": ["a", "b"], "start": "b"},
@@ -404,7 +404,7 @@ def test_grids_and_choices_and_switches():
         study.set({"knobs.grid.low": 0.25, "knobs.grid.high": 1.25})
         assert study.start["grid"] == 1.25
         study.set({"knobs.grid.low": 0.0, "knobs.grid.high": 2.0})
-        assert study.start["grid"] == 1.5  # where it began
+        assert study.start["grid"] == 1.5  # the original start
         with pytest.raises(ValueError, match="of a knob only radius can change once the study has begun"):
             study.set({"knobs.cache.high": False})
 
@@ -423,7 +423,7 @@ failures = 5
 """
 
 
-def test_another_start_is_not_taken_and_a_line_says_so(tmp_path):
+def test_a_changed_start_is_ignored_with_a_message(tmp_path):
     def opened(*change):
         (tmp_path / "study.toml").write_text(TOML.replace(*change) if change else TOML)
         return read_config(tmp_path / "study.toml").open()
@@ -435,14 +435,14 @@ def test_another_start_is_not_taken_and_a_line_says_so(tmp_path):
             "knobs.x.start is 5, but study.toml says 3: the start of a knob cannot change once the study"
             " has begun; restore it, or write a new study that starts at the present centre: trimtab init --from a"
         ]
-    with opened("low = 0\nhigh = 10\nstart = 5", "low = 6\nhigh = 10\nstart = 6") as study:  # nearest to where it was
+    with opened("low = 0\nhigh = 10\nstart = 5", "low = 6\nhigh = 10\nstart = 6") as study:  # nearest to the original
         assert study.start == {"x": 6.0}
         assert [text.partition(" (")[0] for text in study.news()] == ["set: knobs.x.low 0 → 6"]
     with opened() as study:
         assert [text.partition(" (")[0] for text in study.news()] == ["set: knobs.x.low 6 → 0"]
 
 
-def test_what_changes_in_the_file_is_a_correction_and_what_was_set_meanwhile_stays(tmp_path):
+def test_changes_in_the_file_are_applied_and_those_made_meanwhile_stay(tmp_path):
     def opened(*change):
         (tmp_path / "study.toml").write_text(TOML.replace(*change) if change else TOML)
         return read_config(tmp_path / "study.toml").open()
@@ -462,7 +462,7 @@ def test_what_changes_in_the_file_is_a_correction_and_what_was_set_meanwhile_sta
         assert study.seq == seq
         study.undo()
     with opened("high = 10", "high = 12\nradius = 0.1") as study:
-        assert study.knobs.all[0].high == 10  # a person took it back after the file said it
+        assert study.knobs.all[0].high == 10  # changed by a person after the file
     with opened("radius = 0.05", "radius = 0.02\nwidest = 2\npause = 3\nkeep = 4000") as study:
         assert study.setup.method.step.widest == 2
         assert (study.settings["pause"], study.settings["keep"]) == (3, 4000)
@@ -481,8 +481,8 @@ def test_what_changes_in_the_file_is_a_correction_and_what_was_set_meanwhile_sta
 
 
 @pytest.mark.parametrize("statements", range(1, 8))
-def test_killed_within_a_correction_it_is_the_old_or_the_new(tmp_path, statements):
-    """Killed after so many statements of the transaction; the last ones are the commit and what follows."""
+def test_a_kill_during_a_change_leaves_the_old_or_the_new_setting(tmp_path, statements):
+    """Killed after this many statements of the transaction; the last ones are the commit and those after it."""
     where = tmp_path / "t.db"
     with Study.open(where, "a", KNOBS, seed=1, baseline=0) as study:
         run(study, 30)
@@ -516,7 +516,7 @@ def test_killed_within_a_correction_it_is_the_old_or_the_new(tmp_path, statement
         run(study, 3)
 
 
-def test_another_asks_the_holder(tmp_path):
+def test_another_process_requests_a_change(tmp_path):
     where = tmp_path / "t.db"
     with Study.open(where, "a", KNOBS, seed=1) as study:
         run(study, 5)
@@ -527,7 +527,7 @@ def test_another_asks_the_holder(tmp_path):
                 other.set({"radios": 0.02})
             assert other.asked()
             other.set({"guard.failures": 2}, who="ben")
-            study.tell(trial, 1.0)  # what is being measured is not disturbed
+            study.tell(trial, 1.0)  # the open trial is not disturbed
             assert study.setup.method.radius == 0.05
             study.ask()
             assert (study.setup.method.radius, study.settings["guard.failures"]) == (0.02, 2)
@@ -537,11 +537,11 @@ def test_another_asks_the_holder(tmp_path):
                 "guard.failures none → 2 (ben)",
             ]
             other.set({"radius": 0.01})
-    with Study.open(where, "a") as study:  # nobody held it any more
+    with Study.open(where, "a") as study:  # no longer held by another process
         assert study.setup.method.radius == 0.01
 
 
-def test_in_memory():
+def test_changes_in_memory():
     with Study.open(":memory:", "a", KNOBS, seed=1) as study:
         run(study, 3)
         assert study.summary()["rounds"] == 3

@@ -1,4 +1,4 @@
-"""Exports: mutated, malicious, hostile; each refused with one line, in little memory and time."""
+"""Mutated and malicious exports are refused with one line, in little memory and time."""
 
 import json
 import os
@@ -27,7 +27,7 @@ def exported(tmp_path):
 
 
 def sealed(text, change):
-    """As an attacker would: the change, with the right checksum."""
+    """Apply a change and recompute the checksum, as an attacker would."""
     document = json.loads(text)
     document.pop("checksum")
     change(document)
@@ -40,7 +40,7 @@ def test_any_mutation_is_refused(exported, tmp_path):
     for _ in range(300):
         place = chance.randrange(len(exported))
         text = exported[:place] + chance.choice('0123456789,.:[]{}"aex-') + exported[place + 1 :]
-        if _same(text, exported):  # a digit more than a float has changes nothing
+        if _same(text, exported):  # a digit beyond the precision of a float changes nothing
             continue
         with pytest.raises(ValueError, match="not an exported study, or is damaged"):
             Study.adopt(tmp_path / "u.db", text)
@@ -105,7 +105,7 @@ def test_every_event_and_state_is_validated(exported, tmp_path, change, reason):
     assert not (tmp_path / "u.db").exists()
 
 
-def test_notes_from_elsewhere_cannot_reach_a_terminal(exported, tmp_path):
+def test_control_characters_in_notes_are_escaped(exported, tmp_path):
     note = "\x1b[2J\x1b]0;owned\x07[/x][bold]\0"
     Study.adopt(tmp_path / "trimtab.db", sealed(exported, _event(3, note=note)))
     done = run("show", "--last", "99", cwd=tmp_path, env=WIDE)
@@ -127,7 +127,7 @@ except ValueError as error:
 
 
 @pytest.mark.parametrize("text", ["[" * 10**6, '{"a":' * 10**5, "1" * 10**6, '"' + "x" * 10**7, "{}", "", "NaN"])
-def test_hostile_texts_are_refused_in_little_memory(tmp_path, text):
+def test_malicious_texts_are_refused_in_little_memory(tmp_path, text):
     words = [sys.executable, "-c", LIMITED, tmp_path / "u.db"]
     done = subprocess.run(words, input=text, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-500:]
@@ -136,8 +136,8 @@ def test_hostile_texts_are_refused_in_little_memory(tmp_path, text):
     assert len(done.stdout) < 500
 
 
-def test_a_thousand_studies_are_listed_at_once_and_one_damaged_does_not_hide_the_others(tmp_path):
-    """Every file and row is read once: the work is linear, which is counted in statements, not in seconds."""
+def test_a_thousand_studies_are_listed_in_linear_time_despite_a_damaged_one(tmp_path):
+    """Every file and row is read once: the number of statements is linear."""
     with Study.open(tmp_path / "trimtab.db", "s0", KNOBS, seed=1) as study:
         study.tell(study.ask(), 1.5)
     with Store(tmp_path / "trimtab.db") as store:

@@ -1,4 +1,4 @@
-"""A state as a row of numbers."""
+"""A state as a flat array of numbers."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ SETUP = Setup(tt.auto(radius=0.05), (10,), domain=CUBE)
 
 
 def aged(setup, rng, systems):
-    """Systems of one setup, some new, some old, some with failures behind them, on objectives that jump at times."""
+    """Studies of one setup: new, old, with failures, and with jumps of the cost."""
     setups = [storage.reseeded(setup, int(seed)) for seed in rng.integers(0, 2**63, systems)]
     best, noise = rng.random((systems, *setup.shape)), rng.choice([0.0, 0.01, 1.0], systems)
 
@@ -28,7 +28,7 @@ def aged(setup, rng, systems):
     return setups, states, value
 
 
-def test_a_state_is_a_row_and_back():
+def test_a_state_survives_flattening():
     setups, states, _ = aged(SETUP, np.random.default_rng(1), 20)
     flat = Flat(states[0])
     for setup, state in zip(setups, states, strict=True):
@@ -42,7 +42,7 @@ def test_a_state_is_a_row_and_back():
         assert np.array_equal(tt.ask(setup, again).x, tt.ask(setup, state).x)
 
 
-def test_what_is_said_of_a_setup_does_not_tell_its_seed():
+def test_the_description_of_a_setup_omits_the_seed():
     one, other = (Setup(tt.auto(radius=0.1), (2,), domain=CUBE, seed=seed) for seed in (1, 2))
     assert storage.described(one) == storage.described(other)
     assert storage.described(one) != storage.described(Setup(tt.auto(radius=0.2), (2,), domain=CUBE))

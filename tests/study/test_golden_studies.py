@@ -1,4 +1,4 @@
-"""Every study shows what was recorded: trials, events, summaries, advice, savings (`golden.py` has the studies)."""
+"""Every study in `golden.py` gives the recorded trials, events, summaries, advice and savings."""
 
 import pytest
 
@@ -12,20 +12,20 @@ ONE = "auto, mixed, baseline 5, maximise"
 
 
 @pytest.mark.parametrize("name", golden.NAMES)
-def test_a_study_shows_what_was_recorded(name):
+def test_a_study_gives_the_recorded_history(name):
     check(golden.FILE, {name: golden.hash_of(name)}, AGAIN)
 
 
-def test_each_study_is_recorded_and_each_record_is_a_study():
+def test_studies_and_records_correspond():
     assert sorted(golden.NAMES) == sorted(recorded(golden.FILE)["hashes"])
 
 
-def test_seeds_lie_on_both_sides_of_what_a_signed_number_holds():
+def test_seeds_lie_on_both_sides_of_the_signed_64_bit_range():
     seeds = {case.seed >= 2**63 for case in golden.CASES.values()}
     assert seeds == {False, True}
 
 
-def test_a_changed_value_is_noticed_from_where_it_changes(monkeypatch):
+def test_a_changed_value_is_detected_at_the_round_where_it_changes(monkeypatch):
     before, cost = golden.hash_of(ONE), golden.cost
     monkeypatch.setattr(golden, "cost", lambda knobs, turn: cost(knobs, turn) + 1e-6 * (turn >= 120))
     (first, *_, last), (recorded_first, *_, recorded_last) = golden.hash_of(ONE).split("-"), before.split("-")
@@ -48,12 +48,12 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("broken", BROKEN)
-def test_a_study_that_does_something_else_is_noticed(broken, monkeypatch):
+def test_a_study_that_behaves_differently_is_detected(broken, monkeypatch):
     monkeypatch.setattr(Study, broken, BROKEN[broken])
     assert golden.hash_of(ONE) != recorded(golden.FILE)["hashes"][ONE]
 
 
-def test_an_import_that_loses_what_was_learnt_is_noticed(monkeypatch):
+def test_an_import_that_loses_the_learnt_state_is_detected(monkeypatch):
     adopt = Study.adopt
 
     def forgetful(where, text, name=None):

@@ -1,4 +1,4 @@
-"""Every kind of knob in a study: choices, switches, grids, fixed ones, and radii of their own. With `trimtab tune`."""
+"""Every kind of knob under `trimtab tune`: choices, switches, grids, fixed knobs, and individual radii."""
 
 import csv
 import io
@@ -78,7 +78,7 @@ leave_at = "query"
 
 @pytest.fixture
 def trimtab(tmp_path):
-    """Run the program in a folder of its own."""
+    """Run the program in its own folder."""
 
     def run(*words, text=None):
         if text is not None:
@@ -105,7 +105,7 @@ def test_choices_and_switches_are_tuned(tmp_path, trimtab):
         assert study.centre["only"] == "{codec}"
         assert sum(event.value for event in told[-30:]) < sum(event.value for event in told[:30])
         ran = [event for event in study.events() if event.kind in ("tell", "baseline")]
-    whole = read_config(tmp_path / "study.toml").open  # undisturbed, the same path
+    whole = read_config(tmp_path / "study.toml").open  # the same path without interruption
     (tmp_path / "trimtab.db").rename(tmp_path / "first.db")
     with whole() as again:
         for event in ran:
@@ -114,7 +114,7 @@ def test_choices_and_switches_are_tuned(tmp_path, trimtab):
             again.tell(trial, event.value)
 
 
-def test_they_are_shown_drawn_and_moved(tmp_path, trimtab):
+def test_all_kinds_of_knobs_are_shown_drawn_and_exported(tmp_path, trimtab):
     pytest.importorskip("plotly")
     trimtab("tune", "study.toml", "--rounds", "20", text=MIXED)
     shown = trimtab("show", "mixed")
@@ -138,7 +138,7 @@ def test_they_are_shown_drawn_and_moved(tmp_path, trimtab):
     assert "KNOB_CODEC='gzip 9'" in trimtab("tune", "study.toml", "--dry-run", "--rounds", "40")
 
 
-def test_a_radius_of_its_own(tmp_path, trimtab):
+def test_a_knob_with_its_own_radius(tmp_path, trimtab):
     trimtab("tune", "study.toml", "--rounds", "30", text=RADII)
     with Study.look(tmp_path / "trimtab.db", "radii") as study:
         events = list(study.events())
@@ -147,12 +147,12 @@ def test_a_radius_of_its_own(tmp_path, trimtab):
             away = [abs(asked - there) for asked, there in zip(event.query, before.centre, strict=True)]
             assert event.kind == "baseline" or away == pytest.approx([0.01, 30.0, 0.1])
     (tmp_path / "study.toml").write_text(RADII.replace("radius = 0.3", "radius = 0.2"))
-    with read_config(tmp_path / "study.toml").open() as study:  # a correction
+    with read_config(tmp_path / "study.toml").open() as study:  # a change of settings
         away = [abs(study.ask().knobs[name] - centre) for name, centre in study.centre.items()]
         assert away == pytest.approx([0.01, 20.0, 0.1])
 
 
-def test_the_largest_move_holds_for_the_knob_it_is_longest_for(tmp_path):
+def test_the_largest_move_bounds_the_knob_that_moves_most(tmp_path):
     steep = RADII.replace("step = 0.001", "step = 1e6").replace('leave_at = "query"', "largest_move = 0.02")
     (tmp_path / "study.toml").write_text(steep)
     with read_config(tmp_path / "study.toml").open() as study:
@@ -179,7 +179,7 @@ def test_a_limit_is_named_by_its_knob(tmp_path):
     with Study.open(tmp_path / "a.db", "a", knobs[:1] + knobs[2:], seed=0) as study:
         for _ in range(60):
             study.tell(study.ask(), 1.0)
-        assert study.diagnostics.at_edge == 0  # of a choice and of a switch, an end is no limit
+        assert study.diagnostics.at_edge == 0  # the first and last choice are not limits
     with Study.open(tmp_path / "b.db", "b", knobs, seed=0) as study:
         for _ in range(300):
             trial = study.ask()
@@ -190,7 +190,7 @@ def test_a_limit_is_named_by_its_knob(tmp_path):
         )
 
 
-def test_another_path_of_a_choice_is_damage(tmp_path):
+def test_a_different_path_of_a_choice_is_damage(tmp_path):
     knobs = [{"name": "codec", "choices": ["a", "b"], "start": "a"}, {"name": "x", "low": 0, "high": 1, "start": 0.5}]
     with Study.open(tmp_path / "a.db", "a", knobs, seed=0) as study:
         for _ in range(5):
@@ -199,11 +199,11 @@ def test_another_path_of_a_choice_is_damage(tmp_path):
         events = study._store.events(study._saved, snapshot.seq, study.seq)
         follow(study.knobs, snapshot, events, "it")
         events[-1] = events[-1]._replace(centre=[1.0, events[-1].centre[1]])
-        with pytest.raises(Damaged, match="gives another state than recorded"):
+        with pytest.raises(Damaged, match="does not give the recorded state"):
             follow(study.knobs, snapshot, events, "it")
 
 
-def test_what_cannot_be_is_refused_in_one_line(tmp_path):
+def test_invalid_knobs_are_refused_in_one_line(tmp_path):
     fixed = [{"name": "x", "low": 1, "high": 1, "start": 1}]
     with pytest.raises(ValueError, match="every knob is fixed: give at least one of them low < high"):
         Study.open(tmp_path / "a.db", "a", fixed)

@@ -1,4 +1,4 @@
-"""A study's state in one piece, as its row has it."""
+"""The packed state in a study's row."""
 
 import math
 import random
@@ -34,7 +34,7 @@ def measured(chance, k, knobs):
 
 
 def grown(knobs, count, most, **options):
-    """Studies of one shape and of all ages."""
+    """Studies of one shape, of all ages."""
     chance = random.Random(1)
     studies = [Study.open(":memory:", f"s{k}", knobs, seed=k, **options) for k in range(count)]
     for k, study in enumerate(studies):
@@ -45,7 +45,7 @@ def grown(knobs, count, most, **options):
 
 
 @pytest.mark.parametrize("knobs", [PLAIN, MIXED])
-def test_a_piece_holds_a_position(knobs):
+def test_a_position_survives_packing(knobs):
     studies, _ = grown(knobs, 8, 300, baseline=7)
     for study in studies:
         there, shape = study._position, SHAPES.of(study._position)
@@ -57,7 +57,7 @@ def test_a_piece_holds_a_position(knobs):
         assert packed_state.pack(study.uid, Packed(*piece)) == data
 
 
-def test_a_piece_of_another_event_or_study_or_a_damaged_one_is_none():
+def test_a_packed_state_that_is_stale_foreign_or_damaged_is_ignored():
     (study,), _ = grown(PLAIN, 1, 5)
     data = packed_state.packed(SHAPES.of(study._position), "me", study._position, 4, 4)
     assert unpack("me", data, 4) is not None
@@ -68,8 +68,8 @@ def test_a_piece_of_another_event_or_study_or_a_damaged_one_is_none():
     assert unpack("me", data[:60] + bytes([data[60] ^ 1]) + data[61:], 4) is None
 
 
-def test_what_has_no_piece():
-    """Limits, and several open trials, are for the long way round."""
+def test_positions_that_cannot_be_packed():
+    """Studies with limits or several open trials are loaded from snapshots."""
     import trimtab as tt
 
     method = tt.primal_dual(radius=0.05, step=1e-3, limits=1)
@@ -84,7 +84,7 @@ def store(request, tmp_path):
         yield found
 
 
-def test_a_state_in_a_row_that_values_do_not_lead_to_is_found(store):
+def test_check_finds_a_packed_state_that_differs_from_the_replay(store):
     Study.open(store.where, "bent", PLAIN, seed=1, baseline=0).close()
     (known,) = load(store, ["bent"])
     moved = known.position._replace(state=known.position.state._replace(centre=known.position.state.centre + 0.01))
@@ -93,6 +93,6 @@ def test_a_state_in_a_row_that_values_do_not_lead_to_is_found(store):
     (wrong,) = check_study(store, known.saved)
     assert wrong == "the stored state does not match event 0: restore the store from a backup"
     store.execute("UPDATE trimtab_studies SET state = ? WHERE name = 'bent'", data[:-1] + b"?")
-    assert check_study(store, known.saved) == []  # nobody reads what is not whole
+    assert check_study(store, known.saved) == []  # a damaged value is never read
     (again,) = load(store, ["bent"])
     assert again.position.snapshot(0) == known.position.snapshot(0)

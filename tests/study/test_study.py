@@ -21,19 +21,19 @@ def path(where, name="a"):
         return [event._replace(time=0.0) for event in study.events()]
 
 
-def test_it_tunes_and_goes_on_where_it_was(tmp_path):
+def test_a_study_tunes_and_resumes(tmp_path):
     with Study.open(tmp_path / "one.db", "a", KNOBS, seed=1) as study:
         run(study, 300)
         assert abs(study.centre["gain"] - 6) < 1
         assert 32 < study.centre["size"] < 128
     for _ in range(10):
         with Study.open(tmp_path / "two.db", "a", KNOBS, seed=1) as study:
-            study.ask()  # asked and not told: asked again the next time
+            study.ask()  # open, and returned again next time
             run(study, 30)
     assert path(tmp_path / "one.db") == path(tmp_path / "two.db")
 
 
-def test_it_is_the_tuner_with_names(tmp_path):
+def test_a_study_equals_a_tuner_with_named_knobs(tmp_path):
     tuner = tt.Tuner([0.2], bounds=[(0, 1)], seed=4)
     with tt.live.Study.open(
         tmp_path / "t.db", "a", [{"name": "x", "low": 0, "high": 1, "start": 0.2}], seed=4
@@ -46,7 +46,7 @@ def test_it_is_the_tuner_with_names(tmp_path):
         assert [event.kind for event in study.events()] == ["start", *["tell"] * 2, *["skip"] * 2, *["tell"] * 4]
 
 
-def test_wrong_tells_change_nothing(tmp_path):
+def test_invalid_tells_change_nothing(tmp_path):
     with Study.open(tmp_path / "t.db", "a", KNOBS, seed=1) as study:
         run(study, 3)
         before = study.state
@@ -65,7 +65,7 @@ def test_wrong_tells_change_nothing(tmp_path):
 
 
 def test_several_threads(tmp_path):
-    """All ask and tell at once: every round is told exactly once, and the others are refused."""
+    """All threads ask and tell: every round is told exactly once, and other values are refused."""
     refused = []
     with Study.open(tmp_path / "t.db", "a", KNOBS, seed=1) as study:
 
@@ -82,7 +82,7 @@ def test_several_threads(tmp_path):
             thread.start()
         for thread in threads:
             thread.join()
-        rounds = study.baseline.slot  # of both kinds
+        rounds = study.baseline.slot  # including baseline rounds
         assert study.saving.baseline_rounds > 3
     assert rounds + len(refused) == 200
     with Study.open(tmp_path / "u.db", "a", KNOBS, seed=1) as study:
@@ -100,7 +100,7 @@ def test_undo_is_exact_and_recorded(tmp_path):
         assert core_calls.pack(study.setup, study.state) == core_calls.pack(study.setup, there)
         again = study.ask()
         assert (again.knobs, again.round) == (query.knobs, query.round)
-        assert again.id == 42 > query.id  # it never comes again
+        assert again.id == 42 > query.id  # ids are never reused
         with pytest.raises(ValueError, match="trial 21 is not open: it was told, skipped or undone before; the open"):
             study.tell(query, 1.0)
         run(study, 5)
@@ -145,7 +145,7 @@ def test_export_and_import(tmp_path):
             Study.adopt(tmp_path / "v.db", broken)
 
 
-def test_export_while_someone_runs_it(tmp_path):
+def test_export_of_a_running_study(tmp_path):
     with Study.open(tmp_path / "t.db", "a", KNOBS, seed=1) as study:
         run(study, 10)
         with Study.look(tmp_path / "t.db", "a") as other:
@@ -188,7 +188,7 @@ def test_another_setup_is_refused(tmp_path):
         assert [event.kind for event in study.events()] == ["start", "set"]
 
 
-def test_what_cannot_be_a_study(tmp_path):
+def test_invalid_studies_are_refused(tmp_path):
     with pytest.raises(ValueError, match="not a valid study name"):
         Study.open(tmp_path / "t.db", "../a", KNOBS)
     with pytest.raises(ValueError, match="two-point methods"):
@@ -204,7 +204,7 @@ def test_what_cannot_be_a_study(tmp_path):
         study.tell(study.ask(), 1.0)
 
 
-def test_the_second_is_refused_and_told_who_holds_it(tmp_path):
+def test_a_second_process_is_refused_and_told_the_holder(tmp_path):
     code = f"""
 import sys, time
 from trimtab.live import Study
@@ -224,7 +224,7 @@ with Study.open(sys.argv[1], "a", {KNOBS}):
     finally:
         other.kill()
         other.communicate()
-    with Study.open(tmp_path / "t.db", "a") as study:  # nothing to tidy up after a kill
+    with Study.open(tmp_path / "t.db", "a") as study:  # a kill leaves nothing to clean up
         run(study, 1)
 
 
@@ -264,7 +264,7 @@ def test_clock_going_backwards(tmp_path, monkeypatch):
         assert study.round == 7
 
 
-def test_pictures_of_short_and_eventful_studies(tmp_path):
+def test_figures_of_short_and_eventful_studies(tmp_path):
     with Study.open(tmp_path / "t.db", "a", KNOBS, seed=1) as study:
         for name in ("empty.png", "all.svg"):
             draw_study(study, tmp_path / name)

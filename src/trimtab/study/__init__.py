@@ -1,1 +1,1 @@
-"""A study: its position, the changes that move it, and the class `Study` over a store."""
+"""Studies: the state of one, changes to its settings, and the class `Study` on top of a store."""

@@ -1,7 +1,7 @@
-"""One sentence of advice for each figure that leaves its healthy range: it names the field to change, and the value.
+"""Advice for each diagnostic outside its healthy range: one sentence that names the setting to change and its value.
 
-A sentence is said only where the figures cannot come about in a study that is well. Each has its runs in
-tests/study/test_advice.py: some where it is right, and some where it must be silent.
+Advice is given only on figures that cannot occur in a healthy study. tests/study/test_advice.py has runs for each
+sentence: some where it is right, and some where it must not appear.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from trimtab.spec.knob_encoding import Knob, Knobs
 from trimtab.study import core_calls
 from trimtab.study.position import Position
 
-ENOUGH = 50  # rounds before there is any advice, but for
-SOON = 20  # rounds before there is any on a limit
-OFTEN = 0.7  # share of rounds: on a limit, half of the probes are beyond it
-LIMITS = "limits"  # the figure of measured limits
-MOST, HALF = 0.8, 0.5  # shares of the last hundred rounds or so
-STEADY = 1.0  # signal over noise of moves that go one way
-CERTAIN = 0.8  # rms of a slope: over four standard errors of its mean over a hundred rounds that tell of one another
-FALLS = 0.2  # contrasts: by so much the value gets better while its mean of ten is compared with that of a hundred
+ENOUGH = 50  # rounds before any advice, except on limits
+SOON = 20  # rounds before advice on limits
+OFTEN = 0.7  # share of rounds; at a limit, half of the probes exceed it
+LIMITS = "limits"  # the name of the diagnostic of measured limits
+MOST, HALF = 0.8, 0.5  # shares of about the last hundred rounds
+STEADY = 1.0  # signal-to-noise ratio of moves in one direction
+CERTAIN = 0.8  # mean slope over its rms: over four standard errors, with correlated rounds allowed for
+FALLS = 0.2  # contrasts: improvement of the mean of ten values over that of a hundred
 
 
 class Finding(NamedTuple):
-    """One figure, and a sentence of advice where it is out of its healthy range.
+    """One diagnostic, with a sentence of advice if it is outside its healthy range.
 
     >>> from trimtab.live import Study
     >>> knobs = [dict(name="heat", low=150, high=220, start=180)]
@@ -43,17 +43,17 @@ class Finding(NamedTuple):
 
 
 def findings(name: str, position: Position) -> dict[str, Finding]:
-    """Every figure of a study, with advice where it is wanted."""
+    """Return all diagnostics of a study by name, each with advice or None."""
     figures = position.diagnostics.figures(core_calls.probe_length(position.setup))
-    said = _sentences(name, position, figures) if position.diagnostics.told >= ENOUGH else {}
+    advice = _sentences(name, position, figures) if position.diagnostics.told >= ENOUGH else {}
     if position.limits.all:
         figures[LIMITS] = max(position.limits.exceeded, default=0.0)
-        said[LIMITS] = _exceeded(position.limits)
-    return {figure: Finding(value, said.get(figure)) for figure, value in figures.items()}
+        advice[LIMITS] = _exceeded(position.limits)
+    return {figure: Finding(value, advice.get(figure)) for figure, value in figures.items()}
 
 
 def advised(position: Position) -> list[str]:
-    """The figures that there is advice on."""
+    """Return the names of the diagnostics that have advice."""
     return [figure for figure, found in findings("", position).items() if found.advice]
 
 
@@ -62,36 +62,36 @@ def _sentences(name: str, position: Position, figures: dict[str, float]) -> dict
     better = -running.trend if not position.setup.maximise else running.trend
     adaptive, radius = method.step.finds_width, method.radius
     largest = terms["guard.largest_move"]
-    said: dict[str, str | None] = {}
+    found: dict[str, str | None] = {}
     if figures["contrast"] == 0:
-        said["contrast"] = (
+        found["contrast"] = (
             f"The value has been the same in all {running.told} rounds: check that the command in study.toml uses the"
             " knobs and prints enough digits."
         )
     one_way, held = running.signal > STEADY, running.capped > MOST
     if one_way and held and largest is not None:
-        said["capped"] = (
+        found["capped"] = (
             "Most moves reach guard.largest_move and go in one direction: allow longer ones with"
             f" trimtab set {name} guard.largest_move={_round(min(2 * largest, 1.0))}."
         )
     if adaptive and not held and running.long > MOST and better < FALLS * figures["contrast"]:
-        said["drift"] = (
+        found["drift"] = (
             "Most moves are as long as a probe, and the value does not improve: the optimum drifts as fast as the"
             " study can follow. Measure more often, or widen the probes with"
             f" trimtab set {name} radius={_round(min(4 * radius, 0.5))}."
         )
     if not adaptive and running.long > HALF:
         share = 0.35 * core_calls.probe_length(position.setup) / _shortest(terms.knobs)
-        said["contraction"] = (
+        found["contraction"] = (
             "Most moves are longer than the probes behind them, because step is too large: shorten them with"
             f" trimtab set {name} guard.largest_move={_round(min(share, 1.0))}."
         )
-    said["edge"] = _edge(name, position)
-    return said
+    found["edge"] = _edge(name, position)
+    return found
 
 
 def _edge(name: str, position: Position) -> str | None:
-    """A limit behind which the value gets better."""
+    """Advise on a knob's limit beyond which the value improves."""
     knobs, running = position.terms.knobs, position.diagnostics
     mean, square, edges = (np.asarray(x) for x in (running.beyond, running.beyond_square, running.edges))
     sure = (mean * np.sign(edges) > CERTAIN * np.sqrt(square)) & (np.abs(edges) > MOST)
@@ -110,7 +110,7 @@ def _edge(name: str, position: Position) -> str | None:
 
 
 def _exceeded(limits: Limits) -> str | None:
-    """The limit that is exceeded most often, where that is in most of the last rounds."""
+    """Advise on the measured limit that is exceeded most often, if in most of the last rounds."""
     if limits.told < SOON or (share := max(limits.exceeded, default=0.0)) <= OFTEN:
         return None
     limit = limits.all[limits.exceeded.index(share)]
@@ -123,9 +123,9 @@ def _exceeded(limits: Limits) -> str | None:
 
 
 def beyond(knob: Knob, side: str) -> Any:
-    """A limit farther out: half the range, on a log scale a factor of two; None where it is one by nature.
+    """Return a limit half the range farther out, on a log scale twice as far; None if the limit is a natural one.
 
-    Counts and shares do not go below 0, nor do counts of what has to be there go below 1.
+    A low limit of 0, or of 1 for an integer, is natural.
 
     >>> beyond(Knob(name="batch", low=1, high=512, start=8, type="int", scale="log"), "high")
     1024

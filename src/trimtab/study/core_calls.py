@@ -1,4 +1,4 @@
-"""The only place where a study meets the core: the tuner's setup and state, and everything asked of them."""
+"""Calls to the core: the only module of this package that works on the tuner's setup and state."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from trimtab.validation import real
 def begin(
     knobs: Knobs, method: Method | None, *, maximise: bool, seed: int | None, limits: int = 0, max_pending: int = 1
 ) -> tuple[Setup, State]:
-    """A tuner on the coordinates of the knobs; refused where it could not be saved and read back."""
+    """Create a tuner in the coordinates of the knobs, and check that it can be saved and read back."""
     if method is not None and method.queries != 1:
         raise ValueError(
             "two-point methods query the same moment twice, which a live system cannot: use another method"
@@ -35,48 +35,48 @@ def begin(
     tuner = Tuner(knobs=knobs.all, method=method, maximise=maximise, seed=seed, max_pending=max_pending)
     if tuner.setup.told != 1 + limits:
         raise ValueError(
-            f"a study with {limits} limits tells {1 + limits} numbers a round, and {method} takes {tuner.setup.told}:"
+            f"a study with {limits} limits tells {1 + limits} numbers a round, but {method} takes {tuner.setup.told}:"
             f" give method=tt.primal_dual(radius=..., step=..., limits={limits})"
             if limits
-            else f"a study tells one number a round, and {method} needs those of limits, too: give limits="
+            else f"a study tells one number a round, but {method} also needs those of its limits: give limits="
         )
     unpack(pack(tuner.setup, tuner.state))
     return tuner.setup, tuner.state
 
 
 def check_radii(knobs: Knobs) -> None:
-    """Refuse probes so short that the square of one is no number, of a knob with a radius of its own."""
+    """Refuse a knob's own radius if its square would underflow or the probes would leave the range."""
     for knob in knobs.all:
         if knob.radius is not None:
             real(f"knob {knob.name!r}: radius", knob.radius, RADII[0], 0.5, below=True, why=" of the range")
 
 
 def pack(setup: Setup, state: State, beside: Document | None = None) -> str:
-    """As text, exactly; with what else is to be kept."""
+    """Serialise setup and state without loss; `beside` is stored with them."""
     return storage.to_json(setup, state, beside, indent=None)
 
 
 def unpack(text: str, *, verified: bool = True) -> tuple[Setup, State, Document | None]:
-    """What `pack` gave, of a store that checked it, or, if it is not verified, of anywhere."""
+    """Read the result of `pack`. verified=False: the text may come from outside a store, and is checked."""
     document, arrays = storage.parsed(text)
     setup, state = storage.revive(document, arrays, None, verified=verified)
     return setup, state, document.get("knobs")
 
 
 def ask(setup: Setup, state: State, trial: int | None = None) -> Array:
-    """The next query, or that of a trial that is open, in the coordinates of the knobs."""
+    """Return the next query, or that of an open trial, in the coordinates of the knobs."""
     return core.ask(setup, state, trial).x
 
 
 def hand_out(setup: Setup, state: State) -> State:
-    """The state in which the next trial is open, and the one after it the next."""
+    """Return the state after opening the next trial."""
     return core.hand_out(setup, state)[1]
 
 
 def tell(
     setup: Setup, state: State, value: object, excesses: Sequence[float] | None = None, trial: int | None = None
 ) -> State:
-    """The state after the value of the query that `ask` gives, and g of each limit; None if there is none."""
+    """Return the state after the value of the query that `ask` returns and g of each limit; None for no value."""
     told = value if value is None or not excesses else with_limits(value, excesses, len(excesses))
     trial = state.round if trial is None else trial
     if setup.max_pending > 1 and trial == state.round:
@@ -93,10 +93,10 @@ def tell_at(
     excesses: Sequence[float] | None = None,
     trial: int | None = None,
 ) -> State:
-    """The state after a value of other knobs than those of the query p = c + wδu that was asked for.
+    """Return the state after a value at another setting than the query p = c + wδu.
 
-    The displacement d of what was set is one along the probe, which was so much longer, w′ = w·(1 + d·p̂/|p − c|)
-    within half to twice its length, and the rest, by which it looked from elsewhere, c′: c′ + w′δu is what was set.
+    The displacement d from the query is split. Its part along the probe changes the width, w′ = w·(1 + d·p̂/|p − c|),
+    limited to half to twice w. The rest shifts the centre of the probe to c′, so that c′ + w′δu is the applied setting.
     """
     number = state.round if trial is None else trial
     asked = core.ask(setup, state, number)
@@ -118,12 +118,12 @@ def tell_at(
 
 
 def restart(setup: Setup, state: State, start: Array) -> State:
-    """At the start, with nothing learnt; the rounds go on."""
+    """Return the state at the start with nothing learnt; the round number is kept."""
     return core.init(setup, start)._replace(round=state.round)
 
 
 def carried(setup: Setup, state: State, factors: Array) -> State:
-    """The state in a setup whose coordinates are `factors` times those it comes from, and whose probes are others."""
+    """Return the state carried over to a setup whose coordinates are scaled by `factors` and whose probes differ."""
     state = interrupted(rescaled(state, factors) if np.any(factors != 1.0) else state)
     centre, last, pace, step = state.centre, state.last, state.pace, setup.method.step
     if not np.all(setup.home.contains(centre)):
@@ -136,46 +136,46 @@ def carried(setup: Setup, state: State, factors: Array) -> State:
 
 
 def at_rest(setup: Setup) -> Setup:
-    """The same without its kernel and what that has drawn ahead, which is most of its size."""
+    """Return the setup without its kernel and the directions drawn ahead, which are most of its size."""
     return storage.reseeded(setup, setup.seed)
 
 
 def centre(state: State) -> list[float]:
-    """The operating point, in the coordinates of the knobs."""
+    """Return the operating point in the coordinates of the knobs."""
     found: list[float] = state.centre.tolist()
     return found
 
 
 def probe_length(setup: Setup) -> float:
-    """Of a probe, in the coordinates of the knobs."""
+    """Return the length of a probe in the coordinates of the knobs."""
     return setup.probe_length
 
 
 def longest_move(setup: Setup) -> float:
-    """Of the centre in a round, in the coordinates of the knobs; inf where there is no cap."""
+    """Return the cap on a move of the centre, in the coordinates of the knobs; inf without a cap."""
     cap = setup.method.max_move
-    return math.inf if cap is None else min(cap * setup.probe_length, LARGEST)  # whose square is finite
+    return math.inf if cap is None else min(cap * setup.probe_length, LARGEST)  # so that its square is finite
 
 
 def probing_cost(setup: Setup, state: State, trial: int) -> float | None:
-    """By how much the query of a trial is above the centre, as far as the estimator knows."""
+    """Return the estimated cost of the query above that of the centre; None if unknown."""
     x, look = core.ask(setup, state, trial)[1:3]
     if look is None:
         return None
     width, away = float(look.width), x - state.centre
     cut = x - look.centre - width * setup.method.radius * setup.frame.direction(look.trial)
-    square = (setup.probe_length * width) ** 2 if width else float(away @ away)  # a point of the step's own choice
+    square = (setup.probe_length * width) ** 2 if width else float(away @ away)  # a query chosen by the step
     return probing.probing_cost(state.slope, cut, square)
 
 
 def width(setup: Setup, state: State) -> float:
-    """The larger of the widths between which the next probes waver, in times of the radius."""
+    """Return the larger of the widths between which the next probes alternate, in units of the radius."""
     found = setup.method.step.bind(setup.frame).width
-    return max(float(found(state.pace, state.round + n)) for n in range(3))  # no three of them are narrow ones
+    return max(float(found(state.pace, state.round + n)) for n in range(3))  # never three narrow ones in a row
 
 
 def spans(knobs: Knobs, setup: Setup, state: State, width: float) -> dict[str, tuple[Level, Level]]:
-    """The least and the largest that a probe of this width about the centre can set, of knobs that move but choices."""
+    """Return the lowest and highest setting that a probe of this width can reach, by moving numeric knob."""
     size = width * setup.frame.tallest * setup.method.radius
     found = {}
     for knob, share in zip(knobs.all, knobs.shares(centre(state)), strict=True):
@@ -183,12 +183,12 @@ def spans(knobs: Knobs, setup: Setup, state: State, width: float) -> dict[str, t
             low, high = knobs.extent(knob)
             part = size / (high - low)
             least, largest = max(share[0] - part, 0.0), min(share[0] + part, 1.0)
-            found[knob.name] = knob.at([least], 1.0), knob.at([largest], 0.0)  # drawn down, and up
+            found[knob.name] = knob.at([least], 1.0), knob.at([largest], 0.0)  # rounded down and up
     return found
 
 
 def probes(knobs: Knobs, setup: Setup, state: State) -> dict[str, float]:
-    """How far a probe goes now, by knob: the rms, in its units; of a choice, a share of a weight."""
+    """Return the rms length of a probe by knob, in its units; for a choice, as a share of a weight."""
     width = float(setup.method.step.bind(setup.frame).width(state.pace, state.round))
     size = width * setup.method.radius / math.sqrt(setup.directions.scale(setup.dim))
     shares = knobs.shares(centre(state))
@@ -198,12 +198,12 @@ def probes(knobs: Knobs, setup: Setup, state: State) -> dict[str, float]:
 
 
 def _reach(knob: Knob, size: float, share: list[float]) -> float:
-    """Half of the way from one side of the centre to the other."""
+    """Return half the distance between the probes on either side of the centre."""
     if not share:
         return 0.0
     if knob.choices is not None:
         return size
-    away = max(size, 1e-9)  # shares that floating point can tell apart
+    away = max(size, 1e-9)  # distinguishable in floating point
     low, high = max(share[0] - away, 0.0), min(share[0] + away, 1.0)
     return (knob.value(high) - knob.value(low)) / (high - low) * size
 
@@ -211,17 +211,17 @@ def _reach(knob: Knob, size: float, share: list[float]) -> float:
 def measured(
     knobs: Knobs, setup: Setup, before: State, after: State, running: Diagnostics, value: float
 ) -> Diagnostics:
-    """The figures after a value and the move it led to."""
+    """Return the diagnostics after a value and the move it led to."""
     cap = longest_move(setup)
     return running.after(value, after.centre - before.centre, cap, edge(knobs, setup, after), setup.probe_length)
 
 
 def edge(knobs: Knobs, setup: Setup, state: State) -> LimitDistance:
-    """Which limits the operating point is at, and how steeply the value gets better beyond them; also in lanes.
+    """Return the limits that the operating point is at, and the slope of the value beyond each; lanes are supported.
 
-    Less what the mean curvature makes of it over a probe: near an optimum at the limit, probes that can only go inwards
-    see a slope, too. Where a probe is shorter than from one whole number to the next, that is its length, and nothing
-    is known where no curvature is.
+    The slope is reduced by the mean curvature times the probe length: near an optimum at the limit, probes that can
+    only point inwards see a slope too. A probe is at least as long as the step of an integer knob; there the slope is 0
+    while the curvature is unknown.
     """
     radius, known = setup.method.radius, probing.downhill(state.slope)
     if known is None:
@@ -240,5 +240,5 @@ def edge(knobs: Knobs, setup: Setup, state: State) -> LimitDistance:
 
 
 def _column(value: Value) -> Array:
-    """One number, or one per lane, to go with a vector of each."""
+    """Return one number, or one per lane, with an axis added to broadcast over the vectors."""
     return np.asarray(value)[..., None]

@@ -1,4 +1,4 @@
-"""How a study begins, and whether one that exists is the one described."""
+"""Create a study, or check that an existing one matches its definition."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from trimtab.types import Document, Fields
 
 
 def check_name(name: str) -> None:
-    """It becomes part of the name of a file."""
+    """Refuse a name that cannot be part of a file name."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", name):
         raise ValueError(
             f"name={name!r} is not a valid study name: use at most 64 letters, digits, ., - and _, starting with a"
@@ -43,7 +43,7 @@ def create(
     more: Document | None = None,
     max_pending: int = 1,
 ) -> StudyRow:
-    """A new study, where the system is now; `more` is kept beside its knobs."""
+    """Create a study that starts at the present setting; `more` is stored beside its knobs."""
     limits, given_knobs = limits or Limits(), knobs
     if method is None:
         knobs = knobs.with_default_radii()
@@ -81,7 +81,7 @@ def compare(
     maximise: bool | None,
     seed: int | None,
 ) -> None:
-    """Refuse to go on with a study that is not the one described."""
+    """Refuse to continue a study that differs from its definition."""
     if maximise is not None and maximise != setup.maximise:
         goals = ["minimise", "maximise"]
         differs: str | None = f"its goal is to {goals[setup.maximise]}, but its definition says {goals[maximise]}"

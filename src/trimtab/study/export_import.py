@@ -1,4 +1,4 @@
-"""A study as one JSON text, sealed: what `trimtab export` writes, and what `trimtab import` takes, event by event."""
+"""A study as one JSON text with a checksum: `trimtab export` writes it, `trimtab import` checks it event by event."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OLDER = (2,)  # without limits
 
 
 class Range(NamedTuple):
-    """Where settings of a knob may have been."""
+    """The widest limits that a knob has had."""
 
     knob: Knob
     low: float
@@ -34,7 +34,7 @@ class Range(NamedTuple):
 
 
 class Exported(NamedTuple):
-    """What was read, and found right."""
+    """The validated content of an exported file."""
 
     name: str
     created: float
@@ -42,11 +42,11 @@ class Exported(NamedTuple):
     events: list[Event]
     snapshots: list[Snapshot]
     position: Position
-    """The tuner after the last event."""
+    """State of the tuner after the last event."""
 
 
 def write(saved: StudyRow, events: Sequence[Event], snapshots: Sequence[Snapshot]) -> str:
-    """The text, with its checksum; refused where `read` would refuse it, because events are missing."""
+    """Return the text with its checksum; `Damaged` if events are missing."""
     try:
         _check_complete(events, snapshots)
     except ValueError as error:
@@ -64,9 +64,9 @@ def write(saved: StudyRow, events: Sequence[Event], snapshots: Sequence[Snapshot
 
 
 def read(text: str, report: Callable[[str, float], None] | None = None) -> Exported:
-    """What `write` wrote; anything else is refused. report(what, share of the work) is called now and then."""
+    """Read and validate the output of `write`. report(what, share of the work) is called now and then."""
     try:
-        return _read(json.loads(text), report or _nobody)
+        return _read(json.loads(text), report or _ignore_progress)
     except (ValueError, KeyError, TypeError, IndexError, AttributeError, OSError, RecursionError) as error:
         why = clean(str(error) or type(error).__name__, 200)
         raise ValueError(f"this file is not an exported study, or is damaged ({why}): export it again") from None
@@ -78,24 +78,24 @@ def adopt(
     name: str | None = None,
     report: Callable[[str, float], None] | None = None,
 ) -> str:
-    """Put what `write` wrote into another store; gives the study's name there."""
+    """Add the output of `write` to another store; return the study's name there."""
     found = read(text, report)
     name = name or found.name
     check_name(name)
     last, now = found.events[-1], found.position
     seq = last.seq + 1
-    came = Event(seq, now.state.round, "import", None, None, last.centre, time.time(), None)
+    imported = Event(seq, now.state.round, "import", None, None, last.centre, time.time(), None)
     with Store(where) as store:
         if store.find(name) is not None:
             raise ValueError(f"study {name!r} already exists in {store.where}: import it under another name with --as")
         status = now.status(now.terms.knobs, seq, max((e.time for e in found.events if e.kind in ROUNDS), default=None))
         snapshots = [*found.snapshots, now.snapshot(seq)]
-        store.add(name, described(found.knobs), status, [*found.events, came], snapshots, found.created)
+        store.add(name, described(found.knobs), status, [*found.events, imported], snapshots, found.created)
     return name
 
 
-def _nobody(what: str, share: float) -> None:
-    """Hears of it."""
+def _ignore_progress(what: str, share: float) -> None:
+    """No-op progress callback."""
 
 
 def _read(document: Document, report: Callable[[str, float], None]) -> Exported:
@@ -125,7 +125,7 @@ def _read(document: Document, report: Callable[[str, float], None]) -> Exported:
 
 
 def _check_complete(events: Sequence[Event], snapshots: Sequence[Snapshot]) -> None:
-    """Every state has its event, and the last event its state."""
+    """Check that every snapshot has its event, and the last event has a snapshot."""
     known = {event.seq for event in events}
     for snapshot in snapshots:
         if snapshot.seq not in known:
@@ -135,7 +135,7 @@ def _check_complete(events: Sequence[Event], snapshots: Sequence[Snapshot]) -> N
 
 
 def _ranges(knobs: Sequence[Knobs]) -> list[Range]:
-    """Of each knob: between which limits it was at some time."""
+    """Return the widest limits that each knob has had."""
     return [
         Range(k[0], min(v.low for v in k), max(v.high for v in k))
         if k[0].choices is None
@@ -169,7 +169,7 @@ def _event(given: Document, ranges: Sequence[Range]) -> Event:
 
 
 def _point(seq: int, given: list[float], ranges: Sequence[Range]) -> list[float]:
-    """Numbers between limits that there were at some time."""
+    """Check a setting against the widest limits of the knobs."""
     point = [_finite("setting", number) for number in given]
     if len(point) != len(ranges):
         raise ValueError(f"event {seq}: {len(point)} settings for {len(ranges)} knobs")

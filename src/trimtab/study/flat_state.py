@@ -1,6 +1,6 @@
-"""A state as a row of numbers: eight bytes a number, nothing lost.
+"""A state as a flat array of 8-byte floats, without loss.
 
-Whole numbers of a state (rounds, trials) are below 2⁵³, so that a float holds them exactly.
+Integers in a state (rounds, trials) are below 2⁵³, so a float holds them exactly.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from trimtab.types import Array, Memory
 
 
 class Flat:
-    """The places of the numbers of a state, found from any state of its setup without open trials.
+    """Layout of the numbers of a state, derived from any state of its setup. Open trials are not included.
 
     >>> import trimtab as tt
     >>> setup = tt.Setup(tt.residual(radius=0.1, step=0.01), (2,), seed=1)
@@ -29,26 +29,26 @@ class Flat:
         self._like = like._replace(open=())
         leaves = list(_leaves("state", self._like))
         self.names = [name for name, _ in leaves]
-        """What each number, or run of numbers, is: states of another trimtab may have others."""
+        """Name of each number or array; they may differ between versions of trimtab."""
         sizes = [x.size if isinstance(x, np.ndarray) else 1 for _, x in leaves]
         self._ends = np.cumsum(sizes).tolist()
         self.size: int = self._ends[-1]
         self._kinds = [type(x) for _, x in leaves]
         self.is_row = all(np.ndim(x) < 2 for _, x in leaves)
-        """Whether a row can hold it: a state with a matrix, such as the last queries of a fit, it cannot."""
+        """Whether the state can be flattened: no matrices, such as the last queries of a fit."""
 
     def place(self, name: str) -> slice:
-        """Where the numbers of that name are."""
+        """Return the slice of the numbers of that name."""
         n = self.names.index(name)
         return slice(self._ends[n - 1] if n else 0, self._ends[n])
 
     def write(self, state: State) -> Array:
-        """The numbers of a state."""
+        """Return the numbers of a state."""
         leaves = _leaves("state", state._replace(open=()))
         return np.concatenate([np.atleast_1d(np.asarray(x, dtype=float)) for _, x in leaves])
 
     def read(self, numbers: Array) -> State:
-        """The state that a row is."""
+        """Return the state with these numbers."""
         plain = numbers.tolist()
         begins = [0, *self._ends]
 

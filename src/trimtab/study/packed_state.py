@@ -1,10 +1,11 @@
-"""A study's state in one piece, for its row: eight bytes a number, beside what many studies have in common.
+"""A study's state as one binary value for its row: 8-byte floats, without the configuration that studies share.
 
-    key (16 bytes), seed, seq, turn, the numbers of the state, of the figures and of the books, checksum
+    key (16 bytes), seed, seq, turn, the numbers of the state, of the diagnostics and of the savings, checksum
 
-What does not change from round to round (method, domain, knobs, rails, baseline) is a `Shape`, the same for all studies
-made alike; the key is its hash, with the names of all numbers. Whoever does not know the shape of a key reads the
-study's last snapshot, and knows it then. The piece holds for one `seq`; where the row has another, it is out of date.
+Everything that is constant from round to round (method, domain, knobs, guard, baseline) is a `Shape`, which studies
+with the same configuration share. The key is a hash of it and of the names of all numbers. A process that has not
+cached the shape of a key reads the study's last snapshot, and caches it then. The value is valid for one `seq`; if the
+row has another, it is stale.
 """
 
 from __future__ import annotations
@@ -36,27 +37,27 @@ HEAD = struct.Struct(f"<{KEY}sQqq")
 FIGURES = ("told", "skipped", "failures", "at_edge", "near", "far", "slow", "fast", "moved", "capped", "long")
 COUNTS = FIGURES[:4]
 VECTORS = ("heading", "edges", "beyond", "beyond_square")
-BOOKS = (
+SUMS = (
     *("reference_value", "reference_slot", "told", "paid", "places", "length", "stretches"),
     *("baseline_rounds", "probed", "probing", "last", "changes", "change_sum", "change_square", "batches"),
 )
-"""Of the last, how many there are; they stand behind, three numbers each."""
-MOST = 1000  # shapes that are remembered
+"""The last is the number of batches, which follow as three numbers each."""
+MOST = 1000  # cached shapes
 
 
 class Packed(NamedTuple):
-    """A piece that was read: whose shape, and the numbers."""
+    """A packed state, decoded: the key of its shape, and the numbers."""
 
     key: bytes
     seed: int
     seq: int
     turn: int
-    """The last event that the state comes from."""
+    """The last event that changed the state."""
     numbers: Array
 
 
 class Shape:
-    """What studies that were made alike have in common, and where their numbers are."""
+    """Configuration that studies share, and the layout of their numbers."""
 
     def __init__(self, key: bytes, position: Position, flat: Flat) -> None:
         self.key, self.terms, self.flat = key, position.terms, flat
@@ -65,14 +66,14 @@ class Shape:
         self.figures = flat.size + 2  # after slot and due
         self.values = self.figures + len(FIGURES)
         self.vectors = self.values + LAG
-        self.books = self.vectors + len(VECTORS) * self.setup.dim
+        self.sums = self.vectors + len(VECTORS) * self.setup.dim
 
     def reseeded(self, seed: int) -> Setup:
-        """The setup of one study."""
+        """Return the setup of the study with this seed."""
         return storage.reseeded(self.setup, seed)
 
     def numbers(self, position: Position) -> Array | None:
-        """Those of a position of this shape; None for one of a study that cannot be had so."""
+        """Return the numbers of a position of this shape; None if it cannot be packed."""
         running, ledger, dim = position.diagnostics, position.ledger, self.setup.dim
         if len(running.values) != min(running.told, LAG):
             return None
@@ -82,14 +83,14 @@ class Shape:
             *(getattr(running, name) for name in FIGURES),
             *(*running.values, *(0.0,) * (LAG - len(running.values))),
             *(x for vector in vectors for x in vector),
-            *(math.nan if (x := getattr(ledger, name)) is None else x for name in BOOKS[:-1]),
+            *(math.nan if (x := getattr(ledger, name)) is None else x for name in SUMS[:-1]),
             *(len(ledger.batches), *ledger.rest),
             *(x for batch in ledger.batches for x in batch),
         ]
         return np.concatenate([self.flat.write(position.state), np.array(plain, dtype=float)])
 
     def position(self, setup: Setup, numbers: Array) -> Position:
-        """What `numbers` was made of; setup: that of the shape, with the seed that is theirs."""
+        """Rebuild a position from its numbers; setup: that of the shape, reseeded."""
         plain = numbers.tolist()
         slot, due = (int(x) for x in plain[self.flat.size : self.figures])
         return Position(
@@ -102,7 +103,7 @@ class Shape:
         )
 
     def diagnostics(self, plain: list[float]) -> Diagnostics:
-        """The running figures among the numbers."""
+        """Return the diagnostics among the numbers."""
         found = dict(zip(FIGURES, plain[self.figures : self.values], strict=True))
         found |= {name: int(found[name]) for name in COUNTS}
         told, dim = int(found["told"]), self.setup.dim
@@ -114,8 +115,8 @@ class Shape:
         return Diagnostics(**found, values=values, **vectors)  # type: ignore[arg-type]
 
     def ledger(self, plain: list[float]) -> SavingsSums:
-        """The books among the numbers."""
-        value, slot, told, paid, places, length, stretches, rounds, probed, probing, *rest = plain[self.books :]
+        """Return the sums of the saving among the numbers."""
+        value, slot, told, paid, places, length, stretches, rounds, probed, probing, *rest = plain[self.sums :]
         last, changes, change_sum, change_square, count, *rest = rest
         batches = tuple((rest[n], rest[n + 1], rest[n + 2]) for n in range(3, 3 + 3 * int(count), 3))
         return SavingsSums(
@@ -128,19 +129,20 @@ class Shape:
 
 
 class Shapes:
-    """The shapes that this process has met."""
+    """Cache of the shapes that this process has seen."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[bytes, Shape] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(self, key: bytes) -> Shape | None:
-        """The one of a key, if it is known."""
+        """Return the shape with this key, if cached."""
         return self._known.get(key)
 
     def of(self, position: Position) -> Shape | None:
-        """That of a position; None where a piece cannot hold it: limits, several open trials, a state with some, or
-        with a matrix.
+        """Return the shape of a position; None if its state cannot be packed.
+
+        That is with limits, several open trials, or a state with a matrix.
         """
         setup = position.setup
         if position.limits.all or position.asked or position.state.open or not _fits(setup):
@@ -148,7 +150,7 @@ class Shapes:
         flat = Flat(position.state)
         if not flat.is_row:
             return None
-        names = [flat.names, FIGURES, VECTORS, BOOKS]
+        names = [flat.names, FIGURES, VECTORS, SUMS]
         about = [FORMAT, storage.described(setup), position.terms.to_dict(), *position.baseline[:2], names]
         key = hashlib.blake2b(canonical(about).encode(), digest_size=KEY).digest()
         with self._lock:
@@ -160,23 +162,23 @@ class Shapes:
 
 
 def _fits(setup: Setup) -> bool:
-    """Whether a piece can hold its states: one number a round, and none of them late."""
+    """Whether states of this setup can be packed: one number per round, and one open trial."""
     return setup.queries * setup.told == 1 and setup.max_pending == 1 and setup.bounds is None and setup.lanes is None
 
 
 SHAPES = Shapes()
-"""Shapes are configuration, the same whichever store it is of."""
+"""Shared by all stores, since a shape is configuration only."""
 
 
 def pack(uid: str, packed: Packed) -> bytes:
-    """As bytes, with a checksum that is also over whose it is."""
+    """Encode as bytes, with a checksum that is keyed by the study's uid."""
     head = HEAD.pack(packed.key, packed.seed, packed.seq, packed.turn)
     data = head + packed.numbers.astype(LITTLE, copy=False).tobytes()
     return data + _digest(uid, data)
 
 
 def unpack(uid: str, data: bytes, seq: int) -> Packed | None:
-    """What `pack` gave, if it is whole and of this event."""
+    """Decode the output of `pack`; None if it is damaged, or not of this event."""
     if len(data) < HEAD.size + 8 or _digest(uid, data[:-8]) != data[-8:]:
         return None
     key, seed, at, turn = HEAD.unpack_from(data)
@@ -186,7 +188,7 @@ def unpack(uid: str, data: bytes, seq: int) -> Packed | None:
 
 
 def packed(shape: Shape | None, uid: str, position: Position, seq: int, turn: int) -> bytes | None:
-    """The piece for a study's row, after an event; None for one that has no shape."""
+    """Return the packed state after an event, for the study's row; None if it cannot be packed."""
     numbers = None if shape is None else shape.numbers(position)
     if shape is None or numbers is None:
         return None

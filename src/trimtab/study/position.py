@@ -1,4 +1,4 @@
-"""From a snapshot to any event after it: the path is deterministic, so the values that were told lead there again."""
+"""The state of a study after an event, rebuilt from a snapshot by replaying values; the path is deterministic."""
 
 from __future__ import annotations
 
@@ -22,32 +22,32 @@ from trimtab.study import core_calls
 from trimtab.types import Document
 
 LOG = logging.getLogger("trimtab.live")
-BASELINE, LEDGER, LIMITS, ASKED = "baseline", "ledger", "limits", "asked"  # beside the figures, in a snapshot
-NEAR = 1e-6  # of the range: how far another version of NumPy may lead from the recorded path by rounding
+BASELINE, LEDGER, LIMITS, ASKED = "baseline", "ledger", "limits", "asked"  # stored with the diagnostics in a snapshot
+NEAR = 1e-6  # share of the range: tolerance for rounding differences between versions of NumPy
 
 
 class Position(NamedTuple):
-    """A tuner at some point of a study's history."""
+    """State of a study after some event of its history."""
 
     setup: Setup
     state: State
     diagnostics: Diagnostics
     terms: RunSettings
-    """The knobs, and what else a person may correct."""
+    """The knobs and other settings that may be changed."""
     baseline: Baseline = Baseline()
     ledger: SavingsSums = SavingsSums()
     limits: Limits = Limits()
     asked: tuple[tuple[int, int], ...] = ()
-    """Rounds that were handed out while others were open, each with the number of its trial."""
+    """Rounds handed out while others were open, each with its trial id."""
 
     @property
     def pending(self) -> tuple[tuple[int, int], ...]:
-        """Those of them that are still open."""
+        """Rounds in `asked` that are still open."""
         still = {round for round, _ in self.state.open}
         return tuple(pair for pair in self.asked if pair[0] in still)
 
     def handed_out(self, id: int) -> Position:
-        """With the next trial open, under a number, and the one after it the next."""
+        """Return the position after handing out the next trial under this id."""
         asked = (*self.pending, (self.state.round, id))
         return self._replace(state=core_calls.hand_out(self.setup, self.state), asked=asked)
 
@@ -60,7 +60,7 @@ class Position(NamedTuple):
         limits: Sequence[float] | None = None,
         trial: int | None = None,
     ) -> Position:
-        """The position after a routine event that led to a state; trial: the round it is of, if not the next."""
+        """Return the position after a routine event that led to `state`; trial: its round, if not the next one."""
         now = self.diagnostics
         if kind == "leave":
             return self
@@ -74,10 +74,10 @@ class Position(NamedTuple):
         if kind in ("tell", "applied") and limits is not None:
             found = found._replace(limits=self.limits.after(limits))
         round = self.state.round if trial is None else trial
-        return found if kind == "hold" else found._replace(**self._entered(kind, value, round))
+        return found if kind == "hold" else found._replace(**self._accounted(kind, value, round))
 
-    def _entered(self, kind: str, value: float | None, round: int) -> Document:
-        """The round in the books: when the baseline is due next, and what was paid."""
+    def _accounted(self, kind: str, value: float | None, round: int) -> Document:
+        """Return the baseline schedule and the sums of the saving after a round."""
         ledger, slot = self.ledger, self.baseline.slot
         if value is not None and kind == "baseline":
             ledger = ledger.reference(slot, value)
@@ -87,17 +87,17 @@ class Position(NamedTuple):
 
     @property
     def saving(self) -> Saving:
-        """What tuning saves, so far."""
+        """The saving against the baseline so far."""
         return saved(self.ledger, self.setup, self.baseline.every, self.baseline.setting)
 
     def planned(self, every: int, setting: Setting | None) -> Position:
-        """With baseline rounds as often as this, of this setting; the books begin anew if it is another one."""
+        """Return the position with another baseline; a different reference restarts the saving."""
         same = setting == self.baseline.setting
         baseline = self.baseline.planned(every, setting, self.setup.seed)
         return self._replace(baseline=baseline, ledger=self.ledger if same else SavingsSums())
 
     def snapshot(self, seq: int) -> Snapshot:
-        """To be stored beside an event."""
+        """Return the snapshot to store with an event."""
         figures = {**self.diagnostics.to_dict(), BASELINE: self.baseline.to_dict(), LEDGER: self.ledger.to_dict()}
         figures |= {LIMITS: self.limits.to_dict()} if self.limits.all else {}
         figures |= {ASKED: self.pending} if self.pending else {}
@@ -105,7 +105,7 @@ class Position(NamedTuple):
         return Snapshot(seq, text, json.loads(json.dumps(figures)))
 
     def status(self, knobs: Knobs, turn: int, time: float | None) -> Document:
-        """At a glance; `turn` is the last event that the state comes from, `time` that of the last round."""
+        """Summarise for the study's row. turn: the last event that changed the state; time: of the last round."""
         running = self.diagnostics
         told = bool(running.values)
         found = glance(
@@ -133,7 +133,7 @@ def glance(
     time: float | None,
     saving: Document,
 ) -> Document:
-    """What a row says of a study. means: of the last ten values or so, and of a hundred; missed: ever, and in a row."""
+    """Build the status of a study's row. means: of about ten and a hundred values; missed: in all, and in a row."""
     return {
         "round": round,
         "turn": turn,
@@ -150,21 +150,21 @@ def glance(
 
 
 def saved(ledger: SavingsSums, setup: Setup, every: int, reference: Setting | None) -> Saving:
-    """What the books come to."""
+    """Return the saving, worded for the reference in use."""
     against = "the start" if reference is None else "the reference"
     return ledger.saving(maximise=setup.maximise, every=every, against=against)
 
 
 def follow(knobs: Knobs | Document, snapshot: Snapshot, events: Sequence[Event], who: str) -> Position:
-    """The position after the last event; refused where it is not the one that was recorded.
+    """Return the position after the last event; `Damaged` if it differs from the recorded one.
 
-    knobs: those of a snapshot that does not say them, or the setup of a study, which does.
+    knobs: for snapshots without settings of their own; knobs, or the setup of the study.
     """
     return advance(read_snapshot(knobs, snapshot, who), events, who)
 
 
 def advance(position: Position, events: Sequence[Event], who: str) -> Position:
-    """The position after routine events that follow on another; refused where it is not the one that was recorded."""
+    """Replay routine events; `Damaged` if the result differs from the recorded position."""
     knobs = position.terms.knobs
     for event in events:
         state = position.state
@@ -182,8 +182,8 @@ def advance(position: Position, events: Sequence[Event], who: str) -> Position:
             query = decode(knobs, event.query or [], whole=True)
             applied = {knob.name: level for knob, level in zip(knobs.all, query, strict=True)}
             excesses = None if event.limits is None else position.limits.excesses(event.limits)
-            told = (event.value or 0.0, applied, excesses, event.round)
-            state = core_calls.tell_at(knobs, position.setup, state, *told)
+            measurement = (event.value or 0.0, applied, excesses, event.round)
+            state = core_calls.tell_at(knobs, position.setup, state, *measurement)
         position = position.after(knobs, event.kind, event.value, state, event.limits, event.round)
     if events:
         _compare(knobs, position.state, events[-1], who)
@@ -191,11 +191,11 @@ def advance(position: Position, events: Sequence[Event], who: str) -> Position:
 
 
 def read_snapshot(knobs: Knobs | Document, snapshot: Snapshot, who: str, *, verified: bool = True) -> Position:
-    """The position that a snapshot keeps; verified: it is of a store, which has read it before."""
+    """Read the position in a snapshot. verified: it comes from a store, which has checked it."""
     try:
-        setup, state, said = core_calls.unpack(snapshot.state, verified=verified)
-        if said is not None:
-            terms = RunSettings.from_dict(said)
+        setup, state, stored = core_calls.unpack(snapshot.state, verified=verified)
+        if stored is not None:
+            terms = RunSettings.from_dict(stored)
         else:
             terms = RunSettings(knobs if isinstance(knobs, Knobs) else read_knobs(knobs))
         figures = dict(snapshot.diagnostics)
@@ -215,13 +215,13 @@ def _compare(knobs: Knobs, state: State, event: Event, who: str) -> None:
     recorded = decode(knobs, event.centre, whole=False)
     if any(_off(*pair) > NEAR for pair in zip(knobs.all, knobs.shares(centre), recorded, strict=True)):
         raise Damaged(
-            f"{who}: replaying the values since the last snapshot gives another state than recorded: restore a backup"
+            f"{who}: replaying the values since the last snapshot does not give the recorded state: restore a backup"
         )
     LOG.warning("%s: the replayed path differs from the recorded one in the last digits; was NumPy changed?", who)
 
 
 def _off(knob: Knob, shares: list[float], recorded: Any) -> float:
-    """How far a knob is from what was recorded; a choice, from being the likeliest."""
+    """Return how far a knob is from the recorded value; for a choice, how far it is from being the likeliest."""
     if not shares:
         return 0.0
     there = int(level(knob, recorded)) if knob.choices is not None else None

@@ -1,4 +1,4 @@
-"""A study: knobs, a tuner and its history, in a store. Every value is on the disk before `tell` returns."""
+"""The class `Study`: knobs, a tuner and its history, in a store. Values are durable before `tell` returns."""
 
 from __future__ import annotations
 
@@ -40,26 +40,25 @@ Callback = Callable[["Study", Event], object]
 
 
 class Trial(NamedTuple):
-    """What to set, and the `id` to tell the value under: a number that never comes again, also after an undo."""
+    """A setting to apply, and the `id` to tell its value under. An id is never reused, even after an undo."""
 
     id: int
     knobs: Setting
     round: int
     kind: str = "probe"
-    """Or "baseline": the reference setting, from which nothing is learnt but what tuning saves."""
+    """Or "baseline": the reference setting, which the tuner does not learn from; it serves to compute the saving."""
 
 
 class Study(StudySettingChanges):
-    """A tuner that lives in a store under a name; made with `Study.open`.
+    """A tuner that is kept in a store under a name; create it with `Study.open`.
 
-    `ask`, `tell` and `skip` are those of `Tuner`, with named knobs, and may be called from several threads: all who
-    ask before a value is told get the same trial, and the first to tell it is taken. `tell` returns when the value
-    and the new state are on the disk, together; if it raises, the trial is still open and may be told again (also
-    after the store was away for a while). Killed at any moment and opened again, a study asks the interrupted trial
+    `ask`, `tell` and `skip` work as in `Tuner`, with named knobs, and are thread-safe: all calls of `ask` before the
+    next `tell` return the same trial, and only the first `tell` of it is accepted. `tell` stores the value and the new
+    state together and returns when they are durable. If it raises, the trial stays open and may be told again, for
+    example after the store was unavailable. A study that was killed and is opened again returns the interrupted trial
     again, with the same knobs.
 
-    When a kind of advice first appears, `tell` warns of it once, by an `AdviceWarning` and a line of the log; the value
-    is on the disk by then.
+    When a kind of advice first appears, `tell` issues an `AdviceWarning` and logs it, after the value is stored.
     """
 
     def __init__(
@@ -102,18 +101,18 @@ class Study(StudySettingChanges):
         baseline: BaselineSpec | None = None,
         limits: limiting.LimitsSpec | None = None,
     ) -> Study:
-        """The study of that name; with knobs, a new one if there is none yet.
+        """Open the study of that name; with knobs, create it if it does not exist.
 
-        where: a path of a SQLite file, a URL (`postgresql://user@host/database`), or ":memory:".
-        method, maximise (or maximize), seed: as for `Tuner`. For a study that exists they, and knobs, are compared with
-        what was said last: what can be corrected (see `set`) and has changed since then is, and anything else refused.
-        keep: how many of the last rounds are kept in full (by default 100000); see docs/live.md for the rule.
-        settings: other fields that can be corrected, by their dotted names; source: who says all this.
-        baseline: every so many rounds the reference setting is measured, by default in a new study every 20th, 0 for
-        never: or {"every": 20, "knobs": {...}}, where the reference is not the start. It may change on the way.
-        limits: {"temperature": {"max": 80}}: numbers told beside the value that are to stay within, in the long run;
-        the method is then `tt.primal_dual(radius=…, step=…, limits=how many)`. Bounds may change on the way.
-        callbacks: called with (study, event) after each event is on the disk; what they raise is logged, not raised.
+        where: the path of a SQLite file, a URL (`postgresql://user@host/database`), or ":memory:".
+        method, maximise (or maximize), seed: as for `Tuner`. For an existing study these and knobs are compared with
+        the last definition: changes that `set` allows are applied, any other is refused.
+        keep: number of latest rounds that are stored in full (default 100000); docs/live.md explains the thinning.
+        settings: other fields that `set` allows, by dotted names; source: named in messages and the history.
+        baseline: measure the reference setting once in this number of rounds (default 20; 0: never), or
+        {"every": 20, "knobs": {...}} if the reference is not the start. It may change later.
+        limits: {"temperature": {"max": 80}}: other measured numbers to keep within limits in the long run; needs
+        the method `tt.primal_dual(radius=…, step=…, limits=1)`, with their number. The limits may change later.
+        callbacks: called with (study, event) after each event is stored; their exceptions are logged, not raised.
 
         >>> import tempfile
         >>> folder = tempfile.TemporaryDirectory()
@@ -144,9 +143,9 @@ class Study(StudySettingChanges):
             create.compare(name, study.knobs, study.setup, wanted, method, maximise, seed)
             study.refresh()
             plan = {} if baseline is None else baseline_fields(read_baseline(baseline, study.knobs))
-            study._hear(wanted, method, {**settings, **plan}, source)
+            study._apply_definition(wanted, method, {**settings, **plan}, source)
             if limited is not None:
-                study._limit(limited)
+                study._change_limits(limited)
             return study
         except BaseException:
             store.close()
@@ -154,7 +153,7 @@ class Study(StudySettingChanges):
 
     @classmethod
     def look(cls, where: str | os.PathLike[str], name: str, *, mode: str = "read") -> Study:
-        """The study as it is now, to read only: whoever holds it goes on undisturbed. Mode "write" is for `decide`."""
+        """Open the study read-only, without disturbing its holder. Mode "write" allows `decide` and `set`."""
         store = Store(where, mode)
         try:
             return cls(store, store.load(name), held=False)
@@ -164,7 +163,7 @@ class Study(StudySettingChanges):
 
     @staticmethod
     def exists(where: str | os.PathLike[str], name: str) -> bool:
-        """Whether there is a study of that name; makes nothing."""
+        """Whether a study of that name exists; creates nothing."""
         try:
             with Store(where, "read") as store:
                 return store.find(name) is not None
@@ -178,23 +177,23 @@ class Study(StudySettingChanges):
         self.close()
 
     def close(self) -> None:
-        """Let others have the study."""
+        """Release the study and close the store."""
         with self._lock:
             if self._held and self._snapshot_at < self.seq:
-                with suppress(StoreError, ValueError):  # only a courtesy: the values since the last one are there
+                with suppress(StoreError, ValueError):  # only speeds up the next start: the events are stored
                     self._store.snapshot(self._saved, self._position.snapshot(self.seq))
             self._held = False
             self._store.close()
 
     def ask(self) -> Trial:
-        """The next trial; the same one until it is told or skipped. Its `kind` says if it measures the baseline.
+        """Return the next trial; the same one until it is told or skipped. Its `kind` marks baseline rounds.
 
-        Corrections that others asked for come first.
+        Changes of settings requested by others are applied first.
         """
         with self._lock:
             if self._open is None:
                 if self._held:
-                    self._overhear()
+                    self._apply_requests_if_available()
                 self._open = self._next(self._turn + 1, self._position)
             return self._open._replace(knobs=dict(self._open.knobs))
 
@@ -205,30 +204,30 @@ class Study(StudySettingChanges):
         note: str | None = None,
         limits: Mapping[str, float | None] | None = None,
     ) -> None:
-        """The measured value; None or NaN if there is none. On the disk when this returns.
+        """Record the measured value, durably; None or NaN if there is none.
 
-        limits: the numbers beside it that the study has limits on, by name; without one of them there is no value.
+        limits: the numbers that the study has limits on, by name; if one is missing, the round has no value.
         """
         with self._lock:
             asked = self._asked_for(trial)
             if type(value) is float:
-                value += 0.0  # not every database knows −0
+                value += 0.0  # not every database stores −0
             beside = [] if value is None else self._position.limits.read(limits)
             excesses = self._position.limits.excesses(beside) if beside else None
             state = core_calls.tell(self.setup, self.state, value, excesses, asked.round)
             number = None if value is None or any(map(math.isnan, (value, *beside))) else float(value)
-            told = beside if beside and number is not None else None
+            numbers = beside if beside and number is not None else None
             kind = "skip" if number is None else "tell"
             if asked.kind == "baseline":
                 kind, state = "baseline", self.state
-            after = self._position.after(self.knobs, kind, number, state, told, asked.round)
-            self._record(kind, after, asked.round, number, list(asked.knobs.values()), note, told)
-            fresh = self._appeared()
+            after = self._position.after(self.knobs, kind, number, state, numbers, asked.round)
+            self._record(kind, after, asked.round, number, list(asked.knobs.values()), note, numbers)
+            fresh = self._announce_advice()
         for sentence in fresh:
             warnings.warn(f"study {self.name!r}: {sentence}", AdviceWarning, stacklevel=2)
 
-    def _appeared(self) -> list[str]:
-        """The sentences of advice that have not been said of this study yet."""
+    def _announce_advice(self) -> list[str]:
+        """Log and return the advice that has not been given on this study before."""
         kinds = [kind for kind in self._saved.status.get("advice", ()) if kind not in self._known_advice]
         self._known_advice.update(kinds)
         found = self.findings() if kinds else {}
@@ -242,33 +241,34 @@ class Study(StudySettingChanges):
         return fresh
 
     def new_advice(self) -> list[str]:
-        """The sentences of advice that appeared since this was asked last; each is a warning and a log line, too."""
+        """Return the advice that appeared since the last call; each was also a warning and a log line."""
         with self._lock:
             found, self._fresh_advice = self._fresh_advice, []
             return found
 
     def skip(self, trial: Trial | int, note: str | None = None) -> None:
-        """There is no value: the round passes and nothing moves. The note says why."""
+        """End the round without a value: nothing moves. The note says why."""
         self.tell(trial, None, note)
 
     def held(self, setting: Setting, value: float | None, note: str | None = None, *, kind: str = "hold") -> None:
-        """A measurement at rest instead of a probe: recorded, but nothing is learnt; ends a row of failures.
+        """Record a measurement without a probe: nothing is learnt, but it ends a series of failures.
 
-        kind: "leave" for the last one, where the system then stays; a failure of that is none of the study's.
+        kind: "leave" for the setting at which the system is left; its failure does not count.
         """
         with self._lock:
             after = self._position.after(self.knobs, kind, value, self.state)
             self._record(kind, after, self.round, value, list(setting.values()), note)
 
     def undo(self, round: int | None = None) -> None:
-        """Back to the state in which `round` was the next one; recorded, and itself to be undone.
+        """Return to the state before `round`; an event that can be undone itself.
 
-        Corrections stay as they are: what was learnt is carried over to the limits and radii of now. Without a round,
-        the last correction is taken back, and what was learnt since is kept; with nothing since, it never was.
+        Changed settings stay: the earlier state is converted to the present limits and radii. Without a round, revert
+        the last change of settings instead, and keep what was learnt since; with no round since, restore the state
+        before it exactly.
         """
         with self._lock:
             if round is None:
-                self._take_back()
+                self._undo_change()
                 return
             event = self._store.before_round(self._saved, round, late=self.setup.max_pending > 1)
             try:
@@ -282,7 +282,7 @@ class Study(StudySettingChanges):
                     f" rounds, or an earlier 100th, 1000th, … that trimtab show {self.name} --csv lists"
                 ) from None
             there = moved(there, self.knobs, self.setup.method)
-            if there.baseline[:2] != self.baseline[:2]:  # what a person has changed since then stays
+            if there.baseline[:2] != self.baseline[:2]:  # keep the present baseline
                 there = there.planned(*self.baseline[:2])
             there = there._replace(
                 setup=self.setup,
@@ -294,25 +294,25 @@ class Study(StudySettingChanges):
             self._record("undo", there, round, note=f"from round {self.round}")
 
     def reset(self, failures: int = 0) -> None:
-        """Back to where the system was at first, with nothing learnt; the round numbers go on."""
+        """Return to the start with nothing learnt; round numbers continue."""
         with self._lock:
             state = core_calls.restart(self.setup, self.state, self.knobs.start)
             fresh = Diagnostics(failures=failures, skipped=self.diagnostics.skipped)
             self._record("reset", self._position._replace(state=state, diagnostics=fresh), self.round, note="to start")
 
     def note(self, kind: str, words: str) -> None:
-        """Something that a person did ("pause", "resume", …), and that changes nothing of what was learnt."""
+        """Record an action ("pause", "resume", …) that leaves the tuner unchanged."""
         with self._lock:
             self._record(kind, self._position, self.round, note=words)
 
     def paused(self) -> str | None:
-        """Who asked that nothing new is set, and why; None if nobody did."""
+        """Return who paused the study and why; None if it is not paused."""
         with self._lock:
             found = self._store.load(self.name).paused
         return None if found is None else pause_of(found)
 
     def ahead(self, rounds: int) -> Iterator[Trial]:
-        """The next trials as they could be: as they would if every value were the same; nothing is kept."""
+        """Preview the next trials, as if every value were equal to the last one; nothing is stored."""
         there, values = self._position, self.diagnostics.values
         value = values[-1] if values else 0.0
         for n in range(rounds):
@@ -326,24 +326,24 @@ class Study(StudySettingChanges):
                 there = there.after(self.knobs, "tell", value, state)
 
     def _next(self, id: int, there: Position) -> Trial:
-        """The trial at some position."""
+        """Return the next trial at a position."""
         round = there.state.round
         if there.baseline.is_due:
             return Trial(id, dict(there.baseline.setting or self.start), round, "baseline")
         return Trial(id, self.knobs.probe(core_calls.ask(there.setup, there.state), there.setup.seed, round), round)
 
     def propose(self, setting: Setting) -> None:
-        """Say what would be set next, for a person to decide on; once is enough."""
+        """Propose the next setting for approval; idempotent."""
         with self._lock:
             approvals.propose(self._store, self._saved, self._proposal(setting))
 
     def decision(self, setting: Setting) -> approvals.Decision | None:
-        """A person's word on this very setting, at this very point of the study, if there is one."""
+        """Return the decision on exactly this setting at the present `seq`, if there is one."""
         with self._lock:
             return approvals.decision(self._store.load(self.name), self._proposal(setting))
 
     def decide(self, *, approve: bool, round: int | None = None) -> approvals.Proposal:
-        """A person's word on what is proposed (for `round`, if given); whoever runs the study waits for it."""
+        """Approve or reject the waiting proposal (for `round`, if given)."""
         with self._lock:
             return approvals.decide(self._store, self.name, approve, round)
 
@@ -351,7 +351,7 @@ class Study(StudySettingChanges):
         return approvals.Proposal(self.seq, self.round, setting)
 
     def export(self) -> str:
-        """The whole study as it was when it was opened, or told last, as one JSON text; for `adopt` elsewhere."""
+        """Return the whole study as of its opening or last event, as one JSON text for `adopt`."""
         with self._lock:
             snapshots = [s for s in self._store.snapshots(self._saved, self.seq) if s.seq < self.seq]
             snapshots.append(self._position.snapshot(self.seq))
@@ -359,11 +359,11 @@ class Study(StudySettingChanges):
 
     @staticmethod
     def adopt(where: str | os.PathLike[str], text: str, name: str | None = None) -> str:
-        """Put what `export` wrote into another store; gives the study's name there."""
+        """Add the output of `export` to another store; return the study's name there."""
         return export_import.adopt(where, text, name)
 
     def _asked_for(self, trial: Trial | int) -> Trial:
-        """The open trial, if this is the one."""
+        """Return the open trial if `trial` refers to it; ValueError otherwise."""
         given: object = getattr(trial, "id", trial)
         if isinstance(given, bool) or not hasattr(given, "__index__"):
             raise TypeError(f"trial={trial!r} is neither a Trial nor its id: tell(trial, value)")
@@ -373,8 +373,8 @@ class Study(StudySettingChanges):
             raise ValueError(f"trial {id} is not open: {why}; the open one is {now}")
         return self.ask()
 
-    def _limit(self, wanted: Limits) -> None:
-        """Other bounds from now on, if they are others."""
+    def _change_limits(self, wanted: Limits) -> None:
+        """Change the bounds of the limits, if they differ."""
         after = self._position._replace(limits=self.limits.corrected(Limits(wanted.all)))
         if after.limits.all != self.limits.all:
             bounds = ", ".join(f"{limit.name} {limit.side} {limit.bound:g}" for limit in wanted.all)

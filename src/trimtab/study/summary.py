@@ -1,4 +1,4 @@
-"""A study at a glance, from its row alone: what `trimtab list` shows, without the tuner."""
+"""Summary of a study from its row alone, without loading the tuner, as in `trimtab list`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trimtab.util.text import plural
 
 
 def counted(rounds: int, baseline: int) -> str:
-    """How many rounds there were, for people; baseline: those that measured the reference beside.
+    """Return the number of rounds in words; baseline rounds are counted separately.
 
     >>> counted(285, 15), counted(3, 0)
     ('285 rounds and 15 baseline rounds', '3 rounds')
@@ -20,7 +20,7 @@ def counted(rounds: int, baseline: int) -> str:
 
 
 def summary(saved: StudyRow) -> Document:
-    """What `trimtab list --json` says of a study."""
+    """Return the summary of a study for `trimtab list --json`."""
     status, names = saved.status, [knob["name"] for knob in saved.setup["knobs"]]
     proposal = waiting(saved)
     return {

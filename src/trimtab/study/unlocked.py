@@ -1,7 +1,7 @@
-"""A study that nobody holds, for one request: loaded from its row, changed by a `Commit` if it is the next.
+"""A study for one request of a service, without a lock: loaded from its row, changed by a conditional `Commit`.
 
-Workers keep nothing that matters: what is `Known` of a study is valid for one sequence number, and is brought up to
-date from the events since. Two who change the same study at once both compute, and one of them commits.
+Workers hold only caches: a `Known` study is valid for one sequence number, and is updated from the events since. Of
+two concurrent changes to the same study, both are computed, and one is committed.
 """
 
 from __future__ import annotations
@@ -23,33 +23,31 @@ from trimtab.study.study import Study, Trial
 from trimtab.types import Document
 from trimtab.util.text import clean
 
-LONG = (
-    10  # events that somebody had to follow to load a study whose row cannot hold its state: the next gets a snapshot
-)
+LONG = 10  # replayed events after which a study whose row cannot hold its state gets a snapshot
 
 
 class Known(NamedTuple):
-    """A study as it was after one event."""
+    """A study after some event, cached."""
 
     saved: StudyRow
     position: Position
     snapshot_at: int
     open: Trial | None = None
-    """If it was asked for already."""
+    """The open trial, if it was computed already."""
     followed: int = 0
-    """How many events led here from the last state, when it was loaded."""
+    """The number of events that were replayed when it was loaded."""
     shape: Shape | None = None
-    """What it has in common with others, if its row can hold its state."""
+    """The configuration that it shares with others, if its row can hold its state."""
 
     @property
     def at_rest(self) -> Known:
-        """The same in a tenth of the memory: what is drawn ahead is drawn again when it is needed."""
+        """Return a copy that needs a tenth of the memory: directions are drawn again on demand."""
         setup = core_calls.at_rest(self.position.setup)
         return self._replace(position=self.position._replace(setup=setup))
 
 
 def caught_up(store: SharedStore, saved: StudyRow, known: Known) -> Known | None:
-    """What is to be known of a row, from what was known before; None where only its state says that."""
+    """Update a cached study from the events since; None if it must be loaded from its state."""
     if known.saved.uid != saved.uid or known.saved.seq > saved.seq:
         return None
     if known.saved.seq == saved.seq:
@@ -62,29 +60,29 @@ def caught_up(store: SharedStore, saved: StudyRow, known: Known) -> Known | None
 
 
 def load(store: SharedStore, names: Sequence[str]) -> list[Known | Damaged]:
-    """Studies of those names that there are: from their rows alone, or, where these do not say, from snapshots."""
+    """Load the studies with these names, skipping unknown ones: from rows alone if possible, else from snapshots."""
     found: list[Known | Damaged] = []
-    less: list[str] = []
+    rest: list[str] = []
     for row in store.rows(names):
         try:
             known = of_row(row, store.where)
         except Damaged as error:
             found.append(error)
             continue
-        less += [row[2]] if known is None else []
+        rest += [row[2]] if known is None else []
         found += [] if known is None else [known]
-    return found + _from_snapshots(store, less) if less else found
+    return found + _from_snapshots(store, rest) if rest else found
 
 
 def of_row(row: Sequence[Any], where: str) -> Known | None:
-    """What a row alone says of a study; None where its state is out of date, or of a shape that is not known."""
+    """Load a study from its row alone; None if its packed state is stale, or its shape is not cached."""
     *columns, state = row
     saved = tables.read_study(columns, where)
-    piece = None if state is None else unpack(saved.uid, state, saved.seq)
-    shape = None if piece is None else SHAPES.get(piece.key)
-    if piece is None or shape is None:
+    found = None if state is None else unpack(saved.uid, state, saved.seq)
+    shape = None if found is None else SHAPES.get(found.key)
+    if found is None or shape is None:
         return None
-    position = shape.position(shape.reseeded(piece.seed), piece.numbers)
+    position = shape.position(shape.reseeded(found.seed), found.numbers)
     return Known(saved, position, saved.seq, shape=shape)
 
 
@@ -105,7 +103,7 @@ def _loaded(saved: StudyRow, snapshot: Snapshot, events: Mapping[int, Sequence[E
 
 
 def made_of(saved: StudyRow, snapshot: Snapshot, events: Sequence[Event]) -> Known:
-    """What is known of a row with its last state, and what was told since."""
+    """Load a study from its last snapshot and the events since."""
     if len(events) != saved.seq - snapshot.seq:
         raise Damaged(f"study {saved.name!r}: events after {snapshot.seq} are missing: restore the store from a backup")
     position = follow(saved.setup, snapshot, events, f"study {saved.name!r}")
@@ -113,7 +111,7 @@ def made_of(saved: StudyRow, snapshot: Snapshot, events: Sequence[Event]) -> Kno
 
 
 class UnlockedStudy(Study):
-    """A study as one request sees it. What changes it sets `move`, which `Store.commit_if` stores, or not."""
+    """A study within one request. Changes set `move`, which `SharedStore.commit_if` stores or refuses."""
 
     def __init__(self, store: SharedStore, known: Known) -> None:
         saved = known.saved
@@ -131,40 +129,40 @@ class UnlockedStudy(Study):
 
     @property
     def saved(self) -> StudyRow:
-        """The row, as it would be."""
+        """The row as it will be after the commit."""
         return self._saved
 
     @property
     def known(self) -> Known:
-        """To go on from, once the move is stored."""
+        """The study to cache once the commit is stored."""
         about = (self._snapshot_at, self._open, self._followed, self._shape)
         return Known(self._saved, self._position, *about)
 
     @property
     def open_id(self) -> int:
-        """The number of the open trial."""
+        """The id of the open trial."""
         return self._turn + 1
 
     @property
     def open_ids(self) -> list[int]:
-        """The numbers of all trials that may be told now."""
+        """The ids of all open trials."""
         return [id for _, id in self._position.pending] if self.setup.max_pending > 1 else [self.open_id]
 
     @property
     def pending(self) -> list[Trial]:
-        """The trials that were handed out and are not told yet, the oldest first, where several may be open."""
+        """The open trials of a study that allows several, oldest first."""
         return [self._handed_out(id, round) for round, id in self._position.pending]
 
-    def _appeared(self) -> list[str]:
-        """Log advice, and warn of none: what this sets may not be stored, and a service shows advice with a study."""
-        super()._appeared()
+    def _announce_advice(self) -> list[str]:
+        """Log advice without warnings: a service shows it with the study."""
+        super()._announce_advice()
         return []
 
     def _handed_out(self, id: int, round: int) -> Trial:
         return Trial(id, self.knobs.probe(core_calls.ask(self.setup, self.state, round), self.setup.seed, round), round)
 
     def hand_out(self, note: str | None = None) -> Trial:
-        """The next trial, which is open from now on beside others; its number is that of the event."""
+        """Open the next trial beside others; its id is the sequence number of this event."""
         trial, after = self.ask(), self._position.handed_out(self.seq + 1)
         self._record("ask", after, trial.round, None, list(trial.knobs.values()), note)
         return trial._replace(id=self.seq)
@@ -175,7 +173,7 @@ class UnlockedStudy(Study):
         return self._handed_out(id, found[0][0]) if found else super()._asked_for(trial)
 
     def closing_event(self, trial: int) -> Event | None:
-        """The event that closed a trial: its value, or what a person did instead; None if it is not kept."""
+        """Return the event that closed a trial, by a value or otherwise; None if it is no longer stored."""
         seq: int | None = trial if self.seq - self.settings["keep"] < trial else None
         asked = self._store.events(self._saved, trial - 1, trial) if self.setup.max_pending > 1 else []
         handed_out = asked[0] if asked and asked[0].kind == "ask" else None
@@ -185,19 +183,19 @@ class UnlockedStudy(Study):
                 if handed_out is None
                 else self._store.closing(self._saved, seq + 1, handed_out.round)
             )
-            if event is None or event.kind not in ("set", "undo") or not self._was_left_alone(event.seq):
+            if event is None or event.kind not in ("set", "undo") or not self._kept_trial(event.seq):
                 return event
             seq = event.seq + (handed_out is None)
         return None
 
-    def _was_left_alone(self, seq: int) -> bool:
-        """Whether a correction was of the run alone, so that the open trial was still open after it."""
+    def _kept_trial(self, seq: int) -> bool:
+        """Whether a change of settings left the open trial open."""
         before, after = (self._position_after(at)[1] for at in (seq - 1, seq))
         same = core_calls.pack(before.setup, before.state) == core_calls.pack(after.setup, after.state)
         return same and before.baseline == after.baseline
 
     def proposed(self, trial: Trial) -> approvals.Decision | None:
-        """The word on a trial that has to be approved; if there is none, it waits for one from now on."""
+        """Return the decision on a trial that needs approval; without one, propose the trial."""
         proposal = self._proposal(trial.knobs)
         found = approvals.decision(self._saved, proposal)
         if found is None and self._saved.proposal != json.dumps(proposal):
@@ -205,15 +203,15 @@ class UnlockedStudy(Study):
         return found
 
     def word_on(self, trial: Trial) -> approvals.Decision | None:
-        """A person's word on a trial, if there is one."""
+        """Return the decision on a trial, if there is one."""
         return approvals.decision(self._saved, self._proposal(trial.knobs))
 
     def released(self) -> bool:
-        """Whether the process that held the study is gone."""
+        """Return True if no process holds the study; clear a holder that was killed."""
         return self._store.release(self._saved)
 
     def pause_row(self, paused: str | None) -> None:
-        """Ask that nothing new is set, or take that back."""
+        """Pause the study (JSON), or resume it (None)."""
         self._mark(paused=paused)
 
     def tell_at(
@@ -223,53 +221,52 @@ class UnlockedStudy(Study):
         note: str | None = None,
         limits: Mapping[str, float | None] | None = None,
     ) -> None:
-        """A value that was measured at other knobs than those asked for: learnt from as what it is.
+        """Record a value measured at another setting than the query, and learn from it as such.
 
-        Nothing is where there is none, or one of the numbers beside it is missing, or the reference was asked for.
+        Nothing is learnt without a value or one of the limited numbers, or in a baseline round.
         """
-        told = [] if value is None else self.limits.read(limits)
+        numbers = [] if value is None else self.limits.read(limits)
         reference, set_to = trial.kind == "baseline", list(trial.knobs.values())
-        if value is None or reference or any(map(math.isnan, told)):
+        if value is None or reference or any(map(math.isnan, numbers)):
             kind = "baseline" if reference else "skip"
             state = self.state if reference else core_calls.tell(self.setup, self.state, None, None, trial.round)
             after = self._position.after(self.knobs, kind, None, state, None, trial.round)
             self._record(kind, after, trial.round, None, set_to, note)
             return
-        excesses = self.limits.excesses(told)
-        told_at = (value, trial.knobs, excesses, trial.round)
-        state = core_calls.tell_at(self.knobs, self.setup, self.state, *told_at)
-        after = self._position.after(self.knobs, "applied", value, state, told or None, trial.round)
-        self._record("applied", after, trial.round, value, set_to, note, told or None)
+        measurement = (value, trial.knobs, self.limits.excesses(numbers), trial.round)
+        state = core_calls.tell_at(self.knobs, self.setup, self.state, *measurement)
+        after = self._position.after(self.knobs, "applied", value, state, numbers or None, trial.round)
+        self._record("applied", after, trial.round, value, set_to, note, numbers or None)
 
     def setting_of(self, event: Event) -> Setting:
-        """What was set, by name."""
+        """Return the setting that was measured, by name."""
         query: Setting = self.describe(self._in_units(event))["query"]
         return query
 
     @property
     def event(self) -> Event:
-        """What would happen."""
+        """The event to be committed."""
         assert self.move is not None
         return self.move.event
 
     def archive(self, time: float | None) -> None:
-        """Put the study aside, or take it out again."""
+        """Archive the study, or restore it (None)."""
         self._mark(archived=time)
 
     @property
     def archives(self) -> bool:
-        """Whether it is put aside, or taken out again."""
+        """Whether this request archives or restores the study."""
         return "archived" in self._marks
 
     def _mark(self, **columns: Any) -> None:
-        """Change what of the row is not learnt, together with the move, if there is one."""
+        """Set columns that are not learnt, in the same commit as the event, if there is one."""
         self._marks |= columns
         self._saved = self._saved._replace(**columns)
         if self.move is not None:
             self.move = self.move._replace(row=self._marks)
 
     def stored(self) -> bool:
-        """Store what was changed; whether nobody was faster."""
+        """Store the changes; False if another request changed the study first."""
         if self.move is not None:
             return bool(self._store.commit_if([self.move]))
         if self._marks:
@@ -277,14 +274,14 @@ class UnlockedStudy(Study):
         return True
 
     def append(self, words: str) -> None:
-        """Say more in the history, behind what is there: none of that is cut off."""
+        """Append to the note of the event without truncating it."""
         assert self.move is not None
         event = self.move.event
         note = "; ".join(filter(None, [event.note, clean(words)]))
         self.move = self.move._replace(event=event._replace(note=note))
 
     def sign(self, who: str, why: str) -> None:
-        """Say in the history who did it, and why."""
+        """Add to the note of the event who caused it, and why."""
         assert self.move is not None
         event = self.move.event
         words = [f"{event.note}, by {who}" if event.note else f"by {who}", why]

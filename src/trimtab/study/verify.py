@@ -1,4 +1,4 @@
-"""Everything that can be found wrong with a stored study."""
+"""Verification of a stored study."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from trimtab.study.position import Position, follow
 
 
 def check_study(store: Store, saved: StudyRow, report: Callable[[float], None] | None = None) -> list[str]:
-    """Checksums of all events and states; that states can be read, and that what was told leads to what is recorded.
+    """Return the problems of a study: checksums, unreadable states, and values that do not lead to the recorded state.
 
-    report: called now and then with the share of the work that is done.
+    report: called now and then with the completed share of the work.
     """
-    wrong: list[str] = []
+    problems: list[str] = []
     try:
         knobs = read_knobs(saved.setup)
         events = store.events(saved, until=saved.seq)
@@ -27,9 +27,9 @@ def check_study(store: Store, saved: StudyRow, report: Callable[[float], None] |
     except (StoreError, ValueError, KeyError, TypeError) as error:
         return [str(error)]
     if not events or events[-1].seq != saved.seq:
-        wrong.append(f"the last event, {saved.seq}, is missing")
+        problems.append(f"the last event, {saved.seq}, is missing")
     if not snapshots:
-        wrong.append("no state is stored")
+        problems.append("no state is stored")
     kept = {event.seq: event for event in events}
     for n, (snapshot, following) in enumerate(zip_longest(snapshots, snapshots[1:])):
         if report is not None:
@@ -38,26 +38,26 @@ def check_study(store: Store, saved: StudyRow, report: Callable[[float], None] |
         path = [kept[seq] for seq in range(snapshot.seq + 1, until) if seq in kept]
         whole = len(path) == until - snapshot.seq - 1
         if following is None and not whole:
-            wrong.append(f"events after {snapshot.seq} are missing")
+            problems.append(f"events after {snapshot.seq} are missing")
         try:
             there = follow(knobs, snapshot, path if whole else [], f"the state after event {snapshot.seq}")
         except StoreError as error:
-            wrong.append(str(error))
+            problems.append(str(error))
             continue
         if following is None and whole:
-            wrong += _in_row(store, saved, there, kept.get(saved.seq))
-    return wrong
+            problems += _check_row(store, saved, there, kept.get(saved.seq))
+    return problems
 
 
-def _in_row(store: Store, saved: StudyRow, there: Position, last: Event | None) -> list[str]:
-    """Whether the state in the row, where it is of now, is what was told leads to, bit by bit."""
+def _check_row(store: Store, saved: StudyRow, there: Position, last: Event | None) -> list[str]:
+    """Check that the packed state in the row, if current, equals the replayed state bit for bit."""
     data, knobs = store.state(saved), there.terms.knobs
     piece = None if data is None else unpack(saved.uid, data, saved.seq)
     shape = SHAPES.of(there)
     if piece is None or shape is None or piece.key != shape.key or last is None:
-        return []  # it is not read by anybody
+        return []  # stale, so no one reads it
     if encode(knobs, knobs.values(core_calls.centre(there.state))) != last.centre:
-        return []  # another version of NumPy leads there, in the last digits
+        return []  # written with another version of NumPy, equal up to rounding
     if data != packed(shape, saved.uid, there, saved.seq, saved.status["turn"]):
         return [f"the stored state does not match event {saved.seq}: restore the store from a backup"]
     return []

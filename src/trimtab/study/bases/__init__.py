@@ -1,1 +1,1 @@
-"""The base classes that `Study` is made of: read, write, change settings."""
+"""The base classes of `Study`: reading, writing, changing settings."""

@@ -1,4 +1,4 @@
-"""What of a study is how it is corrected while it runs; `trimtab.study.changes.rules` says what may be, and how."""
+"""Change settings of a running study, by the rules of `trimtab.study.changes.rules`."""
 
 from __future__ import annotations
 
@@ -30,19 +30,18 @@ LOG = logging.getLogger("trimtab.live")
 
 
 class StudySettingChanges(StudyWrites):
-    """A position in a store that a person may correct."""
+    """Study whose settings can be changed while it runs."""
 
     _asked: list[str]
     _news: list[str]
 
     def set(self, changes: Fields, *, who: str | None = None, why: str | None = None) -> Changes:
-        """Correct fields while the study runs, by their dotted names as in a study.toml; what was learnt is kept.
+        """Change settings while the study runs, by their dotted names in a study.toml; what was learnt is kept.
 
-        They may be: radius, narrowest, widest, keep, pause, timeout, knobs.NAME.low, .high and .radius, and the fields
-        of [guard] and [baseline]. All or none: refused where one cannot be. Gives {field: (old, new)} of those that
-        change. A trial
-        that is open stays open where only the run is corrected; where the probes are, it is asked for anew. Where
-        somebody else holds the study (`look` with mode="write"), it is asked of them, before their next trial.
+        Allowed are radius, narrowest, widest, keep, pause, timeout, knobs.NAME.low, .high and .radius, and the fields
+        of [guard] and [baseline]. Either all changes are made, or none. Return {field: (old, new)} of those that
+        differ. An open trial stays open unless its probe is affected; then `ask` returns a new one. If another process
+        holds the study (`look` with mode="write"), the change is requested, and made before its next trial.
 
         >>> from trimtab.live import Study
         >>> knobs = [dict(name="x", low=0, high=1, start=0.5)]
@@ -59,11 +58,11 @@ class StudySettingChanges(StudyWrites):
             return changed
 
     def fields(self) -> Document:
-        """Every field that `set` may correct, as it is now."""
+        """Return the present value of every field that `set` can change."""
         return present(self._position)
 
     def refresh(self) -> None:
-        """Take the corrections that others asked for, where nothing is being measured."""
+        """Apply the changes that others requested; call it while nothing is being measured."""
         with self._lock:
             self._asked = self._asked or self._store.requests(self._saved)
             while self._asked:
@@ -80,23 +79,23 @@ class StudySettingChanges(StudyWrites):
                 self._asked = self._asked[1:]
 
     def _is_ours(self) -> bool:
-        """Whether nobody else has to be asked."""
+        """Whether changes can be made directly, rather than requested from a holder."""
         return self._held
 
-    def _overhear(self) -> None:
-        """The same, but a store that is away is no reason not to go on: it is looked at again next time."""
+    def _apply_requests_if_available(self) -> None:
+        """Apply requested changes; if the store is unavailable, try again next time."""
         with suppress(Unavailable):
             self._asked = self._asked or self._store.requests(self._saved)
         if self._asked:
             self.refresh()
 
     def asked(self) -> bool:
-        """Whether corrections are asked of the holder that are not taken yet."""
+        """Whether requests to the holder are still waiting."""
         with self._lock:
             return bool(self._store.requests(self._saved))
 
     def news(self) -> list[str]:
-        """The corrections since this was asked last, for people to read."""
+        """Return messages on the changes since the last call."""
         with self._lock:
             found, self._news = self._news, []
             return found
@@ -110,8 +109,8 @@ class StudySettingChanges(StudyWrites):
             self._news.append(f"set: {note}")
         return changed
 
-    def _hear(self, knobs: Knobs | None, method: Method | None, settings: Fields, source: str) -> None:
-        """What is said now and was not last time is a correction; what somebody set meanwhile stays."""
+    def _apply_definition(self, knobs: Knobs | None, method: Method | None, settings: Fields, source: str) -> None:
+        """Apply the fields that differ from the last definition; fields that were changed by `set` meanwhile stay."""
         own = self.setup.method if method is None else method
         now = fields_of(self.knobs if knobs is None else knobs, own, settings)
         given = {
@@ -122,18 +121,18 @@ class StudySettingChanges(StudyWrites):
         terms = self.settings
         fresh = {name: v for name, v in given.items() if name not in terms.said or terms.said[name] != v}
         if "max_move" in fresh and (given.get("guard.largest_move") or terms["guard.largest_move"]) is not None:
-            del fresh["max_move"]  # which follows from it
+            del fresh["max_move"]  # it is derived from guard.largest_move
         stays = {name: (v, now[name]) for name, v in present(self._position).items() if name in given}
         stays = {name: pair for name, pair in stays.items() if pair[0] != pair[1] and name not in (*fresh, "max_move")}
         for name, (value, other) in stays.items():
             self._news.append(f"{name} stays {value}, as it was last changed; {source} says {other}")
         if fresh:
-            self._take(fresh, given, source)
+            self._apply_fresh(fresh, given, source)
         if knobs is not None:
-            self._hear_starts(knobs, source)
+            self._report_starts(knobs, source)
 
-    def _hear_starts(self, knobs: Knobs, source: str) -> None:
-        """Say where a start is neither where the study began nor the nearest place that is allowed now."""
+    def _report_starts(self, knobs: Knobs, source: str) -> None:
+        """Report starts that differ from both the original start and its nearest allowed value."""
         for knob, wanted in zip(self.knobs.all, knobs.all, strict=True):
             began = self.settings.starts.get(knob.name, knob.start)
             if wanted.start not in (began, knob.start):
@@ -142,11 +141,11 @@ class StudySettingChanges(StudyWrites):
                     f" change once the study has begun; {remedy(self.name)}"
                 )
 
-    def _take(self, fresh: Fields, given: Fields, source: str) -> None:
-        """Correct what is fresh of all that is said now."""
+    def _apply_fresh(self, fresh: Fields, given: Fields, source: str) -> None:
+        """Change the fields in `fresh`, and remember the whole definition."""
         before = self._position
-        said = {**before.terms.said, **given}
-        self._position = before._replace(terms=replace(before.terms, said=said))
+        definition = {**before.terms.said, **given}
+        self._position = before._replace(terms=replace(before.terms, said=definition))
         try:
             changed = self._set(fresh, f"{person()}: {source}")
             if not changed:
@@ -156,8 +155,8 @@ class StudySettingChanges(StudyWrites):
             self._position = before
             raise
 
-    def _take_back(self) -> None:
-        """The last correction; exactly, where nothing has happened since."""
+    def _undo_change(self) -> None:
+        """Undo the last change of settings; without a round since, restore the state before it exactly."""
         terms, seq = self.settings, self.settings.since
         snapshot = None if seq is None else self._store.last_snapshot(self._saved, seq - 1)
         if seq is None or snapshot is None:

@@ -1,4 +1,4 @@
-"""What of a study is to be looked at: where it is, how it goes, what it saves, and what happened."""
+"""Read-only view of a study: its position, diagnostics, saving and history."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from trimtab.util.reprs import Brief, Facts
 
 
 class StudyReads(Brief, ABC):
-    """A position in the history of a study that is in a store."""
+    """Read-only view of a study in a store, at one position of its history."""
 
     name: str
     seq: int
@@ -46,80 +46,80 @@ class StudyReads(Brief, ABC):
 
     @property
     def setup(self) -> Setup:
-        """What only a correction changes, of the tuner."""
+        """Setup of the tuner; only a change of settings replaces it."""
         return self._position.setup
 
     @property
     def state(self) -> State:
-        """What every value changes."""
+        """State of the tuner after the last event."""
         return self._position.state
 
     @property
     def diagnostics(self) -> Diagnostics:
-        """The running figures."""
+        """Running statistics of values and moves."""
         return self._position.diagnostics
 
     @property
     def knobs(self) -> Knobs:
-        """What can be set, and its limits now."""
+        """The knobs with their present limits."""
         return self._position.terms.knobs
 
     @property
     def settings(self) -> RunSettings:
-        """What of the run may be corrected, as it is now: `settings["pause"]`, `settings["guard.failures"]`, …."""
+        """The present settings that can be changed: `settings["pause"]`, `settings["guard.failures"]`, …"""
         return self._position.terms
 
     @property
     def round(self) -> int:
-        """The number of the next trial's round; after an undo, one that was there before."""
+        """The round of the next trial; an undo goes back to an earlier one."""
         return self.state.round
 
     @property
     def centre(self) -> Setting:
-        """The operating point now: the nearest setting the system can take."""
+        """The operating point, rounded to the nearest possible setting."""
         return self.knobs.setting(core_calls.centre(self.state))
 
     center = centre
 
     @property
     def start(self) -> Setting:
-        """Where the system was when the study began; inside the limits of now."""
+        """The setting at the start of the study, moved into the present limits."""
         return self.knobs.setting(self.knobs.start)
 
     @property
     def baseline(self) -> Baseline:
-        """How often the reference is measured, which one it is, and when the next time is."""
+        """The reference setting, and the schedule of its measurements."""
         return self._position.baseline
 
     @property
     def saving(self) -> Saving:
-        """What tuning saves against the baseline, with an interval, and a sentence that says it."""
+        """The saving against the baseline, with an interval and a sentence."""
         return self._position.saving
 
     @property
     def counted(self) -> str:
-        """How many rounds there were, in words; those of the baseline apart, as far as they had a value."""
+        """The number of rounds in words; baseline rounds with a value are counted separately."""
         return counted(self.round, self.saving.baseline_rounds)
 
     @property
     def limits(self) -> Limits:
-        """The limits of other numbers, and by how much they were exceeded in the mean."""
+        """The limits on other measured numbers, with their mean excess."""
         return self._position.limits
 
     @property
     def probes(self) -> dict[str, float]:
-        """How far probes go at present, by knob, in its units (the rms); of a choice, a share of a weight."""
+        """The present rms length of a probe by knob, in its units; for a choice, as a share of a weight."""
         return core_calls.probes(self.knobs, self.setup, self.state)
 
     def events(self, after: int = -1) -> Iterator[Event]:
-        """The history, oldest first; thinned where it is old."""
+        """Iterate over the history, oldest first; old rounds are thinned."""
         with self._lock:
             found = self._store.events(self._saved, after, self.seq)
         for event in found:
             yield self._in_units(event)
 
     def describe(self, event: Event) -> Document:
-        """An event with its knobs by name, for JSON."""
+        """Return an event as a dict for JSON, with knobs by name."""
         names = [knob.name for knob in self.knobs.all]
         query = None if event.query is None else dict(zip(names, event.query, strict=True))
         told = {key: getattr(event, key) for key in ("seq", "time", "round", "kind", "value", "note")}
@@ -127,27 +127,27 @@ class StudyReads(Brief, ABC):
         return {**told, "query": query, "centre": dict(zip(names, event.centre, strict=True))}
 
     def _in_units(self, event: Event) -> Event:
-        """As people read it: whole numbers as ints, choices by their names."""
+        """Return an event in the units of the knobs: integers as ints, choices by name."""
         query = None if event.query is None else decode(self.knobs, event.query, whole=True)
         return event._replace(query=query, centre=decode(self.knobs, event.centre, whole=False))
 
     def findings(self) -> dict[str, Finding]:
-        """The diagnostics, with advice where it is wanted."""
+        """Return all diagnostics by name, each with advice or None."""
         return findings(self.name, self._position)
 
     def summary(self) -> Document:
-        """What `trimtab list --json` says of the study."""
+        """Return the summary of the study as in `trimtab list --json`."""
         with self._lock:
             return summary(self._store.load(self.name))
 
     def to_frame(self) -> Any:
-        """The history as a data frame, of pandas or else of polars; a column per knob, for query and centre."""
+        """Return the history as a data frame of pandas, or of polars; with two columns per knob, query and centre."""
         from trimtab.study.plots.data_frame import to_frame
 
         return to_frame(self)
 
     def figure(self) -> Any:
-        """The history as a Plotly figure."""
+        """Return the history as a Plotly figure."""
         from trimtab.study.plots.plotly_figures import figure
 
         return figure(self)

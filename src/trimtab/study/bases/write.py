@@ -1,4 +1,4 @@
-"""What of a study is how it is stored: everything that changes is an event, first on the disk, then in memory."""
+"""Append events to the store, then update memory: every change of a study is an event."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ LOG = logging.getLogger("trimtab.live")
 
 
 class StudyWrites(StudyReads):
-    """A position in a store that goes on by events."""
+    """Study that can append events to its store."""
 
     callbacks: list[Callable[[Any, Event], object]]
-    """Called with the study and an event that is on the disk."""
+    """Called with the study and each event, after it is stored."""
     _held: bool
     _turn: int
     _snapshot_at: int
     _open: Any
 
     def _position_after(self, seq: int) -> tuple[int, Position]:
-        """Where the last snapshot before an event is, and the tuner after the event: what was told since, again."""
+        """Return the position after an event, replayed from the last snapshot, and the `seq` of that snapshot."""
         snapshot = self._store.last_snapshot(self._saved, seq)
         if snapshot is None:
             raise Damaged(f"study {self.name!r} has no state left before event {seq}: restore the store from a backup")
@@ -41,7 +41,7 @@ class StudyWrites(StudyReads):
         return snapshot.seq, follow(read_knobs(self._saved.setup), snapshot, events, f"study {self.name!r}")
 
     def _last_position(self) -> tuple[int, Position]:
-        """`_position_after` the last event, which must be there, as must all since the last snapshot."""
+        """Return `_position_after` the last event; `Damaged` if an event since the last snapshot is missing."""
         seq = self._saved.seq
         try:
             if not self._store.events(self._saved, seq - 1, seq):
@@ -61,16 +61,16 @@ class StudyWrites(StudyReads):
         limits: list[float] | None = None,
         request: str | None = None,
     ) -> None:
-        """Everything that changes goes through here: first the disk, then the memory."""
+        """Store an event, then update this object; every change goes through here."""
         seq, now = self.seq + 1, time.time()
         knobs = after.terms.knobs
         centre = encode(knobs, knobs.values(core_calls.centre(after.state)))
         asked = None if query is None else encode(knobs, query)
         event = Event(seq, round, kind, value, asked, centre, now, None if note is None else clean(note), limits)
-        turn = self._turn if kind in STILL or self._leaves_alone(kind, after) else seq
+        turn = self._turn if kind in STILL or self._keeps_trial(kind, after) else seq
         status = after.status(knobs, turn, now if kind in ROUNDS else self._saved.status["time"])
-        if said := advised(after):
-            status["advice"] = said
+        if advice := advised(after):
+            status["advice"] = advice
         snapshot = after.snapshot(seq) if self._is_kept(kind, seq) else None
         self._write(Commit(self._saved, event, status, snapshot, after.terms["keep"], request), after, turn)
         self._position, self.seq, self._turn = after, seq, turn
@@ -83,19 +83,19 @@ class StudyWrites(StudyReads):
             try:
                 call(self, seen)
             except Exception:
-                LOG.exception("a callback failed after round %d; the study goes on", round)
+                LOG.exception("a callback failed after round %d; the study continues", round)
 
     def _is_kept(self, kind: str, seq: int) -> bool:
-        """Whether the state after an event is stored beside it."""
+        """Whether an event is stored with a snapshot."""
         return kind not in ROUTINE or seq % EVERY == 0
 
     def _write(self, move: Commit, after: Position, turn: int) -> None:
-        """To the disk; after: what it leads to, turn: the last event that the state comes from."""
+        """Store a commit. after: the position it leads to; turn: the last event that changed the state."""
         if not self._held:
             raise ValueError(f"study {self.name!r} was opened read-only: use Study.open to change it")
         self._store.record(*move[:6])
 
-    def _leaves_alone(self, kind: str, after: Position) -> bool:
-        """Whether it is a correction of the run alone: a trial that is open stays so."""
+    def _keeps_trial(self, kind: str, after: Position) -> bool:
+        """Whether a change of settings leaves the open trial open."""
         same = after.state is self.state and after.setup is self.setup and after.baseline == self._position.baseline
         return kind in ("set", "undo") and same

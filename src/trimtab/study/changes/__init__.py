@@ -1,1 +1,1 @@
-"""Changes of a running study: which are allowed, how they are queued, who paused it."""
+"""Changes to a running study: the rules, requests to its holder, and pausing."""

@@ -1,4 +1,4 @@
-"""A study that nothing new shall be set in, until somebody resumes it: what its row says of who asked, and why."""
+"""Pausing a study, so that no new trial is handed out until it is resumed: the record of who paused it and why."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from trimtab.util.text import clean
 
 
 def paused(who: str, why: str) -> str:
-    """For the row."""
+    """Return the record for the study's row."""
     return json.dumps({"by": who, "why": why, "time": time.time()})
 
 
 def pause_of(text: str) -> str:
-    """Who paused a study, and why, for people."""
+    """Return who paused a study, and why, in words."""
     found = json.loads(text)
     return clean(f"{found['by']}: {found['why']}" if found["why"] else found["by"])

@@ -1,4 +1,4 @@
-"""A correction that is asked of whoever holds a study: as text in the store, taken before the next trial."""
+"""Requests to the holder of a study for a change of settings: stored as JSON, applied before the next trial."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from trimtab.types import Document, Fields
 if TYPE_CHECKING:
     from trimtab.study.changes.rules import Changes
 
-PATIENCE, POLL = 5.0, 0.1  # seconds: for the holder's answer, and between two looks for it
+PATIENCE, POLL = 5.0, 0.1  # seconds to wait for the holder, and between polls
 
 
 def requested(changes: Fields, who: str, why: str | None) -> str:
-    """The text; no other request is equal to it."""
+    """Return the request as JSON; each one is unique."""
     try:
         return json.dumps({"changes": dict(changes), "who": who, "why": why, "id": os.urandom(8).hex()})
     except TypeError as error:
@@ -26,13 +26,13 @@ def requested(changes: Fields, who: str, why: str | None) -> str:
 
 
 def read_request(text: str) -> tuple[Document, str]:
-    """What is to be changed, and who asks for it, and why."""
+    """Return the changes of a request, and who asks for them and why."""
     found = json.loads(text)
     return found["changes"], f"{found['who']}{': ' + found['why'] if found['why'] else ''}"
 
 
 def read_change(text: str) -> tuple[str, object]:
-    """What a person typed: a field, and its value as in a study.toml; a text needs no quotes, none takes a field away.
+    """Parse FIELD=VALUE, with the value as in a study.toml; text needs no quotes, and "none" clears a field.
 
     >>> read_change("knobs.x.high=5"), read_change("guard.leave_at=start"), read_change("guard.failures = none")
     (('knobs.x.high', 5), ('guard.leave_at', 'start'), ('guard.failures', None))
@@ -49,7 +49,7 @@ def read_change(text: str) -> tuple[str, object]:
 
 
 def correct(where: str, name: str, changes: Fields, *, who: str | None, why: str | None) -> tuple[Changes, bool]:
-    """Correct a study, or have it corrected by whoever holds it; what changes, and whether it is done already."""
+    """Change a study's settings, or request it of its holder; return the changes, and whether they are made."""
     from trimtab.study.study import Study
 
     try:

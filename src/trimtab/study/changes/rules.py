@@ -1,9 +1,9 @@
-"""Corrections of a running study: what may change, how what was learnt is kept, and what to say where it may not.
+"""Rules for changes to a running study: which are allowed, how the learnt state is kept, and why others are refused.
 
-A limit that moves leaves the coordinates of the tuner as they are (`Knobs.ranges`): only the set changes in which the
-centre lives, and the centre is projected into it if it must. A radius of a knob is a scale of its coordinate: the state
-is carried over (`trimtab.rescaling`), so that the operating point, the slope per unit of the knob and the curvature
-are what they were. Queries from before are neither repeated nor mirrored, because the probes are others now.
+A changed limit leaves the coordinates of the tuner as they are (`Knobs.ranges`): only its domain changes, and the
+centre is projected into it if necessary. A knob's radius is the scale of its coordinate: the state is rescaled
+(`trimtab.rescaling`), which preserves the operating point, the slope per unit of the knob and the curvature. Earlier
+queries are neither repeated nor mirrored, because the probes differ.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ Changes = dict[str, tuple[object, object]]
 """Dotted name → (old, new)."""
 OF_KNOBS = ("low", "high", "radius")
 WIDTHS = ("narrowest", "widest")
-FARTHEST = 1e30  # probes: a cap beyond is none, and its square would be no number
+FARTHEST = 1e30  # probes; a larger cap would have no effect, and its square would overflow
 FIXED = ("name", "goal", "seed", "method", "step", "knobs", "store")
 """Fields of a study.toml that define a study."""
 FROM_FILE = ("command", "value", "on_round", "store_patience")
-"""Fields that are read from the study.toml anew whenever it is run."""
+"""Fields that are read from the study.toml at every start."""
 
 
 PARTS: dict[str, tuple[Callable[[Position], object], Callable[[Position, object], Position]]] = {
     "baseline.every": (lambda at: at.baseline.every, lambda at, every: _planned(at, every, at.baseline.setting)),
     "baseline.knobs": (lambda at: at.baseline.setting, lambda at, knobs: _planned(at, at.baseline.every, knobs)),
 }
-"""Fields that are kept elsewhere in a position: name → how it is read, and how it is changed."""
+"""Fields that are stored elsewhere in a position: name → getter and setter."""
 
 
 def fields_of(knobs: Knobs, method: Method, settings: Fields) -> Document:
-    """Every field that may be corrected, by its dotted name."""
+    """Return every field that may change, by its dotted name."""
     found: Document = {"radius": method.radius, "max_move": method.max_move}
     if method.step.finds_width:
         found |= {name: getattr(method.step, name) for name in WIDTHS}
@@ -57,19 +57,19 @@ def fields_of(knobs: Knobs, method: Method, settings: Fields) -> Document:
 
 
 def present(position: Position) -> Document:
-    """Every field that may be corrected, as it is now."""
+    """Return the present value of every field that may change."""
     others = {name: read(position) for name, (read, _) in PARTS.items()}
     return fields_of(position.terms.knobs, position.setup.method, {**DEFAULTS, **position.terms.settings, **others})
 
 
 def corrected(name: str, position: Position, changes: Fields) -> tuple[Position, Changes]:
-    """The position after the changes, and what of them is one; refused in the user's words where it cannot be."""
+    """Return the position after the changes, and those that differ from the present; ValueError if one is refused."""
     now = present(position)
     for field in changes:
         if field not in now:
             raise ValueError(_refusal(name, field, position, now))
-    usual = _usual(position.setup.method, position.terms.knobs)
-    given = {field: usual.get(field) if value is None else value for field, value in in_seconds(changes).items()}
+    defaults = _defaults(position.setup.method, position.terms.knobs)
+    given = {field: defaults.get(field) if value is None else value for field, value in in_seconds(changes).items()}
     plain = {field: v.item() if isinstance(v, np.generic) else v for field, v in given.items()}
     changed = {field: (now[field], new) for field, new in plain.items() if not _same(now[field], new)}
     if not changed:
@@ -81,12 +81,12 @@ def corrected(name: str, position: Position, changes: Fields) -> tuple[Position,
     began = {knob.name: terms.starts.get(knob.name, knob.start) for knob in terms.knobs.all}
     terms = replace(terms, starts={knob.name: began[knob.name] for knob in knobs.all if knob.start != began[knob.name]})
     method = capped(method, knobs, terms["guard.largest_move"] if _caps(new, terms["guard.largest_move"]) else ...)
-    after = _referred(moved(position, knobs, method), terms.knobs, knobs)
+    after = _with_reference(moved(position, knobs, method), terms.knobs, knobs)
     return with_parts(after._replace(terms=replace(terms, knobs=knobs)), new), changed
 
 
 def with_parts(position: Position, new: Fields) -> Position:
-    """The position with other values of the fields that are kept in `PARTS`."""
+    """Return the position with new values of the fields in `PARTS`."""
     for name, (read, change) in PARTS.items():
         if name in new and not _same(read(position), new[name]):
             position = change(position, new[name])
@@ -94,7 +94,7 @@ def with_parts(position: Position, new: Fields) -> Position:
 
 
 def moved(position: Position, knobs: Knobs, method: Method) -> Position:
-    """The same position among other knobs, with another method: what was learnt is kept."""
+    """Return the position converted to other knobs and another method, keeping what was learnt."""
     before, setup = position.terms.knobs, position.setup
     if knobs == before and method == setup.method:
         return position
@@ -114,17 +114,17 @@ def moved(position: Position, knobs: Knobs, method: Method) -> Position:
 
 
 def capped(method: Method, knobs: Knobs, largest: Any) -> Method:
-    """The method with the largest move per round, a share of the ranges, as its cap; ... leaves it as it is."""
+    """Return the method with a cap on moves, given as a share of the ranges; ... leaves the cap unchanged."""
     if largest is ...:
         return method
     if largest is None:
         return replace(method, max_move=None)
-    shortest = min((knobs.side(knob) for knob in knobs.all if knob.size), default=1.0)  # where a move counts most
+    shortest = min((knobs.side(knob) for knob in knobs.all if knob.size), default=1.0)
     return replace(method, max_move=largest * shortest / (method.radius * max(knobs.dim, 1) ** 0.5))
 
 
 def sentence(changes: Changes) -> str:
-    """What was changed, for a person.
+    """Describe changes in words.
 
     >>> sentence({"radius": (0.05, 0.02), "guard.stop_above": (None, 9)})
     'radius 0.05 → 0.02, guard.stop_above none → 9'
@@ -133,12 +133,12 @@ def sentence(changes: Changes) -> str:
 
 
 def differences(before: Fields, after: Fields) -> Changes:
-    """What two sets of fields differ in."""
+    """Return the fields that differ, with both values."""
     return {n: (before[n], after[n]) for n in after if n in before and not _same(before[n], after[n])}
 
 
-def _referred(position: Position, before: Knobs, knobs: Knobs) -> Position:
-    """With a reference between the limits of now; where that is another one, the books begin anew."""
+def _with_reference(position: Position, before: Knobs, knobs: Knobs) -> Position:
+    """Move the reference into the present limits; if that changes it, restart the saving."""
     every, reference = position.baseline[:2]
     if reference is None:
         same = [knob.start for knob in before.all] == [knob.start for knob in knobs.all]
@@ -160,7 +160,7 @@ def _same(a: object, b: object) -> bool:
     return bool(a == b) and isinstance(a, bool) == isinstance(b, bool)
 
 
-def _usual(method: Method, knobs: Knobs) -> Document:
+def _defaults(method: Method, knobs: Knobs) -> Document:
     """Return the defaults of the fields whose default is not none."""
     step = between_limits(knobs.movable).step
     widths = {name: getattr(step, name) for name in WIDTHS} if method.step.finds_width else {}
@@ -168,7 +168,7 @@ def _usual(method: Method, knobs: Knobs) -> Document:
 
 
 def _caps(new: Fields, largest: float | None) -> bool:
-    """Whether the cap has to be worked out: it was given, or what it is measured by has changed."""
+    """Whether the cap must be computed again: it was given, or a radius has changed."""
     measured = any(name == "radius" or name.endswith(".radius") for name in new)
     return "guard.largest_move" in new or (largest is not None and measured)
 
@@ -187,7 +187,7 @@ def _method(method: Method, new: Fields) -> Method:
 
 
 def _with_widths(method: Method, widths: Fields) -> Method:
-    step: Any = method.step  # a dataclass, where it has these fields
+    step: Any = method.step  # a dataclass with these fields
     return replace(method, step=replace(step, **widths))
 
 
@@ -220,7 +220,7 @@ def _knobs(study: str, terms: RunSettings, new: Fields, radius: float) -> Knobs:
 
 
 def _nearest(knob: Knob, start: object) -> Any:
-    """Where the study began, or the nearest place that is still allowed."""
+    """Return the original start, or the nearest value that is still allowed."""
     inside = min(max(start, knob.low), knob.high)
     try:
         return replace(knob, start=inside).start
@@ -229,12 +229,12 @@ def _nearest(knob: Knob, start: object) -> Any:
 
 
 def remedy(study: str) -> str:
-    """Where something cannot change."""
+    """Return the remedy for a change that is not possible."""
     return f"restore it, or write a new study that starts at the present centre: trimtab init --from {study}"
 
 
 def _refusal(study: str, name: str, position: Position, now: Fields) -> str:
-    """Why a field cannot be corrected, in the user's words."""
+    """Return why a field cannot be changed."""
     head, _, rest = name.partition(".")
     knobs = [knob.name for knob in position.terms.knobs.all]
     if head == "knobs" and rest:
@@ -258,7 +258,7 @@ def _refusal(study: str, name: str, position: Position, now: Fields) -> str:
 
 
 def unlike(knobs: Knobs, setup: Setup, wanted: Knobs | None, method: Method | None) -> str | None:
-    """What of the knobs and of the method is not as it was, beside what can be corrected; in the user's words."""
+    """Describe a difference in knobs or method that cannot be changed in a running study; None without one."""
     if wanted is not None and (why := _other_knobs(knobs, wanted)):
         return why
     if method is None:

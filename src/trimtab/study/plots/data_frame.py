@@ -1,4 +1,4 @@
-"""The history of a study as a data frame: of pandas, or of polars where there is no pandas."""
+"""The history of a study as a data frame of pandas, or of polars if pandas is missing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def columns(study: StudyReads) -> dict[str, list[Any]]:
-    """seq, time (seconds since 1970), round, kind, value, then per knob what was set and the centre, limits, note."""
+    """Return columns by name: seq, time (Unix), round, kind, value, queries, centres, limits, note."""
     events = list(study.events())
     found: dict[str, list[object]] = {
         name: [getattr(event, name) for event in events] for name in ("seq", "time", "round", "kind", "value")
@@ -25,7 +25,7 @@ def columns(study: StudyReads) -> dict[str, list[Any]]:
 
 
 def to_frame(study: StudyReads) -> Any:
-    """A frame with a row per event; times are UTC."""
+    """Return a frame with a row per event; times are UTC."""
     for name in ("pandas", "polars"):
         try:
             library: Any = importlib.import_module(name)

@@ -1,4 +1,4 @@
-"""The picture of a study: the value, every knob in its range, the moves, and the rounds that brought no value."""
+"""Figure of a study with Matplotlib: values, every knob in its range, moves, and rounds without a value."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from trimtab.util.text import clean
 
 @style()
 def draw_study(study: Study, path: str | Path) -> None:
-    """Write the picture; the ending of the name says which kind."""
+    """Save the figure; the file extension determines the format."""
     from matplotlib.figure import Figure
 
     events = list(study.events())
@@ -79,23 +79,23 @@ def _draw_knob(axis: Any, events: list[Event], k: int, knob: Knob) -> None:
 
 
 def _draw_moves(axis: Any, events: list[Event], knobs: tuple[Knob, ...]) -> None:
-    numbers = [k for k, knob in enumerate(knobs) if knob.choices is None]  # of a choice only the likeliest is kept
+    numbers = [k for k, knob in enumerate(knobs) if knob.choices is None]  # for a choice only the likeliest is stored
     centres = np.array([[knobs[k].share(e.centre[k]) for k in numbers] for e in events])
     x = np.array([e.seq for e in events])
-    steps = np.maximum(np.diff(x), 1)  # where events were thinned, a move is the mean of several
+    steps = np.maximum(np.diff(x), 1)  # between thinned events, a move is the mean of several
     axis.vlines(x[1:], 0, np.linalg.norm(np.diff(centres, axis=0), axis=1) / steps * 100, color=BLUE, lw=0.6)
     axis.set(ylabel="move (%)")
     axis.set_ylim(bottom=0)
 
 
 def span(knob: Knob) -> tuple[float, float]:
-    """The range as numbers, with some room where there is only one."""
+    """Return the range as numbers, widened if it has a single value."""
     low, high = (knob.low, knob.high) if knob.choices is None else (0, len(knob.choices) - 1)
     return (low, high) if low < high else (0.9 * low, 1.1 * low) if low > 0 else (low - 1, low + 1)
 
 
 def smooth(y: Array) -> Array:
-    """The mean of the neighbours in time; shorter at the ends."""
+    """Return the centred running mean; the window is shorter at the ends."""
     width = max(len(y) // 60, 2)
     sums = np.concatenate([[0.0], np.cumsum(y)])
     k = np.arange(len(y))

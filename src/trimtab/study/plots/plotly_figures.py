@@ -1,6 +1,6 @@
-"""The pictures of a study as Plotly figures, for notebooks, files and the dashboard; and one as small as a word.
+"""Figures of a study with Plotly, for notebooks, files and the dashboard; and a sparkline.
 
-Whatever somebody else wrote is escaped: Plotly takes some tags in a text for what they say.
+Names and notes are escaped, because Plotly renders some HTML tags.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from trimtab.study.bases.read import StudyReads
 
 LARGEST = 1e140  # values are drawn up to this, so that their squares are finite
-MARKS = 30  # events that are no rounds and have a line of their own, the last ones
-TOP, ROW = 260, 130  # pixels for the value, and for each row below
+MARKS = 30  # the latest events other than rounds, each marked with a vertical line
+TOP, ROW = 260, 130  # heights in pixels of the value plot and of each row below
 
 
 def figure(
@@ -38,10 +38,10 @@ def figure(
     dark: bool = False,
     gl: bool = True,
 ) -> Any:
-    """The value with its trend, its spread and the baseline; every knob in its range; the moves against their cap.
+    """Plot the value with trend, spread and baseline; every knob in its range; and the moves with their cap.
 
-    events: some of the history, as `study.events` gives it; by default, all of it. knobs: draw only so many of the
-    first ones. gl: by the graphics processor, for many points; a page that allows no eval has to do without.
+    events: part of `study.events()`; by default, all. knobs: the number of knobs to draw, from the first. gl: use
+    WebGL, for many points; it does not work on a page whose policy forbids eval.
     """
     try:
         from plotly.subplots import make_subplots
@@ -84,7 +84,7 @@ def figure(
 
 
 class _Drawing:
-    """A figure on the way."""
+    """A figure under construction."""
 
     def __init__(self, found: Any, events: list[Event], ink: Ink, kind: str) -> None:
         self.found, self.events, self.ink, self.kind = found, events, ink, kind
@@ -92,13 +92,13 @@ class _Drawing:
     def add(
         self, row: int, points: Sequence[tuple[Event, object]], name: str, *, legend: bool = False, **more: object
     ) -> None:
-        """Points at the times of events."""
+        """Add points at the times of events."""
         x = [_time(event) for event, _ in points]
         y = [value for _, value in points]
         self.found.add_trace({"type": self.kind, "x": x, "y": y, "name": name, "showlegend": legend, **more}, row, 1)
 
     def values(self, goal: str) -> None:
-        """Measured, the running mean, one standard deviation about it, and baseline rounds."""
+        """Draw values, their running mean with one standard deviation, and baseline rounds."""
         ink = self.ink
         valued = [(event, event.value) for event in self.events if event.value is not None]
         told = [pair for pair in valued if pair[0].kind != "baseline"]
@@ -128,15 +128,15 @@ class _Drawing:
         self.found.update_yaxes(row=1, col=1, title_text=f"value ({goal})")
 
     def knob(self, row: int, k: int, knob: Knob) -> None:
-        """What was set, and the centre."""
+        """Draw the settings of a knob, and its centre."""
         asked = [(event, level(knob, event.query[k])) for event in self.events if event.query is not None]
         marker = {"size": 3, "color": self.ink.points, "opacity": 0.5}
-        self.add(row, asked, "what was set", mode="markers", marker=marker)
+        self.add(row, asked, "setting", mode="markers", marker=marker)
         centres = [(event, level(knob, event.centre[k])) for event in self.events]
         self.add(row, centres, "centre", mode="lines", line={"color": self.ink.line, "width": 2})
         unit = f" ({_words(knob.unit, 20)})" if knob.unit else ""
         low, high = np.log10(span(knob)).tolist() if knob.scale == "log" else span(knob)
-        room = 0.04 * (high - low)  # for points at the ends
+        room = 0.04 * (high - low)  # so that points at the ends are visible
         kind = "log" if knob.scale == "log" else "linear"
         self.found.update_yaxes(
             row=row,
@@ -151,11 +151,11 @@ class _Drawing:
             self.found.update_yaxes(row=row, col=1, tickvals=list(range(len(words))), ticktext=words)
 
     def moves(self, row: int, knobs: Knobs, cap: float) -> None:
-        """How far the centre went in a round; of a choice only the likeliest is kept, whose moves are not seen."""
+        """Draw the move of the centre per round, without choices, of which only the likeliest is stored."""
         numbers = [(k, knob) for k, knob in enumerate(knobs.all) if knob.choices is None]
         lengths = [high - low for low, high in (knobs.extent(knob) for _, knob in numbers)]
         shares = np.array([[knob.share(event.centre[k]) for k, knob in numbers] for event in self.events])
-        steps = np.maximum(np.diff([event.seq for event in self.events]), 1)  # where thinned, the mean of several
+        steps = np.maximum(np.diff([event.seq for event in self.events]), 1)  # a mean between thinned events
         moves: Array = np.empty(0)
         if len(self.events) > 1:
             moves = np.linalg.norm(np.diff(shares, axis=0) * lengths, axis=1) / steps
@@ -167,7 +167,7 @@ class _Drawing:
         self.found.update_yaxes(row=row, col=1, title_text="move (%)", rangemode="tozero")
 
     def marks(self) -> None:
-        """A line where something else happened than rounds."""
+        """Mark events other than rounds."""
         notable = [event for event in self.events if event.kind not in (*ROUTINE, "start")]
         for event in notable[-MARKS:]:
             line = {"color": self.ink.points, "dash": "dash", "width": 1}
@@ -187,7 +187,7 @@ class _Drawing:
 
 
 def sparkline(values: Sequence[float], width: float = 100.0, height: float = 24.0) -> str:
-    """The points of an SVG polyline, lowest value at the bottom.
+    """Return the points of an SVG polyline, lowest value at the bottom.
 
     >>> sparkline([1, 3, 2])
     '0.0,22.0 50.0,2.0 100.0,12.0'
@@ -203,7 +203,7 @@ def sparkline(values: Sequence[float], width: float = 100.0, height: float = 24.
 
 
 def to_html(study: StudyReads) -> str:
-    """One page that needs no network."""
+    """Return a self-contained HTML page."""
     page: str = figure(study).to_html(include_plotlyjs=True, full_html=True)
     return page
 
