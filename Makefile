@@ -36,6 +36,7 @@ test: lint imports
 lint: .venv/dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/python tests/lint/wording.py
 
 types: .venv/dev
 	$(BIN)/mypy
