@@ -1,4 +1,4 @@
-"""StudyWrites hashes of what users see, which keep it the same while the code behind it is moved and simplified.
+"""Recorded hashes of what users see, which keep it the same while the code behind it is moved and simplified.
 
 The last digits depend on NumPy and on the processor. So numbers count to ten digits, and where they differ all the
 same, a canary (what NumPy alone makes of fixed numbers) says whether it is this machine that computes differently.
