@@ -31,10 +31,9 @@ def init(setup: Setup, x0: ArrayLike) -> State:
         raise ValueError(f"x0 has shape {x.shape}, but the setup has shape {setup.shape}")
     if not setup.admits(finite(x)):
         setup.outside(x)
-    method, frame, centre = setup.method, setup.frame, setup.home.project(setup.inward(x))
-    slope, pace = method.estimator.start(frame, centre), method.step.start(frame, centre)
-    never, nothing = setup.count(NEVER), (frame.zero + math.nan,) * setup.queries * setup.told
-    return frozen(State(0, centre, slope, pace, Look(never, centre, frame.zero), nothing, never, setup.count(0), ()))
+    zero, centre, never = setup.frame.zero, setup.home.project(setup.inward(x)), setup.count(NEVER)
+    nothing, memory = (zero + math.nan,) * setup.queries * setup.told, setup.rule.start(centre)
+    return frozen(State(0, centre, memory, Look(never, centre, zero), nothing, never, setup.count(0), ()))
 
 
 def ask(setup: Setup, state: State, id: int | None = None) -> Trial:
@@ -64,11 +63,11 @@ def tell(setup: Setup, state: State, values: object, id: int | None = None) -> S
 def forget(setup: Setup, state: State) -> State:
     """The state in which the next value only anchors: what is told from now on does not compare with what was.
 
-    What an estimator does not know before its first value, NaN in the memory it starts with, it forgets.
+    What a method does not know before its first value, NaN in the memory it starts with, it forgets.
     """
-    fresh = setup.method.estimator.start(setup.frame, state.centre)
+    memory = _forgotten(state.memory, setup.rule.start(state.centre))
     unknown = tuple(value + math.nan for value in state.values)
-    return frozen(state._replace(values=unknown, told=setup.count(NEVER), slope=_forgotten(state.slope, fresh)))
+    return frozen(state._replace(values=unknown, told=setup.count(NEVER), memory=memory))
 
 
 def estimate(setup: Setup, state: State, values: tuple[Value, ...], id: int | None = None) -> Array:

@@ -37,6 +37,28 @@ class Frame(NamedTuple):
     """trial → the trial whose u is minus that of this one, if there is one."""
     zero: Value
     """0 in the shape of a value."""
+    project: Callable[[Array], Array]
+    """The nearest point where a centre may be."""
+    free: bool
+    """Whether centres may be anywhere."""
+    longest_move: float
+    """No move may be longer."""
+
+
+class Rule(NamedTuple):
+    """A method, bound to a setup: pure functions of an immutable memory."""
+
+    start: Callable[[Array], Memory]
+    """centre → the memory before anything was measured, with NaN where it takes a value to know."""
+    query: Callable[[State, int], Look]
+    """(state, id) → where trial `id` looks from."""
+    learn: Callable[[State, Look, Array, tuple[Value, ...]], tuple[Array, Memory]]
+    """(state, look, point, values) → the new centre, inside the domain, and the new memory. `point` is where the values
+    were measured, in scaled coordinates. A value with nothing to be compared with leaves the centre where it is."""
+    slope: Callable[[State, Look, Array, tuple[Value, ...]], Array]
+    """(state, look, point, values) → ĝ, the estimate of the gradient; NaN where there is none."""
+    width: Callable[[Memory, int], Value]
+    """(memory, id) → how wide a probe of trial `id` is, as a multiple of the radius."""
 
 
 class Sense(NamedTuple):

@@ -15,6 +15,7 @@ from trimtab.estimators.covariance import Window
 from trimtab.estimators.doubts import Doubts
 from trimtab.estimators.high_pass import Mean
 from trimtab.estimators.plane import Fit
+from trimtab.family import Parts
 from trimtab.recipes.hlf_szo import Filtered
 from trimtab.state import NEVER, Look, State, frozen
 from trimtab.steps.adaptive import Pace
@@ -24,6 +25,7 @@ from trimtab.types import Array, Memory
 from trimtab.xp import Lanes, Single
 
 POWERS: dict[type, dict[str, int]] = {
+    Parts: {},
     Fit: {
         "anchor": 1,
         "slope": -1,
@@ -56,8 +58,7 @@ def rescaled(state: State, factors: Array) -> State:
     return frozen(
         state._replace(
             centre=state.centre * factors,
-            slope=_memory(state.slope, factors),
-            pace=_memory(state.pace, factors),
+            memory=_memory(state.memory, factors),
             last=_look(state.last, factors),
             open=tuple((id, _look(look, factors)) for id, look in state.open),
         )
@@ -67,12 +68,12 @@ def rescaled(state: State, factors: Array) -> State:
 def interrupted(state: State) -> State:
     """The state whose next query repeats and mirrors none from before: the probes have changed meanwhile."""
     never = state.told * 0 + NEVER
-    slope = state.slope
-    if isinstance(slope, Fit):  # the centre, a probe and its mirror image belong together
-        phase = np.asarray(slope.doubts.phase)
+    if isinstance(state.slope, Fit):  # the centre, a probe and its mirror image belong together
+        phase = np.asarray(state.slope.doubts.phase)
         again = phase * (phase > 2)
-        slope = slope._replace(doubts=slope.doubts._replace(phase=again if again.ndim else float(again)))
-    return frozen(state._replace(told=never, slope=slope))
+        doubts = state.slope.doubts._replace(phase=again if again.ndim else float(again))
+        state = state.remembering(state.slope._replace(doubts=doubts))
+    return frozen(state._replace(told=never))
 
 
 def _look(look: Look, factors: Array) -> Look:

@@ -15,7 +15,7 @@ from trimtab.directions import Gaussian, Rademacher, Stream
 from trimtab.domains import Box, Domain, Everywhere
 from trimtab.inputs import LARGEST as LARGEST
 from trimtab.inputs import locked, pairs, reader, shortly
-from trimtab.protocols import Directions, Frame
+from trimtab.protocols import Directions, Frame, Rule
 from trimtab.recipes import Method
 from trimtab.types import Array, Integers, Value
 from trimtab.validation import whole
@@ -166,7 +166,15 @@ class Setup:
             direction=stream if flat else lambda trial: self.domain.flatten(stream(trial)),
             partner=law.partner,
             zero=0.0 if self.lanes is None else locked(np.zeros(self.lanes)),
+            project=self.home.project,
+            free=isinstance(self.domain, Everywhere),
+            longest_move=self.longest,
         )
+
+    @cached_property
+    def rule(self) -> Rule:
+        """The method, bound to this setup."""
+        return self.method.bind(self.frame)
 
     @cached_property
     def home(self) -> Domain:

@@ -44,10 +44,8 @@ class State(NamedTuple):
     """The number of the next new trial."""
     centre: Array
     """x_t, in scaled coordinates where there are bounds: `(d,)` or `(lanes, d)`."""
-    slope: Memory
-    """The estimator's memory."""
-    pace: Memory
-    """The step's."""
+    memory: Memory
+    """What the method remembers: its own NamedTuple, with NaN where it takes a value to know."""
     last: Look
     """Where the value told last was measured."""
     values: tuple[Value, ...]
@@ -59,11 +57,25 @@ class State(NamedTuple):
     open: tuple[tuple[int, Look], ...]
     """Trials handed out ahead and not yet told (with max_pending > 1), each with its look."""
 
+    @property
+    def slope(self) -> Memory:
+        """The estimator's memory, in a method made of parts."""
+        return self.memory.slope
+
+    @property
+    def pace(self) -> Memory:
+        """The step's memory, in a method made of parts."""
+        return self.memory.pace
+
+    def remembering(self, slope: Memory) -> State:
+        """The same with another memory of the estimator, for estimators that wrap another one."""
+        return self._replace(memory=self.memory._replace(slope=slope))
+
 
 def frozen(state: State) -> State:
     """The state with arrays that nobody can change (they thaw when they are pickled)."""
     state.centre.setflags(write=False)
-    _freeze((*state.slope, *state.pace, *state.last, *state.values, state.told, state.skipped))
+    _freeze((*state.memory, *state.last, *state.values, state.told, state.skipped))
     return state
 
 

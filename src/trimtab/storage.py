@@ -27,7 +27,7 @@ from trimtab.util.files import canonical, digest, pack_archive, parse, read_arch
 from trimtab.validation import whole
 
 FORMAT = "trimtab.tuner"
-VERSION = 2
+VERSION = 3
 BIGGEST = 1e300  # of any saved number: squares of the largest values are below
 SEEDLESS = (*(f.name for f in fields(Setup)), "free", "inner", "directions", "probe_length", "longest", "home", "read")
 """What a setup was given, and what it works out without its seed."""
@@ -173,7 +173,7 @@ def revive(document: Json, arrays: Arrays, method: Method | None, *, verified: b
     """
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ValueError("this is not a saved tuner: give what to_json() or save() wrote")
-    if document.get("version") != VERSION:
+    if document.get("version") not in (2, VERSION):
         raise ValueError(
             f"the tuner was saved in version {document.get('version')!r} of the format,"
             f" and this trimtab reads version {VERSION}: use the trimtab that wrote it"
@@ -225,6 +225,9 @@ def reseeded(setup: Setup, seed: int) -> Setup:
 
 def _state(setup: Setup, start: State, saved: Document, arrays: Arrays, *, verified: bool = False) -> State:
     """The saved state, in the types and shapes of a fresh one; inside the domain, which one that was verified is."""
+    if "memory" not in saved:  # version 2: the memory in two fields
+        saved = {**saved, "memory": {"slope": saved["slope"], "pace": saved["pace"]}}
+        saved = {name: value for name, value in saved.items() if name not in ("slope", "pace")}
     open_trials = saved["open"]
     if verified:
         looks = tuple((id, _same(start.last, look)) for id, look in open_trials)

@@ -115,7 +115,7 @@ def learned(estimator, values, queries, probe=1.0):
     for k, (value, query) in enumerate(zip(values, queries, strict=True)):
         look = tt.Look(k, np.zeros(2), 1.0)
         contrast, scale, vector, memory, _ = bound.learn(state, look, np.array(query), (float(value),))
-        state = state._replace(slope=memory, values=(value,), told=k, last=look)
+        state = state.remembering(memory)._replace(values=(value,), told=k, last=look)
     return contrast, scale * vector, memory
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import trimtab as tt
+from trimtab.family import Parts
 from trimtab.protocols import Sense
 
 CENTRE = np.zeros(2)
@@ -19,7 +20,7 @@ def learnt(*rounds):
     for id, (trial, width, query, value) in enumerate(rounds):
         look = tt.Look(trial, CENTRE, width)
         contrast, _, _, memory, _ = bound.learn(state, look, np.array(query), (value,))
-        state = state._replace(slope=memory, values=(value,), told=id, last=look)
+        state = state.remembering(memory)._replace(values=(value,), told=id, last=look)
         contrasts.append(contrast)
     return contrasts, state.slope
 
@@ -63,7 +64,7 @@ def shares(*rounds):
     for id, (trial, width, query, value) in enumerate(rounds):
         look = tt.Look(trial, CENTRE, width)
         *_, memory, sense = bound.learn(state, look, np.array(query), (value,))
-        state = state._replace(slope=memory, values=(value,), told=id, last=look)
+        state = state.remembering(memory)._replace(values=(value,), told=id, last=look)
         found.append(None if sense is None else sense.signal_share)
     return found
 
@@ -187,7 +188,7 @@ def on_course(course, round=7, moves=9.0, d=2):
     state = tt.init(setup, np.zeros(d))._replace(round=round, told=round - 2)
     doubts = state.slope.doubts._replace(phase=3.0)
     pace = state.pace._replace(course=np.array(course), reach=float(np.linalg.norm(course)), moves=moves, width=0.5)
-    return setup, state._replace(pace=pace, slope=state.slope._replace(doubts=doubts))
+    return setup, state._replace(memory=Parts(state.slope._replace(doubts=doubts), pace))
 
 
 def test_one_trial_of_eight_looks_along_the_course():
@@ -233,7 +234,7 @@ def test_a_look_along_the_course_is_as_wide_as_it_is_long():
     state = tt.init(setup, CENTRE)
     _, fit = learnt(*OPENING, (1, -1.0, [-1.0, 0.0], 1.0))
     look = tt.Look(4, np.array([0.6, 0.8]) + CENTRE, 0.0)
-    *_, after, _ = METHOD.estimator.bind(setup.frame).learn(state._replace(slope=fit), look, look.centre, (1.0,))
+    *_, after, _ = METHOD.estimator.bind(setup.frame).learn(state.remembering(fit), look, look.centre, (1.0,))
     assert after.spread == pytest.approx(fit.spread + fit.gain * (1.0 - fit.spread))
 
 

@@ -63,7 +63,7 @@ def test_one_factor_for_each_coordinate():
     assert found.slope.bent == pytest.approx(state.slope.bent * np.mean(factors**-2))
     for fit in (state.slope, found.slope):
         assert fit.size == pytest.approx(np.sum((fit.fade * fit.slope) ** 2))
-    assert equal(rescaled(found, 1 / factors)._replace(slope=0, pace=0), state._replace(slope=0, pace=0))
+    assert equal(rescaled(found, 1 / factors)._replace(memory=0), state._replace(memory=0))
 
 
 def test_fields_are_those_of_the_memories():
@@ -74,7 +74,7 @@ def test_fields_are_those_of_the_memories():
 def test_an_unknown_memory_is_refused():
     state = walk(Setup(tt.auto(radius=0.05), (3,), seed=1), START, 1.0, 3)
     with pytest.raises(ValueError, match=r"memory of Look has no scaling rule: add it to trimtab.rescaling"):
-        rescaled(state._replace(slope=state.last), np.ones(3))
+        rescaled(state.remembering(state.last), np.ones(3))
 
 
 @pytest.mark.parametrize("rounds", [1, 2, 3, 7, 15])

@@ -107,15 +107,15 @@ def test_an_unknown_part_has_to_be_given_again():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda d: d.update(version=9), "saved in version 9 of the format, and this trimtab reads version 2"),
+        (lambda d: d.update(version=9), "saved in version 9 of the format, and this trimtab reads version 3"),
         (lambda d: d.pop("version"), "version None"),
         (lambda d: d.update(format="something"), "not a saved tuner"),
         (lambda d: d.pop("state"), "damaged"),
-        (lambda d: d["state"].pop("slope"), "state does not fit"),
+        (lambda d: d["state"].pop("memory"), "damaged"),
         (lambda d: d["state"].update(centre=[1.0]), r"centre has shape \(1,\) instead of \(3,\)"),
         (lambda d: d["state"].update(centre=["nan", 0, 0]), "centre has an impossible number"),
         (
-            lambda d: d["state"].update(slope=[1.0, 2.0]),
+            lambda d: d["state"]["memory"].update(slope=[1.0, 2.0]),
             "slope does not fit .*: give the method .*use the trimtab",
         ),
         (lambda d: d["state"].update(values=["x"]), "values does not fit"),
@@ -257,7 +257,7 @@ def test_what_a_store_has_verified_is_read_exactly_without_another_look(method):
 
 def test_a_verified_state_of_another_trimtab_is_refused():
     document = json.loads(started(METHODS[-1]).to_json())
-    document["state"]["slope"].popitem()
+    document["state"]["memory"]["slope"].popitem()
     with pytest.raises(ValueError, match=r"the saved \w+ has other fields here: use the trimtab that wrote it"):
         storage.revive(document, {}, None, verified=True)
 
@@ -265,7 +265,7 @@ def test_a_verified_state_of_another_trimtab_is_refused():
 def test_a_state_of_another_trimtab_is_not_called_damaged():
     setup = tt.Setup(tt.auto(radius=0.1), (2,))
     document = json.loads(storage.to_json(setup, tt.init(setup, np.zeros(2))))
-    document["state"]["pace"]["following"].popitem()
+    document["state"]["memory"]["pace"]["following"].popitem()
     with pytest.raises(ValueError, match=r"the saved following does not fit .*, use the trimtab that wrote it$"):
         storage.from_json(json.dumps(storage.sealed(document)))
 

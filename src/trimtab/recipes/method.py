@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from inspect import signature
 from typing import TYPE_CHECKING, Literal, TypedDict, TypeVar
 
-from trimtab.protocols import Directions, Estimator, Step
+from trimtab import family
+from trimtab.protocols import Directions, Estimator, Frame, Rule, Step
 from trimtab.registry import part
 from trimtab.steps import StepLike, as_step
 from trimtab.validation import real
@@ -87,6 +88,10 @@ class Method:
             raise ValueError(
                 f"{self.step} needs an estimator that tracks its own scale: use Plane(), not {self.estimator}"
             )
+
+    def bind(self, frame: Frame) -> Rule:
+        """The rule by which it asks and learns."""
+        return family.bind(self.estimator, self.step, frame)
 
     @property
     def queries(self) -> int:

@@ -72,7 +72,7 @@ class Hedged(Wrapped):
 
         def learn(state: State, look: Look, query: Array, values: tuple[Value, ...]) -> Estimate:
             memory, total, gained, power = state.slope
-            contrast, scale, vector, memory, _ = base(state._replace(slope=memory), look, query, values)
+            contrast, scale, vector, memory, _ = base(state.remembering(memory), look, query, values)
             slope = xp.times(xp.where(contrast != contrast, 0.0, scale), vector)
             np.clip(slope, -STEEPEST, STEEPEST, out=slope)
             aligned = xp.clip(xp.dot(slope, total), -math.sqrt(FASTEST), math.sqrt(FASTEST))

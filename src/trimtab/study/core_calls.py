@@ -125,14 +125,15 @@ def restart(setup: Setup, state: State, start: Array) -> State:
 def carried(setup: Setup, state: State, factors: Array) -> State:
     """Return the state carried over to a setup whose coordinates are scaled by `factors` and whose probes differ."""
     state = interrupted(rescaled(state, factors) if np.any(factors != 1.0) else state)
-    centre, last, pace, step = state.centre, state.last, state.pace, setup.method.step
+    centre, last, memory, step = state.centre, state.last, state.memory, setup.method.step
     if not np.all(setup.home.contains(centre)):
         centre = setup.home.project(centre)
     if not np.all(setup.domain.contains(last.centre)):
         last = last._replace(centre=setup.domain.project(last.centre))
-    if "width" in getattr(pace, "_fields", ()):
-        pace = pace._replace(width=min(max(pace.width, step.narrowest), step.widest))
-    return frozen(state._replace(centre=centre, last=last, pace=pace, open=()))
+    if step.finds_width:
+        width = min(max(memory.pace.width, step.narrowest), step.widest)
+        memory = memory._replace(pace=memory.pace._replace(width=width))
+    return frozen(state._replace(centre=centre, last=last, memory=memory, open=()))
 
 
 def at_rest(setup: Setup) -> Setup:
@@ -170,8 +171,7 @@ def probing_cost(setup: Setup, state: State, trial: int) -> float | None:
 
 def width(setup: Setup, state: State) -> float:
     """Return the larger of the widths between which the next probes alternate, in units of the radius."""
-    found = setup.method.step.bind(setup.frame).width
-    return max(float(found(state.pace, state.round + n)) for n in range(3))  # never three narrow ones in a row
+    return max(float(setup.rule.width(state.memory, state.round + n)) for n in range(3))  # no three are narrow ones
 
 
 def spans(knobs: Knobs, setup: Setup, state: State, width: float) -> dict[str, tuple[Level, Level]]:
@@ -189,7 +189,7 @@ def spans(knobs: Knobs, setup: Setup, state: State, width: float) -> dict[str, t
 
 def probes(knobs: Knobs, setup: Setup, state: State) -> dict[str, float]:
     """Return the rms length of a probe by knob, in its units; for a choice, as a share of a weight."""
-    width = float(setup.method.step.bind(setup.frame).width(state.pace, state.round))
+    width = float(setup.rule.width(state.memory, state.round))
     size = width * setup.method.radius / math.sqrt(setup.directions.scale(setup.dim))
     shares = knobs.shares(centre(state))
     return {

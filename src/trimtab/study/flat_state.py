@@ -65,7 +65,7 @@ def _leaves(name: str, part: Memory) -> Iterator[tuple[str, Any]]:
         return
     names = getattr(part, "_fields", range(len(part)))
     for inner, x in zip(names, part, strict=True):
-        yield from _leaves(f"{name}.{inner}", x)
+        yield from _leaves(name if inner == "memory" else f"{name}.{inner}", x)  # rows name what is in it alone
 
 
 def _built(like: Memory, numbers: Iterator[int], leaf: Any) -> Any:

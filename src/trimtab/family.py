@@ -1,0 +1,86 @@
+"""The paper's family of methods, one choice in each of four places: directions, estimator, step, domain.
+
+ĝ = scale·vector      learn(state, look, point, values)        what does the number tell?
+η = rate(state, look, contrast)                                how far do we go?
+x ← Π(x − η·ĝ)                                                 where may we be?
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from trimtab.protocols import Estimator, Frame, Rule, Step
+from trimtab.state import Look, State
+from trimtab.types import Array, Memory, Value
+
+SHORTEST = 1e-200  # of a vector: its square is still a number
+
+
+class Parts(NamedTuple):
+    """The memory of a method made of parts."""
+
+    slope: Memory
+    """The estimator's."""
+    pace: Memory
+    """The step's."""
+
+
+def bind(estimator: Estimator, step: Step, frame: Frame) -> Rule:
+    """Bind an estimator and a step to a setup, as one rule."""
+    xp, project, longest = frame.xp, frame.project, frame.longest_move
+    axpy, some = xp.axpy, xp.any
+    look_of, estimate, longest_vector = estimator.bind(frame)
+    width_of, rate_of, settle, carry_of, own_longest, aim = step.bind(frame)
+    # A factor below this makes no move that is too long: no need to measure it.
+    plain = longest / longest_vector if own_longest > longest else math.inf
+    measured = plain < math.inf
+
+    def start(centre: Array) -> Parts:
+        return Parts(estimator.start(frame, centre), step.start(frame, centre))
+
+    def query(state: State, id: int) -> Look:
+        look = look_of(state, id, width_of(state.pace, id))
+        if aim is None:
+            return look
+        aimed = aim(state, id, look)
+        if frame.free or aimed.centre is look.centre:
+            return aimed
+        elsewhere = (aimed.centre != look.centre).any(axis=-1)  # a lane at its centre stays there to the last bit
+        return aimed._replace(centre=xp.merge(elsewhere, project(aimed.centre), look.centre))
+
+    def learn(state: State, look: Look, point: Array, values: tuple[Value, ...]) -> tuple[Array, Parts]:
+        contrast, scale, vector, slope, sense = estimate(state, look, point, values)
+        idle = contrast != contrast
+        if some_idle := some(idle):  # the first value only anchors
+            contrast, scale = xp.where(idle, 0.0, contrast), xp.where(idle, 0.0, scale)
+        rate, pace = rate_of(state, look, contrast, sense)
+        before: Array = state.centre
+        factor: Any = -rate * scale
+        if measured and some(abs(factor) > plain):
+            most = longest / xp.maximum(xp.norm(vector), SHORTEST)
+            factor = xp.clip(factor, -most, most)
+        carried = None if carry_of is None else carry_of(pace)
+        if carried is None:
+            centre = project(axpy(factor, vector, before))
+        else:
+            move = axpy(factor, vector, carried)
+            if measured:
+                room = xp.where(
+                    xp.norm(carried) > 0, xp.minimum(longest / xp.maximum(xp.norm(move), SHORTEST), 1.0), 1.0
+                )
+                move = xp.times(room, move)
+            centre = project(before + move)
+        if settle is not None:
+            pace = settle(pace, centre - before)
+        if some_idle:
+            centre, pace = xp.merge(idle, before, centre), xp.merge(idle, state.pace, pace)
+        return centre, Parts(slope, pace)
+
+    def slope(state: State, look: Look, point: Array, values: tuple[Value, ...]) -> Array:
+        contrast, scale, vector, *_ = estimate(state, look, point, values)
+        return np.asarray(xp.times(xp.where(contrast != contrast, math.nan, scale), vector))
+
+    return Rule(start, query, learn, slope, lambda memory, trial: width_of(memory.pace, trial))
