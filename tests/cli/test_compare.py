@@ -67,7 +67,7 @@ def test_parameters_of_the_problem(shell):
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (["compare", "lqr"], "there is no problem 'lqr': choose one of "),
+        (["compare", "lqr"], "unknown problem 'lqr': choose one of "),
         (["compare", "quadratic-v1", "--methods", "magic"], "there is no method 'magic': choose from auto, "),
         (["compare", "quadratic-v1", "--param", "dim"], "is not name=value"),
         (["compare", "quadratic-v1", "--param", "size=3"], "size"),

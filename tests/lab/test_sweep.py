@@ -293,7 +293,7 @@ def test_progress_goes_up_to_one():
 
 
 def test_bad_requests_are_told_before_the_work():
-    with pytest.raises(ValueError, match=r"there is no problem 'lqr': choose one of .*lqr-v1"):
+    with pytest.raises(ValueError, match=r"unknown problem 'lqr': choose one of .*lqr-v1"):
         lab.compare("lqr")
     with pytest.raises(ValueError, match="there is no method 'magic'"):
         lab.compare("lqr-v1", ["residual", "magic"])

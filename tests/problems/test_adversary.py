@@ -1,4 +1,4 @@
-"""Appendix I: an opponent with the power V_f, before or after u_t is drawn."""
+"""Appendix I: an adversary with the power V_f that chooses before or after u_t is drawn."""
 
 import math
 
@@ -29,7 +29,7 @@ def test_cost_by_hand():
     np.testing.assert_allclose(world.gradient(0, x)[0, 2], [4 / 3, 4 / 3])
 
 
-def test_every_change_is_as_large_as_allowed_and_no_larger():
+def test_every_change_has_exactly_the_allowed_size():
     for order in ("before", "after"):
         problem = Adversary(order=order, power=0.3)
         world = problem.world(0, 4)
@@ -43,7 +43,7 @@ def test_every_change_is_as_large_as_allowed_and_no_larger():
         assert not world.optimum(0).any()
 
 
-def test_before_does_not_look_at_the_query_of_the_round():
+def test_before_does_not_depend_on_the_query_of_the_round():
     rng = np.random.default_rng(2)
     centre = np.tile(rng.standard_normal((1, 1, 10)), (64, 1, 1))
     world = Adversary(order="before").world(0, 64)
@@ -77,7 +77,7 @@ def test_after_biases_the_estimate_away_from_the_optimum():
     np.testing.assert_allclose(bias, [-math.sqrt(2 / math.pi) * 0.5, 0, 0], atol=5.5 * 0.5 / math.sqrt(trials))
 
 
-def test_residual_feedback_survives_the_one_and_not_the_other():
+def test_residual_feedback_tolerates_before_but_not_after():
     ends = {}
     for order in ("before", "after"):
         problem = Adversary(order=order)
@@ -98,7 +98,7 @@ def test_residual_feedback_survives_the_one_and_not_the_other():
     assert 0.06 < ends["after"] < 0.25
 
 
-def test_all_points_of_a_trial_meet_the_same_objective():
+def test_all_points_of_a_trial_have_the_same_objective():
     world = Adversary(dim=1, order="after", power=1.0).world(0, 2)
     centre = np.ones((2, 1, 1))
     for t in range(2):
@@ -126,17 +126,17 @@ def test_the_last_round_may_be_played_again_and_so_may_the_first(order):
     np.testing.assert_array_equal(world.optimum(5), before)
 
 
-def test_misuse_is_refused_in_words():
+def test_misuse_raises_errors():
     world = Adversary(dim=1).world(0, 1)
     x = np.ones((1, 1, 1))
-    with pytest.raises(ValueError, match="round 1 cannot be played: the opponent waits for round 0, play in order"):
+    with pytest.raises(ValueError, match="round 1 cannot be played: the next round is 0; play rounds in order"):
         world.play(1, x, x)
     world.play(0, x, x)
-    with pytest.raises(ValueError, match=r"query has the shape \(1, 2, 1\), not \(1, 1, 1\).*a world of its own"):
+    with pytest.raises(ValueError, match=r"query has the shape \(1, 2, 1\), not \(1, 1, 1\).*its own world"):
         world.play(1, x, np.ones((1, 2, 1)))
 
 
-def test_a_budget_is_spent_and_then_nothing_changes():
+def test_nothing_changes_once_the_budget_is_spent():
     """V_f = 0.5 and W̃_T = 1: four rounds of 0.25 each."""
     world = Adversary(dim=2, order="after", power=0.5, budget=1.0).world(seed=0, trials=1)
     centre, query = np.array([[[3.0, 0.0]]]), np.array([[[3.1, 0.2]]])

@@ -169,7 +169,7 @@ def test_only_192_of_the_576_coordinates_matter():
     assert np.linalg.matrix_rank(problem._basis) == 4
 
 
-def test_zeta_walks_between_its_walls():
+def test_zeta_walks_within_its_range():
     world = Allocation().world(seed=0, trials=30)
     path = np.array([world.zeta(t) for t in range(400)])
     assert np.ptp(path, axis=2).max() == 0.0
@@ -185,7 +185,7 @@ def test_zeta_walks_between_its_walls():
     assert abs((inside**2).mean() - 1 / 3) / np.sqrt(4 / 45 / inside.size) < Z
 
 
-def test_zeta_of_every_agent_walks_alone():
+def test_zetas_of_agents_walk_independently():
     zeta = PerAgentAllocation().world(seed=0, trials=2).zeta(50)
     assert len(np.unique(zeta)) == 32
 
@@ -246,7 +246,7 @@ def test_the_number_of_threads_changes_nothing():
         np.testing.assert_array_equal(one, many)
 
 
-def test_large_parameters_saturate_and_only_numbers_beyond_all_fail():
+def test_large_parameters_saturate_and_only_overflow_fails():
     problem = Allocation(draws=2)
     world = problem.world(seed=0, trials=1)
     x = points(problem, 1, 5, scale=1.0) * np.array([1.0, 1e4, 1e8, 1e8, 1e8])[:, None]
@@ -290,11 +290,11 @@ def test_one_network_has_one_offline_policy(cache_folder):
     assert len(list(cache_folder.rglob("*.npy"))) == 1
 
 
-def test_the_optimum_is_not_known_with_a_zeta_per_agent():
+def test_the_optimum_is_unknown_with_a_zeta_per_agent():
     assert np.isnan(PerAgentAllocation().world(seed=0, trials=3).optimum(2)).all()
 
 
-def test_offline_optimum_is_kept_on_disk(cache_folder, monkeypatch):
+def test_offline_optimum_is_cached_on_disk(cache_folder, monkeypatch):
     problem = Allocation(**TINY | {"network": None})
     first = problem.world(seed=0, trials=2).offline()
     files = sorted(cache_folder.rglob("*"))
@@ -319,7 +319,7 @@ def test_offline_optimum_is_kept_on_disk(cache_folder, monkeypatch):
 
 
 @pytest.mark.parametrize("content", [b"", b"not an array", b"\x93NUMPY\x01\x00"])
-def test_a_damaged_cache_is_mended(cache_folder, content):
+def test_a_damaged_cache_is_rewritten(cache_folder, content):
     problem = Allocation(**TINY)
     first = problem.world(seed=0, trials=1).offline()
     (file,) = cache_folder.rglob("*.npy")
@@ -328,13 +328,13 @@ def test_a_damaged_cache_is_mended(cache_folder, content):
     np.testing.assert_array_equal(np.load(file), first[0])
 
 
-def test_a_cache_that_cannot_be_written_is_done_without(cache_folder):
+def test_a_read_only_cache_is_not_needed(cache_folder):
     cache_folder.write_text("a file where the folder should be")
     world = Allocation(**TINY).world(seed=0, trials=1)
     assert np.isfinite(world.optimum(0)).all()
 
 
-def test_nor_is_a_home_needed(monkeypatch):
+def test_a_home_directory_is_not_needed(monkeypatch):
     def homeless():
         raise RuntimeError("Could not determine home directory.")
 
@@ -342,7 +342,7 @@ def test_nor_is_a_home_needed(monkeypatch):
     assert np.isfinite(Allocation(**TINY).world(seed=0, trials=1).optimum(0)).all()
 
 
-def test_where_the_cache_is(monkeypatch, tmp_path):
+def test_the_location_of_the_cache(monkeypatch, tmp_path):
     monkeypatch.delenv("TRIMTAB_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert allocation.cache_folder() == tmp_path / "trimtab"
@@ -368,9 +368,9 @@ def test_contract(id):
         ({"gamma": 0.0}, "gamma=0.0 must be a finite number > 0 and <= 1"),
         ({"gamma": 2}, "gamma=2 must be a finite number > 0 and <= 1"),
         ({"amplitude": (1, 0)}, r"amplitude=\(1, 0\) is not an interval"),
-        ({"zeta_range": (-0.5, 1.5)}, "must contain the first value, 1, and no negative number"),
+        ({"zeta_range": (-0.5, 1.5)}, "must contain the initial value, 1, and no negative number"),
         ({"zeta_step": 3.0}, "zeta_step=3.0 jumps across"),
-        ({"centres": ()}, "one finite number or more"),
+        ({"centres": ()}, "must be a list of finite numbers, at least one"),
         ({"network": -1}, "network=-1 must be a whole number"),
     ],
 )
@@ -388,7 +388,7 @@ def test_points_of_another_shape_are_refused():
         world.measure(-1, np.zeros((2, 1, 576)))
 
 
-def test_a_torus_has_64_actions_too_and_keeps_nothing():
+def test_a_torus_also_has_64_actions_without_keeping():
     problem = Allocation(torus=True)
     assert (problem.actions, problem.dim) == (64, 576)
     assert all(len(set(problem.neighbours(i))) == 4 and i not in problem.neighbours(i) for i in range(16))

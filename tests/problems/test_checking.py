@@ -41,7 +41,7 @@ QUICK: dict[str, dict[str, Any]] = {
     ("id", "parameters"),
     [(id, parameters) for id in sorted(registry) for parameters in [QUICK.get(id, {}), *VARIANTS.get(id, [])]],
 )
-def test_what_is_registered_keeps_the_contract(id, parameters):
+def test_registered_problems_satisfy_the_contract(id, parameters):
     try:
         problem = make(id, **parameters)
     except ImportError as error:
@@ -84,7 +84,7 @@ class GoodWorld(World):
         return 2 * (x - 0.01 * round)
 
 
-def test_the_good_one_is_good():
+def test_a_good_problem_passes():
     check_problem(Good())
 
 
@@ -92,14 +92,14 @@ def findings(problem: Problem) -> list[str]:
     with pytest.raises(CheckError) as caught:
         check_problem(problem)
     assert isinstance(caught.value, AssertionError)
-    assert str(caught.value).startswith(f"{problem.id} does not keep the contract:\n- ")
+    assert str(caught.value).startswith(f"{problem.id} violates the contract:\n- ")
     return caught.value.findings
 
 
 @pytest.mark.parametrize(
     ("name", "value", "sentence"),
     [
-        ("id", "", "id='' is not a name"),
+        ("id", "", "id='' must be a non-empty string"),
         ("dim", 0, "dim=0 must be a whole number, at least 1"),
         ("dim", 3, "the domain has dimension 2, but dim=3"),
         ("rounds", 0.5, "rounds=0.5 must be a whole number, at least 1"),
@@ -111,12 +111,12 @@ def findings(problem: Problem) -> list[str]:
         (
             "start",
             lambda seed, trials, first=0: np.random.default_rng().random((trials, 2)),
-            "differs when asked again",
+            "differs when evaluated again",
         ),
         (
             "start",
             lambda seed, trials, first=0: np.random.default_rng(seed).random((trials, 2)),
-            "start of a trial depends on which trials it is beside",
+            "start of a trial depends on the other trials",
         ),
     ],
 )
@@ -193,11 +193,11 @@ def fails(self, *_):
         ("cost", moves_x, "cost changed the points it was given"),
         ("cost", lambda self, t, x: np.full(x.shape[:2], np.inf), "cost is not finite at the start"),
         ("measure", lambda self, t, x, draw=0: np.full(x.shape[:2], np.nan), "measure is not finite at the start"),
-        ("cost", counts, "cost differs when asked again"),
-        ("cost", remembers_order, "cost differs when rounds are asked in another order"),
+        ("cost", counts, "cost differs when evaluated again"),
+        ("cost", remembers_order, "cost differs when rounds are evaluated in another order"),
         ("cost", ignores_first, "cost differs when the trial is run alone"),
-        ("optimum", same_array, "writing to what optimum returned changes what it returns next"),
-        ("cost", looks_beside, "the cost of a point depends on the points beside it"),
+        ("optimum", same_array, "writing to the result of optimum changes later results"),
+        ("cost", looks_beside, "the cost of a point depends on the other points"),
         ("optimum", lambda self, t: np.full(self.trials, 0.5), "somewhere, below the optimum 0.5"),
         (
             "optimum",
@@ -205,21 +205,21 @@ def fails(self, *_):
             "the cost at the optimiser is 0, not the optimum -1",
         ),
         ("optimiser", lambda self, t: np.full((self.trials, 2), 6.0), "the optimiser is outside the domain"),
-        ("gradient", lambda self, t, x: (x - 0.01 * t) * [2, -2], "a random direction the gradient says"),
-        ("gradient", lambda self, t, x: 2 * x, "round 1: along a random direction the gradient says"),
-        ("measure", noise_by_point, "the noise of a point depends on the points beside it"),
+        ("gradient", lambda self, t, x: (x - 0.01 * t) * [2, -2], "a random direction the gradient is"),
+        ("gradient", lambda self, t, x: 2 * x, "round 1: along a random direction the gradient is"),
+        ("measure", noise_by_point, "the noise of a point depends on the other points"),
         ("measure", noise_from_x, "the noise jumps between neighbouring points"),
-        ("measure", noise_of(lambda self, t, draw: self.noise(t, 0)), "the noise of draw=1 is that of draw=0"),
+        ("measure", noise_of(lambda self, t, draw: self.noise(t, 0)), "the noise of draw=1 equals that of draw=0"),
         ("measure", noise_of(lambda self, t, draw: self.noise(0, draw)), "the noise is the same in two rounds"),
         (
             "measure",
             noise_of(lambda self, t, draw: np.full(self.trials, np.sin(9.0 * t + draw))),
             "the noise is the same in two trials",
         ),
-        ("play", fails, "while looking at the play, it raised KeyError: 'demand'"),
+        ("play", fails, "the check of play raised KeyError: 'demand'"),
         ("regret", lambda self, t, x: np.zeros(3), "after play, regret has the shape (3,), not (3, 12)"),
         ("regret", lambda self, t, x: np.full(x.shape[:2], -1.0), "after play, the cost is below the optimum by 1"),
-        ("cost", fails, "while looking at the shapes, it raised KeyError: 'demand'"),
+        ("cost", fails, "the check of shapes raised KeyError: 'demand'"),
     ],
 )
 def test_a_broken_world(name, method, sentence):
@@ -229,7 +229,7 @@ def test_a_broken_world(name, method, sentence):
     assert any(sentence in finding for finding in findings(problem)), findings(problem)
 
 
-def test_an_optimiser_that_is_beaten_where_the_optimum_is_not_known():
+def test_a_suboptimal_optimiser_with_an_unknown_optimum():
     broken = {
         "optimum": lambda self, t: np.full(self.trials, np.nan),
         "optimiser": lambda self, t: np.full((self.trials, 2), 2.0),
@@ -239,21 +239,21 @@ def test_an_optimiser_that_is_beaten_where_the_optimum_is_not_known():
     assert any("at the optimiser" in finding for finding in findings(problem))
 
 
-def test_an_optimum_that_is_not_known_is_no_finding():
+def test_an_unknown_optimum_is_allowed():
     unknown = {"optimum": World.optimum, "optimiser": World.optimiser, "gradient": World.gradient}
     problem = Good()
     problem.world = lambda seed, trials, first=0: type("W", (GoodWorld,), unknown)(seed, trials, first)  # type: ignore[method-assign]
     check_problem(problem)
 
 
-def test_all_findings_are_told_at_once():
+def test_all_findings_are_reported_at_once():
     broken = {"gradient": lambda self, t, x: x, "optimum": lambda self, t: np.full(self.trials, 0.5)}
     problem = Good()
     problem.world = lambda seed, trials, first=0: type("W", (GoodWorld,), broken)(seed, trials, first)  # type: ignore[method-assign]
     assert len(findings(problem)) >= 2
 
 
-def test_a_landscape_of_ones_own():
+def test_a_custom_landscape():
     class Fourth(Moving):
         id = "fourth"
 

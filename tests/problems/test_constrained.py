@@ -8,7 +8,7 @@ from trimtab.problems.constrained import ConstrainedWorld
 
 
 @pytest.mark.parametrize("rotate", [False, True])
-def test_at_the_best_point_the_slopes_cancel(rotate):
+def test_the_optimality_conditions_hold_at_the_best_point(rotate):
     """∇f + λ∇g = 0 and g = 0 (Karush, Kuhn, Tucker), by differences of g, which is linear."""
     problem = make("constrained-v1", dim=3, rotate=rotate)
     world = problem.world(seed=2, trials=4)
@@ -22,7 +22,7 @@ def test_at_the_best_point_the_slopes_cancel(rotate):
         assert np.all(world.price(t) > 0)
 
 
-def test_the_free_optimum_is_beyond_the_limit():
+def test_the_unconstrained_optimum_exceeds_the_limit():
     world = Constrained(dim=3, drift="none", depth=2.0, sway=0.5, period=8).world(seed=0, trials=2)
     free = np.zeros((2, 1, 3))  # c_0 = 0
     assert [float(world.limits(t, free)[0, 0, 0]) for t in (0, 2, 4, 6)] == pytest.approx([2.0, 3.0, 2.0, 1.0])
@@ -68,11 +68,11 @@ class DependsOnTheOrder(ConstrainedWorld):
         (IgnoresTheLimit, "the optimiser exceeds a limit"),
         (KeepsTooFarAway, "below the optimum"),
         (ForgetsAnAxis, r"limits of points .* not \(trials, k, m\)"),
-        (DependsOnTheOrder, "limits differs when asked again"),
+        (DependsOnTheOrder, "limits differs when evaluated again"),
     ],
     ids=lambda x: getattr(x, "__name__", None),
 )
-def test_what_is_wrong_is_found(world, words, monkeypatch):
+def test_errors_are_found(world, words, monkeypatch):
     problem = Constrained(dim=2, radius=0.3)
     check_problem(problem)
     monkeypatch.setattr(Constrained, "world", lambda self, *where: world(self, *where))
@@ -84,6 +84,6 @@ def test_what_is_wrong_is_found(world, words, monkeypatch):
     ("parameters", "words"),
     [({"depth": 0}, "depth=0"), ({"sway": 1}, "sway=1 must be .* < 1, so that the limit"), ({"period": 0}, "period=0")],
 )
-def test_nonsense_is_refused(parameters, words):
+def test_invalid_parameters_are_refused(parameters, words):
     with pytest.raises(ValueError, match=words):
         make("constrained-v1", **parameters)

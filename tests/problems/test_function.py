@@ -15,7 +15,7 @@ def spheres(t: int, x: np.ndarray) -> np.ndarray:
     return np.sum((x - 0.01 * t) ** 2, axis=-1)
 
 
-def test_the_function_is_asked_point_by_point_or_all_at_once():
+def test_the_function_gets_one_point_or_all():
     x = np.random.default_rng(0).standard_normal((3, 4, 2))
     one = from_function(sphere, x0=[1.0, 2.0]).world(0, 3)
     many = from_function(spheres, x0=[1.0, 2.0], vectorised=True).world(0, 3)
@@ -34,12 +34,12 @@ def test_optimum_and_optimiser_are_numbers_or_functions():
     assert np.isnan(from_function(sphere, x0=[0.0]).world(0, 2).optimum(3)).all()
 
 
-def test_it_keeps_the_contract():
+def test_it_satisfies_the_contract():
     check_problem(from_function(sphere, x0=[1.0, 2.0], optimum=0.0, optimiser=lambda t: [0.01 * t] * 2, noise=0.5))
     check_problem(from_function(spheres, x0=[0.5], domain=Box(0.0, 1.0), vectorised=True))
 
 
-def test_what_the_function_does_to_its_point_stays_there():
+def test_the_function_may_modify_its_point():
     def careless(t: int, x: np.ndarray) -> float:
         x -= 1.0
         return float(x @ x)
@@ -72,17 +72,17 @@ def test_a_function_that_fails_gives_nan():
         ({"x0": [2.0], "noise": -1.0}, "noise=-1.0 must be"),
     ],
 )
-def test_bad_parameters_are_refused_in_words(parameters, message):
+def test_bad_parameters_raise_errors(parameters, message):
     with pytest.raises(ValueError, match=message):
         from_function(sphere, **parameters)
 
 
-def test_what_is_not_a_function_is_refused():
+def test_a_non_function_is_refused():
     with pytest.raises(TypeError, match="f=3 is not a function"):
         from_function(3, x0=[1.0])
 
 
-def test_what_is_not_a_number_is_refused():
+def test_a_non_number_is_refused():
     with pytest.raises(TypeError, match="f returned None, not a number"):
         from_function(lambda t, x: None, x0=[1.0]).world(0, 1).cost(0, np.ones((1, 1, 1)))
 

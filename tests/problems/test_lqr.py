@@ -126,7 +126,7 @@ def test_optimum_against_an_optimiser_and_the_riccati_equation(id):
         assert np.abs(world.gradient(t, best)).max() < 1e-10
 
 
-def test_optimum_is_not_claimed_where_the_riccati_gain_is_not_the_best():
+def test_optimum_is_unknown_where_the_riccati_gain_is_not_optimal():
     short = LQR(horizon=3, gamma=1.0, initial_std=0.5).world(seed=0, trials=3)
     assert np.isnan(short.optimum(0)).all()
     assert np.isnan(short.optimiser(0)).all()
@@ -134,7 +134,7 @@ def test_optimum_is_not_claimed_where_the_riccati_gain_is_not_the_best():
     assert hopeless.optimum(1) == pytest.approx(0.0)  # unstable, but nothing is at stake
 
 
-def test_drift_is_the_papers():
+def test_drift_matches_the_paper():
     world = LQR().world(seed=0, trials=50)
     first = np.concatenate(world.system(0), axis=2)
     assert abs(first.mean()) / (0.1 / np.sqrt(first.size)) < Z
@@ -196,7 +196,7 @@ def test_the_number_of_threads_changes_nothing():
         np.testing.assert_array_equal(one, many)
 
 
-def test_doing_nothing_explodes_near_round_49():
+def test_the_uncontrolled_system_explodes_near_round_49():
     problem = LQR()
     world = problem.world(seed=0, trials=60)
     nothing = np.zeros((60, 1, 36))

@@ -42,7 +42,7 @@ def test_absolute_is_the_scaled_l1_norm():
     np.testing.assert_allclose(world.gradient(0, point(1, -2, 0, 0.5)), point(1.5, -1.5, 0, 1.5))
 
 
-def test_logcosh_is_round_near_and_straight_far():
+def test_logcosh_is_a_parabola_near_and_a_cone_far():
     problem = LogCosh(dim=1, scale=2.0, width=0.5, drift="none", offset=0.0)
     world = problem.world(0, 1)
     assert world.cost(0, point(1.0)) == pytest.approx(2.0 * 0.5 * math.log(math.cosh(2.0)))
@@ -56,7 +56,7 @@ def test_maximum_is_the_scaled_largest_coordinate():
     np.testing.assert_allclose(world.gradient(0, point(1, -2, 0.5)), point(0, -3, 0))
 
 
-def test_sines_are_an_egg_box_that_smoothing_only_lowers():
+def test_smoothing_scales_the_gradient_of_sines():
     problem = Sines(dim=4, scale=2.0, width=0.5, drift="none", offset=0.0)
     world = problem.world(0, 1)
     assert world.cost(0, point(0.5, 0, np.pi, 0)) == pytest.approx(0.5 * (1 - math.cos(1.0)))
@@ -93,7 +93,7 @@ def test_the_walk_takes_any_dimension():
 # --- drift
 
 
-def test_no_drift_stands_still():
+def test_no_drift_does_not_move():
     world = Quadratic(drift="none", offset=0.0).world(0, 2)
     assert not world.optimiser(50).any()
     assert not world.optimum(50).any()
@@ -106,7 +106,7 @@ def test_line_goes_straight_at_its_speed():
     np.testing.assert_allclose(world.optimiser(20), 2 * way)
 
 
-def test_jumps_come_every_so_often_and_are_as_long_as_the_line_would_be():
+def test_jumps_are_periodic_and_as_long_as_the_line():
     world = Quadratic(drift="jumps", speed=0.3, every=10).world(0, 3)
     assert not world.optimiser(9).any()
     np.testing.assert_allclose(np.linalg.norm(world.optimiser(10), axis=1), 3.0)
@@ -114,7 +114,7 @@ def test_jumps_come_every_so_often_and_are_as_long_as_the_line_would_be():
     np.testing.assert_allclose(np.linalg.norm(world.optimiser(20) - world.optimiser(19), axis=1), 3.0)
 
 
-def test_ramps_move_and_rest_in_turns():
+def test_ramps_move_and_pause_in_turns():
     world = Quadratic(drift="ramps", speed=0.3, every=10).world(0, 3)
     first = world.optimiser(10)
     np.testing.assert_allclose(np.linalg.norm(first, axis=1), 3.0)
@@ -125,7 +125,7 @@ def test_ramps_move_and_rest_in_turns():
     assert np.all((first * second).sum(1) < 0.99 * 9.0)  # another direction
 
 
-def test_a_circle_comes_back_at_its_speed():
+def test_a_circle_closes_at_its_speed():
     world = Quadratic(drift="circle", speed=0.3, every=1000).world(0, 3)
     np.testing.assert_allclose(world.optimiser(1000), 0.0, atol=1e-12)
     way = np.linalg.norm(world.optimiser(101) - world.optimiser(100), axis=1)
@@ -168,7 +168,7 @@ def test_relative_noise_grows_with_the_excess():
 
 
 @pytest.mark.parametrize("gap", [0.1, 0.0, -0.2])
-def test_walls_hold_the_optimum_near_at_or_beyond(gap):
+def test_walls_keep_the_optimum_within_the_gap(gap):
     problem = Corner(dim=3, walls=2, gap=gap, speed=0.1)
     world = problem.world(0, 5)
     for t in (0, 7, 200):
@@ -189,7 +189,7 @@ def test_walls_hold_the_optimum_near_at_or_beyond(gap):
     ],
     ids=str,
 )
-def test_every_law_keeps_the_contract(parameters):
+def test_every_law_satisfies_the_contract(parameters):
     check_problem(Quadratic(**parameters))
     check_problem(Corner(walls=1, gap=0.1, **parameters))
 
@@ -280,7 +280,7 @@ def test_the_lipschitz_constant_holds_and_is_reached(cls):
 
 @pytest.mark.parametrize("cls", ALL)
 @pytest.mark.parametrize("rotate", [False, True])
-def test_the_start_is_as_far_from_the_optimum_as_it_says(cls, rotate):
+def test_the_start_has_the_given_distance_from_the_optimum(cls, rotate):
     problem = cls(distance=0.7, rotate=rotate)
     away = problem.start(0, 4) - problem.world(0, 4).optimiser(0)
     np.testing.assert_allclose(np.linalg.norm(away, axis=1), 0.7)
@@ -296,7 +296,7 @@ def test_rotations_are_orthogonal_and_differ_by_trial():
 
 @pytest.mark.parametrize("cls", ALL)
 @pytest.mark.parametrize("rotate", [False, True])
-def test_the_optimum_is_what_a_numerical_optimiser_finds(cls, rotate):
+def test_the_optimum_agrees_with_a_numerical_optimiser(cls, rotate):
     world = cls(dim=3, rotate=rotate).world(9, 1)
     t, best, at = 20, world.optimum(20)[0], world.optimiser(20)[0]
     assert world.cost(t, at[None, None])[0, 0] == pytest.approx(best, abs=1e-12)
@@ -329,5 +329,5 @@ def test_the_best_point_of_a_corner_is_the_best_of_its_box():
         points = rng.uniform(0, problem.size, (4, 500, 3))
         assert np.all(world.cost(t, points) >= world.optimum(t)[:, None])
         assert np.all(problem.domain.contains(world.optimiser(t)))
-    with pytest.raises(ValueError, match="its optimum would be unknown"):
+    with pytest.raises(ValueError, match="the optimum would be unknown"):
         make("corner-v1", rotate=True)

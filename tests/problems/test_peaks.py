@@ -31,7 +31,7 @@ def test_gradient_by_hand():
     np.testing.assert_allclose(two_peaks().gradient(0, x), [[[0.6, 0.8], [1.2, 1.6], [0.0, 0.0]]])
 
 
-def test_nothing_changes_between_changes():
+def test_peaks_are_constant_between_changes():
     world = Peaks(every=10).world(0, 2)
     x = np.full((2, 1, 5), 30.0)
     np.testing.assert_array_equal(world.cost(9, x), world.cost(0, x))
@@ -66,7 +66,7 @@ def test_full_correlation_keeps_the_direction_until_a_wall_turns_it():
     assert np.all(np.ptp(tops, axis=0) > 0.6)
 
 
-def test_the_optimum_is_what_a_search_of_the_whole_box_finds():
+def test_the_optimum_agrees_with_a_search_of_the_box():
     world = Peaks(dim=2, peaks=6, every=1).world(3, 1)
     step = 0.25
     grid = np.stack(np.meshgrid(*[np.arange(0, 100 + step, step)] * 2), axis=-1).reshape(1, -1, 2)
@@ -86,7 +86,7 @@ def test_lipschitz():
 
 
 @given(st.floats(-1e3, 1e3), st.floats(-5, 5), st.floats(0.1, 9))
-def test_reflections_stay_inside_and_keep_what_is_inside(x, low, span):
+def test_reflections_stay_inside_and_do_not_move_points_inside(x, low, span):
     high = low + span
     folded = float(reflect(np.array(x), low, high))
     assert low - 1e-9 <= folded <= high + 1e-9

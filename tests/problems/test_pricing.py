@@ -30,7 +30,7 @@ def test_a_cheaper_product_takes_customers_from_the_others():
     assert np.all(change[..., 1:] < 0)
 
 
-def test_one_product_without_bounds_in_the_way_has_the_closed_form_of_lambert():
+def test_one_product_within_bounds_has_the_closed_form_of_lambert():
     """max (p − c)·share: p − c = s(1 + W(exp((a − c)/s − 1))), profit s·W."""
     problem = Pricing(dim=1)
     world = problem.world(1, 5)
@@ -61,7 +61,7 @@ def test_the_optimum_is_global_within_the_bounds(dim, season):
             assert problem.domain.contains(world.optimiser(t)[0])
 
 
-def test_bounds_do_bind_in_these_tests():
+def test_some_bounds_are_active_in_these_tests():
     problem = Pricing(dim=3, season=12.0)
     worlds = problem.world(2, 3)
     best = np.stack([worlds.optimiser(t) for t in (0, 125)])
@@ -83,7 +83,7 @@ def test_absurd_prices_are_finite():
         assert np.isfinite(world.cost(0, np.full((1, 1, 3), price))).all()
 
 
-def test_willingness_follows_the_season_and_comes_back():
+def test_willingness_follows_the_season_periodically():
     world = Pricing(drift=0.0, season=2.0, period=40.0).world(4, 3)
     np.testing.assert_allclose(world.willingness(40), world.willingness(0))
     year = np.stack([world.willingness(t) for t in range(40)])
@@ -111,7 +111,7 @@ def test_patience_walks_in_proportion():
     assert 0.35 < far.max() <= 0.4 + 1e-9
 
 
-def test_where_it_starts_there_is_profit_to_be_had():
+def test_the_start_leaves_room_for_profit():
     problem = Pricing()
     world = problem.world(6, 20)
     earned, possible = -world.cost(0, problem.start(6, 20)[:, None])[:, 0], -world.optimum(0)

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from trimtab.problems.lqr import NoisyLQR as NoisyLQR
     from trimtab.problems.lqr import ZeroMeanLQR as ZeroMeanLQR
 
-# Numba and SciPy are optional, and slow to import: these modules are imported when they are first asked for.
-_LATER = {
+# Numba and SciPy are optional and slow to import, so these modules are imported on first use.
+_LAZY = {
     "lqr-v1": ("lqr", "LQR"),
     "lqr-zero-mean-v1": ("lqr", "ZeroMeanLQR"),
     "lqr-noisy-v1": ("lqr", "NoisyLQR"),
@@ -33,14 +33,14 @@ _LATER = {
 }
 
 
-def _load(module: str, what: str) -> ModuleType:
+def _load(module: str, name: str) -> ModuleType:
     try:
         return import_module(f"trimtab.problems.{module}")
     except ImportError as error:
-        raise ImportError(f"{what} needs {error.name or 'more packages'}: {pip_install('lab')}") from error
+        raise ImportError(f"{name} needs {error.name or 'more packages'}: {pip_install('lab')}") from error
 
 
-def _later(id: str, module: str) -> Callable[..., Problem]:
+def _lazy(id: str, module: str) -> Callable[..., Problem]:
     def load_and_make(**parameters: object) -> Problem:
         _load(module, id)  # registers the class in place of this function
         return make(id, **parameters)
@@ -49,14 +49,14 @@ def _later(id: str, module: str) -> Callable[..., Problem]:
 
 
 def __getattr__(name: str) -> object:
-    for id, (module, cls) in _LATER.items():
+    for id, (module, cls) in _LAZY.items():
         if cls == name:
             return getattr(_load(module, id), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-for _id, (_module, _) in _LATER.items():
-    registry.setdefault(_id, _later(_id, _module))
+for _id, (_module, _) in _LAZY.items():
+    registry.setdefault(_id, _lazy(_id, _module))
 
 __all__ = [
     "Absolute",

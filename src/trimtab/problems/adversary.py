@@ -1,19 +1,19 @@
-"""An opponent who chooses the objective (Appendix I), before or after seeing where the agent looks.
+"""An adversary that chooses the objective (Appendix I), before or after seeing the query.
 
-f_t(x) = L₀·(√(1 + ‖x‖²) − 1) + b_t: the opponent raises or lowers the whole function by at most V_f per round,
-b_t = b_{t−1} ± V_f. The optimiser stays at 0 and regret f_t(x) − min f_t does not contain b_t: all the harm that is
-done goes through the estimate of the gradient. Residual feedback sees y_t − y_{t−1} = … ± V_f, times u_t/δ.
-With a `budget` it does so only as long as the squared changes add up to no more than W̃_T.
+f_t(x) = L₀·(√(1 + ‖x‖²) − 1) + b_t: the adversary raises or lowers the whole function by at most V_f per round,
+b_t = b_{t−1} ± V_f. The optimiser stays at 0 and the regret f_t(x) − min f_t does not contain b_t, so all harm is done
+through the gradient estimate: residual feedback uses y_t − y_{t−1} = … ± V_f, times u_t/δ.
+With a `budget`, changes stop before the sum of their squares exceeds W̃_T.
 
-* `order="before"`: the sign is chosen knowing everything but u_t. Then E[±V_f·u_t/δ] = 0: the estimate stays unbiased,
-  as the paper's proofs need, and the opponent can only add variance. It takes the sign of the difference y_t − y_{t−1}
-  that it expects without its own doing, ½[f(x_t + v) + f(x_t − v)] − f(x_{t−1} + v) with v = δu_{t−1}.
-* `order="after"`: the sign is chosen knowing the query x_t + δu_t, the order in which Appendix I tells the story. It
-  takes −sign⟨u_t, x_t⟩, so that the step is pushed away from the optimum. Then u_t is not independent of f_t, and for
+* `order="before"`: the sign is chosen knowing everything except u_t. Then E[±V_f·u_t/δ] = 0: the estimate is unbiased,
+  as the paper's proofs require, and the adversary can only add variance. It uses the sign of the difference y_t −
+  y_{t−1} that it expects without a change, ½[f(x_t + v) + f(x_t − v)] − f(x_{t−1} + v) with v = δu_{t−1}.
+* `order="after"`: the sign is chosen knowing the query x_t + δu_t, the order that Appendix I describes. It uses
+  −sign⟨u_t, x_t⟩, which pushes the step away from the optimum. Then u_t is not independent of f_t, and for
   Gaussian u the estimate has the bias −√(2/π)·(V_f/δ)·x_t/‖x_t‖, at the same V_f: the agent settles where the slope
-  L₀·r/√(1+r²) balances √(2/π)·V_f/δ, or flies away if V_f/δ > √(π/2)·L₀.
+  L₀·r/√(1+r²) balances √(2/π)·V_f/δ, or diverges if V_f/δ > √(π/2)·L₀.
 
-Two queries of the same f_t (two-point feedback) see no b_t at all.
+Two queries of the same f_t (two-point feedback) cancel b_t.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ class Adversary(Problem):
     dim: int = 10
     order: Order = "before"
     power: float = 0.05
-    """V_f, by which the opponent may change the function in a round."""
+    """V_f, the largest change of the function in a round."""
     budget: float = math.inf
-    """W̃_T, what the squared changes of all rounds may add up to: when it is spent, nothing changes any more."""
+    """W̃_T, the largest sum of squared changes; once it is spent, the function no longer changes."""
     scale: float = 1.0
     """L₀, the Lipschitz constant."""
     distance: float = 1.0
-    """How far from the optimum to start."""
+    """The distance of the start from the optimum."""
     rounds: int = 2000
     radius: float = 0.1
 
@@ -65,7 +65,7 @@ class Adversary(Problem):
         whole("rounds", self.rounds, 1)
         real("power", self.power, 0)
         if not self.budget >= 0:
-            raise ValueError(f"budget={self.budget!r} must be a number >= 0: give inf for an opponent without a budget")
+            raise ValueError(f"budget={self.budget!r} must be a number >= 0: give inf for no limit")
         real("distance", self.distance, 0)
         real("scale", self.scale, 0, above=True)
         real("radius", self.radius, 0, above=True)
@@ -84,7 +84,7 @@ class Adversary(Problem):
 
     @property
     def variation(self) -> float:
-        """V_f: all of it is the opponent's doing."""
+        """V_f, caused by the adversary alone."""
         return self.power
 
     def start(self, seed: int, trials: int, first: int = 0) -> Array:
@@ -92,15 +92,15 @@ class Adversary(Problem):
         return np.full((trials, self.dim), self.distance / math.sqrt(self.dim))
 
     def world(self, seed: int, trials: int, first: int = 0) -> AdversaryWorld:
-        """An opponent for each trial, which waits for round 0."""
+        """One adversary per trial, before round 0."""
         return AdversaryWorld(self, seed, trials, first)
 
 
 class AdversaryWorld(World):
-    """One opponent for the one agent of each trial; what it does follows from what is played.
+    """One adversary for the agent of each trial; its choices depend on the centres and queries.
 
-    Until the first `play` there is no opponent (f_t = f_0). Then every round has to be played, in order, before it
-    is asked about. The last round may be played again, and so may round 0, which starts a new game.
+    Before the first `play` f_t = f_0. After it, every round must be played, in order, before its cost is evaluated.
+    The last round may be played again; playing round 0 again starts over.
     """
 
     listens = True
@@ -112,24 +112,23 @@ class AdversaryWorld(World):
         self._probes: list[tuple[Array, Array]] = []  # x_t and x_t + δu_t of the last two rounds
 
     def play(self, round: int, centre: Array, query: Array) -> None:
-        """The opponent answers: b_t = b_{t−1} ± V_f by what it may know of this round."""
+        """Choose b_t = b_{t−1} ± V_f from the information that the adversary has in this round."""
         last = len(self._offsets) - 1
         if round not in (0, max(last, 0), last + 1):
-            raise ValueError(f"round {round} cannot be played: the opponent waits for round {last + 1}, play in order")
+            raise ValueError(f"round {round} cannot be played: the next round is {last + 1}; play rounds in order")
         for name, x in (("centre", centre), ("query", query)):
             if x.shape != (self.trials, 1, self.problem.dim):
                 raise ValueError(
-                    f"{name} has the shape {x.shape}, not {(self.trials, 1, self.problem.dim)}: one agent plays in each"
-                    " trial, by one query (of two-point feedback, the first); give every method a world of its own"
+                    f"{name} has the shape {x.shape}, not {(self.trials, 1, self.problem.dim)}: give one query per"
+                    " trial (the first, for two-point feedback), and every method its own world"
                 )
         if round == 0:
             self._offsets, self._probes = [np.zeros(self.trials)], []
         else:
             if round == last:
                 del self._offsets[-1], self._probes[-1]
-            # Rounds 1, …, n are paid for as long as n·V_f² is within the budget.
-            paid = round * self.problem.power**2 <= self.problem.budget
-            self._offsets.append(self._offsets[-1] + paid * self.problem.power * self._sign(centre, query))
+            affordable = round * self.problem.power**2 <= self.problem.budget
+            self._offsets.append(self._offsets[-1] + affordable * self.problem.power * self._sign(centre, query))
         self._probes = [*self._probes[-1:], (centre.copy(), query.copy())]
 
     def _sign(self, centre: Array, query: Array) -> Array:
@@ -158,7 +157,7 @@ class AdversaryWorld(World):
         return height
 
     def optimiser(self, round: int) -> Array:
-        """0, whatever the opponent does."""
+        """0 in every round."""
         return np.zeros((self.trials, self.problem.dim))
 
     def gradient(self, round: int, x: Array) -> Array:

@@ -1,18 +1,18 @@
 """Nonstationary resource allocation on a grid (the paper's second experiment).
 
-In round t, for one episode, agent i holds m_i(k), needs d_i(k) and sends the fraction a_ij(k) of what it holds to each
-of its neighbours j ∈ N_i, itself among them ("keep"):
+In round t, for one episode, agent i holds m_i(k), needs d_i(k) and sends the fraction a_ij(k) of its stock to each
+neighbour j ∈ N_i, including itself ("keep"):
 
     m_i(k+1) = m_i(k) − Σ_{j∈N_i} a_ij(k) m_i(k) + Σ_{j∈N_i} a_ji(k) m_j(k) − d_i(k),
     d_i(k) = ψ_i sin(ω_i k + φ_i) + w_{i,k},   w ~ N(0, noise²),
     a_ij = exp(z_ij)/Σ_j exp(z_ij),   z_ij = Σ_p θ_ij(p) ‖o_i − c_p‖²,   o_i = (m_i(k), d_i(k)),
 
-and the policy θ costs J_t(θ) = E Σ_i Σ_{k=0}^{H} γᵏ ζ_t min(m_i(k), 0)². Shortage matters more or less as the rounds
-pass: ζ_{t+1} = ζ_t + 0.1·U[−1, 1].
+and the policy θ costs J_t(θ) = E Σ_i Σ_{k=0}^{H} γᵏ ζ_t min(m_i(k), 0)². The weight of shortage drifts:
+ζ_{t+1} = ζ_t + 0.1·U[−1, 1].
 
 The paper gives 16 agents on a 4 × 4 grid, 64 actions (48 directed edges and 16 self-loops) of 9 features each, so
-d = 576, γ = 0.75, H = 30 and ζ_0 = 1. It leaves m(0), ψ, ω, φ, the noise and the c_p open. Left alone, ζ_t becomes
-negative sooner or later and rewards shortage; here it is reflected into an interval.
+d = 576, γ = 0.75, H = 30 and ζ_0 = 1. It leaves m(0), ψ, ω, φ, the noise and the c_p open. Unbounded, ζ_t would
+eventually become negative and reward shortage; here it is reflected into an interval.
 
 Reference: Zhang, Zhou, Ji, Zavlanos, "Boosting One-Point Derivative-Free Online Optimization via Residual Feedback",
 arXiv 2010.07378, Section 6.2 and Appendix A.
@@ -46,9 +46,9 @@ from trimtab.validation import real, whole
 @register("allocation-v1")
 @dataclass(frozen=True, kw_only=True)
 class Allocation(Problem):
-    """One ζ_t for all agents: the drift scales the cost, and leaves the best policy where it is.
+    """One ζ_t for all agents: the drift scales the cost and does not move the best policy.
 
-    A point is θ: the 9 coefficients of each action, agent by agent, an agent's first action being to keep.
+    A point is θ: the 9 coefficients of each action, agent by agent; the first action of an agent is to keep.
 
     >>> problem = Allocation()
     >>> problem.actions, problem.dim, problem.coordinates(0)
@@ -63,18 +63,18 @@ class Allocation(Problem):
     rows: int = 4
     columns: int = 4
     torus: bool = False
-    """The other reading of 64 actions on 4 × 4 places: the grid is closed to a torus, and nothing can be kept."""
+    """The other reading of 64 actions on a 4 × 4 grid: a torus, without the action to keep."""
     gamma: float = 0.75
     horizon: int = 30
     stock: float = 1.0
     """m_i(0)."""
     amplitude: tuple[float, float] = (0.5, 1.5)
-    """The ψ_i are uniform in this interval, drawn once per trial as are the ω_i and the φ_i (uniform in [0, 2π])."""
+    """The interval of the uniform ψ_i; like the ω_i and the φ_i (uniform in [0, 2π]), drawn once per trial."""
     frequency: tuple[float, float] = (0.2, 1.0)
     network: int | None = 12
-    """All trials of all seeds share the ψ, ω, φ of this number, and differ in noise and drift alone; None draws them
-    anew in every trial. They decide on the level of J: at the uniform policy it is 0.2 to 14 in 90 % of the draws, and
-    18 here, with 5 for the best policy."""
+    """The seed of ψ, ω, φ, shared by all trials, which then differ only in noise and drift; None: new ones for every
+    trial. They determine the level of J: at the uniform policy it is 0.2 to 14 in 90 % of the draws, and 18 here, with
+    5 for the best policy."""
     noise: float = 0.1
     centres: tuple[float, ...] = (-1.0, 0.0, 1.0)
     """The c_p are all pairs of these."""
@@ -82,9 +82,9 @@ class Allocation(Problem):
     zeta_range: tuple[float, float] = (0.5, 1.5)
     """ζ_t is reflected at the ends of this interval; it starts at 1."""
     draws: int = 4
-    """How many noise paths `cost` averages over; they come in pairs w, −w."""
+    """The number of noise paths that `cost` averages over, in pairs w, −w."""
     offline_draws: int = 64
-    """How many others the offline optimum is found with."""
+    """The number of other noise paths used for the offline optimum."""
     offline_steps: int = 500
     rounds: int = 4000
     radius: float = 0.03
@@ -95,7 +95,9 @@ class Allocation(Problem):
             whole(name, getattr(self, name), 1)
         for name in ("draws", "offline_draws"):
             if whole(name, getattr(self, name), 2) % 2:
-                raise ValueError(f"{name}={getattr(self, name)} is odd, but noise comes in pairs: give an even number")
+                raise ValueError(
+                    f"{name}={getattr(self, name)} is odd, but noise paths come in pairs: give an even number"
+                )
         if self.network is not None:
             whole("network", self.network, 0)
         real("stock", self.stock)
@@ -108,24 +110,26 @@ class Allocation(Problem):
                 raise ValueError(f"{name}={(low, high)!r} is not an interval: give finite numbers, low <= high")
         low, high = self.zeta_range
         if not 0 <= low <= 1 <= high:
-            raise ValueError(f"zeta_range={self.zeta_range!r} must contain the first value, 1, and no negative number")
+            raise ValueError(
+                f"zeta_range={self.zeta_range!r} must contain the initial value, 1, and no negative number"
+            )
         if real("zeta_step", self.zeta_step, 0) > high - low:
             raise ValueError(
-                f"zeta_step={self.zeta_step!r} jumps across zeta_range={self.zeta_range!r}: choose a smaller"
+                f"zeta_step={self.zeta_step!r} jumps across zeta_range={self.zeta_range!r}: give a smaller step"
             )
         if not self.centres or not all(math.isfinite(centre) for centre in self.centres):
-            raise ValueError(f"centres={self.centres!r} must be one finite number or more")
+            raise ValueError(f"centres={self.centres!r} must be a list of finite numbers, at least one")
         object.__setattr__(self, "centres", tuple(float(centre) for centre in self.centres))
         object.__setattr__(self, "dim", self.actions * len(self.centres) ** 2)
 
     @property
     def agents(self) -> int:
-        """One for each place of the grid."""
+        """The number of agents, one per cell of the grid."""
         return self.rows * self.columns
 
     @property
     def actions(self) -> int:
-        """The edges of the grid, each in both directions, and (but on a torus) a "keep" for each agent."""
+        """The number of actions: edges of the grid, in both directions, and (except on a torus) a "keep" per agent."""
         return len(self._heads)
 
     def neighbours(self, agent: int) -> tuple[int, ...]:
@@ -137,7 +141,7 @@ class Allocation(Problem):
         return agent, *(r * self.columns + c for r, c in sides if 0 <= r < self.rows and 0 <= c < self.columns)
 
     def coordinates(self, agent: int) -> slice:
-        """Where an agent's own parameters are in θ."""
+        """The slice of an agent's parameters in θ."""
         start, stop = self._firsts[agent : agent + 2] * len(self.centres) ** 2
         return slice(int(start), int(stop))
 
@@ -156,25 +160,25 @@ class Allocation(Problem):
         return np.stack([np.ones(m.size), -2 * m, -2 * d, m**2 + d**2], axis=1)
 
     def start(self, seed: int, trials: int, first: int = 0) -> Array:
-        """θ = 0: every agent sends as much to each of its neighbours as it keeps."""
+        """θ = 0: every agent sends equal shares to its neighbours and itself."""
         return np.zeros((trials, self.dim))
 
     def world(self, seed: int, trials: int, first: int = 0) -> AllocationWorld:
-        """The walk of ζ in each trial, on one network for all of them or one for each."""
+        """The random walk of ζ in each trial, with one network for all trials or one each."""
         return AllocationWorld(self, seed, trials, first)
 
 
 @register("allocation-per-agent-v1")
 @dataclass(frozen=True, kw_only=True)
 class PerAgentAllocation(Allocation):
-    """A ζ_{i,t} of its own for every agent: the drift moves the best policy, and what it costs is not known."""
+    """One ζ_{i,t} per agent: the drift moves the best policy, whose cost is not known."""
 
     id = "allocation-per-agent-v1"
     per_agent = True
 
 
 class AllocationWorld(World):
-    """A realisation: the demands of each trial, and the walk of ζ."""
+    """A realisation: the demands of each trial, and the random walk of ζ."""
 
     def __init__(self, problem: Allocation, seed: int, trials: int, first: int = 0) -> None:
         super().__init__(seed, trials, first)
@@ -220,12 +224,11 @@ class AllocationWorld(World):
         return self._paths(ONCE + 1, self.problem.draws)
 
     def cost(self, round: int, x: Array) -> Array:
-        """J_t(θ), its expectation a mean over `draws` noise paths: the same paths for every point, method and round.
+        """J_t(θ), averaged over `draws` noise paths: the same paths for every point, method and round.
 
-        So it is an exact and continuously differentiable function of θ, and what the sampling adds to J is much the
-        same for all that are compared. Against 4000 fresh paths the error of 4 paths is 0.05 (rms over 16 trials) at
-        the uniform policy, where J = 18.1, and 0.12 at the best, where it is 5.1. Leaving the noise out would be
-        cheaper, but then J is too low by 0.3 and 0.6.
+        So it is an exact, continuously differentiable function of θ, and the sampling error is similar for all methods.
+        Against 4000 fresh paths the error of 4 paths is 0.05 (rms over 16 trials) at the uniform policy, where
+        J = 18.1, and 0.12 at the best policy, where J = 5.1. Without noise, J would be too low by 0.3 and 0.6.
         """
         return _mean(self._rollouts(x, self._common, self.zeta(round)))
 
@@ -239,18 +242,18 @@ class AllocationWorld(World):
         return self._rollouts(x, noise[:, None], zeta)[:, :, 0]
 
     def paid(self, round: int, x: Array, measured: Array) -> Array:
-        """The one path that was measured: its noise is small, and averaging over `draws` of them is dear."""
+        """The measured value itself: its noise is small, and averaging over `draws` paths is expensive."""
         return measured
 
     def gradient(self, round: int, x: Array) -> Array:
-        """∇ of `cost`, by the adjoint of the rollout."""
+        """The gradient of `cost`, by the adjoint of the rollout."""
         return self._adjoint(x, self._common, self.zeta(round))[1]
 
     def optimum(self, round: int) -> Array:
-        """`cost` at the best policy that was found offline, once per trial; NaN with a ζ per agent.
+        """`cost` at the best policy found offline, once per trial; NaN with one ζ per agent.
 
-        J is not convex, so this is the local minimum that L-BFGS reaches from θ = 0, not a proven bound. It is found
-        with noise paths of its own, and therefore does not flatter itself on those of `cost`.
+        J is not convex, so this is the local minimum that L-BFGS reaches from θ = 0, not a proven bound. The search
+        uses its own noise paths, so it does not overfit those of `cost`.
         """
         if self.problem.per_agent:
             return super().optimum(round)
@@ -265,9 +268,9 @@ class AllocationWorld(World):
     def offline(self) -> Array:
         """The policies that L-BFGS finds for ζ = 1: `(trials, d)`.
 
-        A trial takes a second or two, once: the result is kept on disk. The folder is $TRIMTAB_CACHE, else trimtab in
-        $XDG_CACHE_HOME, else ~/.cache/trimtab. The best policy is not unique: of the 9 features only 4 are independent,
-        and a softmax ignores a common shift.
+        A trial takes a second or two, once: the result is cached on disk, in $TRIMTAB_CACHE, else in trimtab in
+        $XDG_CACHE_HOME, else in ~/.cache/trimtab. The best policy is not unique: only 4 of the 9 features are
+        independent, and a softmax ignores a common shift.
         """
         if self.problem.network is not None:  # one network, one policy
             return np.repeat(_offline(self.problem, 0, 0)[None], self.trials, axis=0)
@@ -276,7 +279,7 @@ class AllocationWorld(World):
     def _search(self) -> Array:
         """θ of the first trial."""
         try:
-            from scipy.optimize import minimize  # half a second that only the offline optimum needs
+            from scipy.optimize import minimize  # half a second of import, for the offline optimum only
         except ImportError as error:
             raise ImportError(f"the offline optimum needs SciPy: {pip_install('lab')}", name="scipy") from error
         paths = self._paths(ONCE + 2, self.problem.offline_draws)[:1]
@@ -287,7 +290,7 @@ class AllocationWorld(World):
             return float(costs[0, 0]), slopes[0, 0]
 
         steps = self.problem.offline_steps
-        # Several threads would fight for the cores with those of SciPy's linear algebra, and be four times slower.
+        # More threads would compete for the cores with those of SciPy's linear algebra, and be four times slower.
         with threads(1):
             found = minimize(
                 value_and_slope,
@@ -330,21 +333,21 @@ def _mean(costs: Array) -> Array:
 
 @cache
 def _code() -> str:
-    """A hash of the sources that an offline optimum depends on."""
+    """A hash of the source files that an offline optimum depends on."""
     modules = (base, compiling, kernels, matrices, randomness)
     sources = (__file__, *(str(module.__file__) for module in modules))
     return hashlib.sha256(b"\0".join(File(source).read_bytes() for source in sources)).hexdigest()
 
 
 def _offline(problem: Allocation, seed: int, trial: int) -> Array:
-    """The offline policy of a trial, from the cache if it is there; without a cache that works it is computed."""
+    """The offline policy of a trial, from the cache if possible, else computed."""
     parameters = asdict(problem)
     for irrelevant in ("draws", "radius", "rounds", "zeta_range", "zeta_step"):
         del parameters[irrelevant]
     key = json.dumps([parameters, seed, trial, _code()], sort_keys=True)
     try:
         file = cache_folder() / "allocation" / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.npy"
-    except RuntimeError:  # there is no home
+    except RuntimeError:  # no home directory
         return problem.world(seed, 1, trial)._search()
     try:
         theta: Array = np.load(file, allow_pickle=False)

@@ -1,8 +1,8 @@
-"""What a drifting problem is: a `Problem` (parameters) makes a `World` (one realisation of the drift, in many trials).
+"""Drifting problems: a `Problem` (parameters) creates a `World` (a realisation of the drift in many trials).
 
-A world is a pure function of (seed, trial, round): every method that runs in a trial meets the same drift and the
-same noise, in whatever order and beside whatever other trials it runs. Points are arrays `(trials, k, d)`: k points
-for each trial, all meeting that trial's objective of that round.
+A world is a pure function of (seed, trial, round): every method sees the same drift and noise in a trial, in any order
+of rounds and with any other trials. Points are arrays `(trials, k, d)`: k points per trial, all evaluated with the
+objective of that trial and round.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ S = TypeVar("S")
 Factory = TypeVar("Factory", bound=Callable[..., "Problem"])
 
 ONCE = 2**63
-"""Drift is drawn under the number of its round; what is drawn once per trial takes the numbers from here on."""
+"""First index of numbers drawn once per trial; drift is drawn by the number of its round."""
 
 
 class World(ABC):
@@ -42,7 +42,7 @@ class World(ABC):
     trials: int
     first: int
     listens: bool = False
-    """Whether what is played changes the objective: then every method needs a world of its own."""
+    """Whether the evaluated points change the objective: every method then needs its own world."""
 
     def __init__(self, seed: int, trials: int, first: int = 0) -> None:
         self.seed = whole("seed", seed, 0, 2**64)
@@ -51,71 +51,71 @@ class World(ABC):
 
     @abstractmethod
     def cost(self, round: int, x: Array) -> Array:
-        """f_t(x) without noise: `(trials, k, d)` → `(trials, k)`; not finite where the system blows up."""
+        """f_t(x) without noise: `(trials, k, d)` → `(trials, k)`; not finite where the system diverges."""
 
     def measure(self, round: int, x: Array, draw: int = 0) -> Array:
-        """What a measurement gives: the cost with noise. The noise depends on (seed, trial, round, draw), not on x."""
+        """Measure the cost with noise. The noise depends on (seed, trial, round, draw), not on x."""
         return self.disturbed(round, self.cost(round, x), draw)
 
     def disturbed(self, round: int, costs: Array, draw: int = 0) -> Array:
-        """Costs `(trials, k)` with the noise of a measurement: how `measure` makes its values, unless overridden."""
+        """Add measurement noise to costs `(trials, k)`; used by `measure`."""
         return costs + self.sigma * self.noise(round, draw)[:, None] if self.sigma else costs
 
     def limits(self, round: int, x: Array) -> Array | None:
-        """g_t(x), measured beside the cost and to be ≤ 0: `(trials, k, m)`, or None where nothing is limited.
+        """g_t(x), measured with the cost and required to be ≤ 0: `(trials, k, m)`, or None without limits.
 
-        `optimum` and `optimiser` are then those within the limits, and regret is below 0 only beyond them.
+        `optimum` and `optimiser` then respect the limits; regret is negative only where they are exceeded.
         """
         return None
 
     @property
     def sigma(self) -> float:
-        """The standard deviation of Gaussian measurement noise; with other noise, `disturbed` is overridden, or, where
-        a measurement is more than a cost with something added, `measure`."""
+        """The standard deviation of Gaussian measurement noise. Override `disturbed` for other additive noise, and
+        `measure` if a measurement cannot be computed from the cost."""
         return 0.0
 
     @property
     def noisy(self) -> bool:
-        """Whether `measure` is anything else than `cost`."""
+        """Whether `measure` differs from `cost`."""
         return self.sigma > 0 or not self.adds_noise
 
     @property
     def adds_noise(self) -> bool:
-        """Whether a measurement follows from the cost, by `disturbed`."""
+        """Whether a measurement is computed from the cost, by `disturbed`."""
         return type(self).measure is World.measure
 
     def paid(self, round: int, x: Array, measured: Array) -> Array:
-        """What playing x costs in expectation, given what was measured there, for worlds whose `cost` is dear."""
+        """The expected cost of evaluating x, given the measured values; override it if `cost` is expensive."""
         return self.cost(round, x)
 
     def optimum(self, round: int) -> Array:
-        """min f_t: `(trials,)`; NaN where it is not known."""
+        """min f_t: `(trials,)`; NaN if unknown."""
         return np.full(self.trials, np.nan)
 
     def optimiser(self, round: int) -> Array | None:
-        """argmin f_t: `(trials, d)`, or None where it is not known or not unique."""
+        """argmin f_t: `(trials, d)`, or None if it is unknown or not unique."""
         return None
 
     def gradient(self, round: int, x: Array) -> Array | None:
-        """∇f_t(x) (a subgradient at a kink): `(trials, k, d)`, or None where there is none."""
+        """∇f_t(x) (a subgradient at a kink): `(trials, k, d)`, or None if unavailable."""
         return None
 
     def play(self, round: int, centre: Array, query: Array) -> None:
-        """Told before each round what will be played, `(trials, k, d)` each: only an adversary (`listens`) cares."""
+        """Receive centre and query, `(trials, k, d)` each, before each round; used by adversaries (`listens`)."""
         return
 
     def regret(self, round: int, x: Array) -> Array:
-        """f_t(x) − min f_t: `(trials, k)`; NaN where the optimum is not known."""
+        """f_t(x) − min f_t: `(trials, k)`; NaN if the optimum is unknown."""
         excess: Array = self.cost(round, x) - self.optimum(round)[:, None]
         return excess
 
     def drawn(self, index: int, draw: Callable[[np.random.Generator], ArrayLike]) -> Array:
-        """One draw of drift per trial, stacked; the index is the number of the round, or `ONCE` + n."""
+        """One draw of drift per trial, stacked; the index is the round, or `ONCE` + n."""
         generators = self._drift_keys.generators(index, self.first, self.trials)
         return np.stack([np.asarray(draw(rng), dtype=float) for rng in generators])
 
     def noise(self, round: int, draw: int) -> Array:
-        """A standard normal number per trial, for measurement noise: `(trials,)`."""
+        """One standard normal number per trial, for measurement noise: `(trials,)`."""
         generators = self._noise_keys.generators(round | draw << 40, self.first, self.trials)
         return np.array([rng.standard_normal() for rng in generators])
 
@@ -129,7 +129,7 @@ class World(ABC):
 
 
 class Problem(ABC):
-    """The parameters of a problem, and the reference values to run it with.
+    """The parameters of a problem, with default settings for a run.
 
     >>> from trimtab.problems import Problem, make
     >>> problem: Problem = make("quadratic-v1", dim=3)
@@ -146,23 +146,23 @@ class Problem(ABC):
 
     @property
     def domain(self) -> Domain:
-        """Where queries may be."""
+        """The set of allowed queries."""
         return Everywhere()
 
     @property
     def lipschitz(self) -> float:
-        """L₀: |f_t(x) − f_t(y)| ≤ L₀‖x − y‖ for all t; inf where there is none, or none is known."""
+        """L₀: |f_t(x) − f_t(y)| ≤ L₀‖x − y‖ for all t; inf if unbounded or unknown."""
         return math.inf
 
     @property
     def smoothness(self) -> float:
-        """L₁: ‖∇f_t(x) − ∇f_t(y)‖ ≤ L₁‖x − y‖ for all t; inf where there is none, or none is known."""
+        """L₁: ‖∇f_t(x) − ∇f_t(y)‖ ≤ L₁‖x − y‖ for all t; inf if unbounded or unknown."""
         return math.inf
 
     @property
     def variation(self) -> float:
-        """V_f (Assumption 3.1, with noise that of Section 5): at a fixed point, the rms change of a measurement from
-        one round to the next is at most this; inf where there is no bound, or none is known."""
+        """V_f (Assumption 3.1; with noise, that of Section 5): a bound on the rms change of a measurement at a fixed
+        point from one round to the next; inf if unbounded or unknown."""
         return math.inf
 
     @abstractmethod
@@ -175,10 +175,10 @@ class Problem(ABC):
 
 
 class Path(Generic[S]):
-    """s_0, s_1, …, where s_t = step(t, s_{t−1}) can only be had from the one before: random walks.
+    """A sequence s_t = step(t, s_{t−1}), such as a random walk, that can only be computed in order.
 
-    The states of the last few rounds are kept, so that going on and looking back a little is cheap; going back
-    further starts again from s_0. States are shared and therefore made read-only; `step` returns a new one.
+    The last few states are cached, so that steps forward and short steps back are cheap; going further back restarts
+    from s_0. States are shared and therefore read-only; `step` must return a new one.
 
     >>> path = Path(np.zeros(2), lambda t, s: s + t)
     >>> path(3), path(2)
@@ -190,7 +190,7 @@ class Path(Generic[S]):
         self._recent = {0: self._start}
 
     def __call__(self, round: int) -> S:
-        """s_t, by as many steps as it takes from the last state that is kept."""
+        """s_t, computed from the latest cached state before it."""
         if round in self._recent:
             return self._recent[round]
         if round < 0:
@@ -222,7 +222,7 @@ def directions(world: World, index: int, dim: int) -> Array:
 
 
 def reflect(x: Array, low: float, high: float) -> Array:
-    """x folded into [low, high], as light between two mirrors.
+    """Reflect x into [low, high], repeatedly if necessary.
 
     >>> reflect(np.array([-1.0, 4.0, 11.0, 25.0]), 0.0, 10.0)
     array([1., 4., 9., 5.])
@@ -236,7 +236,7 @@ registry: dict[str, Callable[..., Problem]] = {}
 
 
 def register(id: str) -> Callable[[Factory], Factory]:
-    """Class or function decorator: `make(id, **parameters)` calls it.
+    """Register a class or function that `make(id, **parameters)` calls.
 
     >>> from trimtab.problems import from_function, make, register, registry
     >>> @register("ramp-v0")
@@ -255,7 +255,7 @@ def register(id: str) -> Callable[[Factory], Factory]:
 
 
 def make(id: str, **parameters: object) -> Problem:
-    """The problem of this id, with parameters that differ from the reference.
+    """Create the problem with this id; parameters override the defaults.
 
     >>> from trimtab.problems import make
     >>> make("quadratic-v1", dim=3, drift="line").dim
@@ -263,10 +263,10 @@ def make(id: str, **parameters: object) -> Problem:
     >>> make("quadratic-v7")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    ValueError: there is no problem 'quadratic-v7': choose one of absolute-v1, ...
+    ValueError: unknown problem 'quadratic-v7': choose one of absolute-v1, ...
     """
     if id not in registry:
-        raise ValueError(f"there is no problem {id!r}: choose one of {', '.join(sorted(registry)) or 'none'}")
+        raise ValueError(f"unknown problem {id!r}: choose one of {', '.join(sorted(registry)) or 'none'}")
     factory = registry[id]
     known = inspect.signature(factory)
     try:

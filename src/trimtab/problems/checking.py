@@ -1,7 +1,7 @@
-"""Is a problem what it claims to be?  `check_problem` says in words what is wrong with one.
+"""Check the contract of a problem.
 
-The parts of the contract (`trimtab.problems.base`) that a computer can see: shapes, purity in (seed, trial, round),
-the optimum, the gradient, the noise. Problems of others are welcome: nothing here knows how one is made.
+Covers the testable parts of the contract (`trimtab.problems.base`): shapes, purity in (seed, trial, round), the
+optimum, the gradient and the noise. Works for any implementation.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from trimtab.problems.base import Problem, World
 from trimtab.types import Array
 from trimtab.validation import real, whole
 
-SAME = 1e-9  # relative: what differs by less may be rounding, for instance of a differently blocked matrix product
-CLOSE = 1e-6  # relative: how exactly an optimum has to be known
+SAME = 1e-9  # relative; smaller differences may be rounding, such as that of a differently blocked matrix product
+CLOSE = 1e-6  # relative accuracy required of an optimum
 
 
 class CheckError(AssertionError):
-    """A broken promise, in words; with several, `findings` is the list of sentences.
+    """A violation of the contract; `findings` lists all of them as sentences.
 
     >>> raise CheckError("measures 2 points in one round")
     Traceback (most recent call last):
@@ -31,29 +31,29 @@ class CheckError(AssertionError):
     trimtab.problems.checking.CheckError: measures 2 points in one round
     """
 
-    def __init__(self, what: str, findings: Sequence[str] = ()) -> None:
-        self.findings = list(findings) or [what]
-        super().__init__("\n- ".join([f"{what} does not keep the contract:", *findings]) if findings else what)
+    def __init__(self, subject: str, findings: Sequence[str] = ()) -> None:
+        self.findings = list(findings) or [subject]
+        super().__init__("\n- ".join([f"{subject} violates the contract:", *findings]) if findings else subject)
 
 
 def check_problem(problem: Problem, *, seed: int = 0, trials: int = 3) -> None:
-    """Raise `CheckError` with all findings, or return if there are none.
+    """Check the contract of a problem and raise `CheckError` with all findings.
 
     >>> from trimtab.problems import from_function
     >>> check_problem(from_function(lambda t, x: x @ x, x0=[1.0, 2.0], optimum=0.0))
     >>> check_problem(from_function(lambda t, x: 1.0, x0=[1.0, 2.0], optimum=4.0))
     Traceback (most recent call last):
     ...
-    trimtab.problems.checking.CheckError: function does not keep the contract:
+    trimtab.problems.checking.CheckError: function violates the contract:
     - round 0: the cost is 1 somewhere, below the optimum 4
     """
     probe = _Probe(problem, seed, max(trials, 2))
     findings: list[str] = []
     for stage in ((_attributes,), (_start,), (_shapes,), (_purity, _optimum, _gradient, _noise), (_play,)):
         for check in stage:
-            with np.errstate(all="ignore"):  # a system may blow up
-                findings += _ran(check, probe)
-        if findings:  # what comes later relies on what comes first
+            with np.errstate(all="ignore"):  # a system may diverge
+                findings += _findings(check, probe)
+        if findings:  # later stages rely on earlier ones
             raise CheckError(str(getattr(problem, "id", type(problem).__name__)), findings)
 
 
@@ -76,7 +76,7 @@ class _Probe:
 
     @cached_property
     def points(self) -> Array:
-        """Points of the domain near the start, and further and further away: `(trials, 12, d)`."""
+        """Points of the domain at increasing distances from the start: `(trials, 12, d)`."""
         rng = np.random.default_rng(self.seed)
         p, dim = self.problem, self.problem.dim
         offsets = rng.standard_normal((self.trials, 12, dim)) * p.radius
@@ -90,7 +90,7 @@ class _Probe:
         return self._inside(points)
 
     def near(self, at: Array) -> Array:
-        """Points of the domain near one point of each trial: `(trials, 8, d)`."""
+        """Points of the domain near one point per trial: `(trials, 8, d)`."""
         offsets = np.random.default_rng(self.seed + 2).standard_normal((self.trials, 8, self.problem.dim))
         offsets *= self.problem.radius * np.repeat([0.1, 1.0], 4)[:, None]
         return self._inside(np.where(np.isnan(at), self.start, at)[:, None] + offsets)
@@ -99,21 +99,21 @@ class _Probe:
         return self.problem.domain.project(points.reshape(-1, points.shape[-1])).reshape(points.shape)
 
 
-def _ran(check: Callable[[_Probe], Iterator[str]], probe: _Probe) -> list[str]:
+def _findings(check: Callable[[_Probe], Iterator[str]], probe: _Probe) -> list[str]:
     findings: list[str] = []
     try:
         for finding in check(probe):
             findings.append(finding)
     except Exception as error:
-        what = check.__name__.strip("_")
-        findings.append(f"while looking at the {what}, it raised {type(error).__name__}: {error}")
+        name = check.__name__.strip("_")
+        findings.append(f"the check of {name} raised {type(error).__name__}: {error}")
     return findings
 
 
 def _attributes(probe: _Probe) -> Iterator[str]:
     p = probe.problem
     if not isinstance(getattr(p, "id", None), str) or not p.id:
-        yield f"id={getattr(p, 'id', None)!r} is not a name"
+        yield f"id={getattr(p, 'id', None)!r} must be a non-empty string"
     for name in ("dim", "rounds"):
         yield from _wrong(whole, name, getattr(p, name, None), 1)
     yield from _wrong(partial(real, above=True), "radius", getattr(p, "radius", None), 0)
@@ -141,9 +141,9 @@ def _start(probe: _Probe) -> Iterator[str]:
     if not np.all(p.domain.contains(probe.start)):
         yield f"start is outside the domain {p.domain}"
     if not np.array_equal(probe.start, p.start(probe.seed, trials)):
-        yield "start differs when asked again: it must be a function of (seed, trial)"
+        yield "start differs when evaluated again: it must be a function of (seed, trial)"
     elif not np.array_equal(probe.start[1:], p.start(probe.seed, trials - 1, 1)):
-        yield "start of a trial depends on which trials it is beside: draw by the number of the trial, first + i"
+        yield "start of a trial depends on the other trials: draw by the number of the trial, first + i"
 
 
 def _shapes(probe: _Probe) -> Iterator[str]:
@@ -163,13 +163,13 @@ def _shapes(probe: _Probe) -> Iterator[str]:
         if limits is not None and (np.ndim(limits) != 3 or np.shape(limits)[:2] != (trials, k)):
             yield f"limits of points {x.shape} has the shape {np.shape(limits)}, not (trials, k, m), with {(trials, k)}"
     if np.shape(world.optimum(0)) != (trials,):
-        yield f"optimum has the shape {np.shape(world.optimum(0))}, not (trials,) = {(trials,)}: NaN where not known"
+        yield f"optimum has the shape {np.shape(world.optimum(0))}, not (trials,) = {(trials,)}: use NaN if unknown"
     best = world.optimiser(0)
     if best is not None and np.shape(best) != (trials, dim):
         yield f"optimiser has the shape {np.shape(best)}, not (trials, d) = {(trials, dim)}"
     for name in ("cost", "measure"):
         if not np.isfinite(getattr(world, name)(0, probe.start[:, None])).all():
-            yield f"{name} is not finite at the start in round 0: no method could begin"
+            yield f"{name} is not finite at the start in round 0"
 
 
 def _answers(world: World, round: int, x: Array) -> dict[str, Array]:
@@ -195,10 +195,10 @@ def _purity(probe: _Probe) -> Iterator[str]:
     broken: set[tuple[str, str]] = set()
     for t in shuffled:
         ways: list[tuple[str, dict[str, Array], dict[str, Array], float]] = [
-            ("when asked again", _answers(world, t, x), first[t], 0.0),
-            ("when rounds are asked in another order", _answers(fresh, t, x), first[t], 0.0),
+            ("when evaluated again", _answers(world, t, x), first[t], 0.0),
+            ("when rounds are evaluated in another order", _answers(fresh, t, x), first[t], 0.0),
             (
-                "when the trial is run alone (first=...) instead of beside others",
+                "when the trial is run alone (first=...) instead of with others",
                 _answers(alone, t, x[many]),
                 {name: answer[many] for name, answer in first[t].items()},
                 SAME,
@@ -217,11 +217,11 @@ def _purity(probe: _Probe) -> Iterator[str]:
                 given += 1.0
                 if not _equal(ask(t, x), first[t][name], 0.0) and ("write", name) not in broken:
                     broken.add(("write", name))
-                    yield f"writing to what {name} returned changes what it returns next: return a copy"
+                    yield f"writing to the result of {name} changes later results: return a copy"
     for t in rounds:
         single = np.concatenate([world.cost(t, x[:, i : i + 1]) for i in range(x.shape[1])], axis=1)
         if not _equal(single, first[t]["cost"], SAME):
-            yield f"round {t}: the cost of a point depends on the points beside it"
+            yield f"round {t}: the cost of a point depends on the other points"
             break
 
 
@@ -256,7 +256,7 @@ def _optimum_of(probe: _Probe, world: World, t: int) -> Iterator[str]:
     if not np.all(probe.problem.domain.contains(at[known], CLOSE)):
         yield f"round {t}: the optimiser is outside the domain {probe.problem.domain}"
     if not np.all(_allowed(world, t, np.where(known[:, None], at, probe.start)[:, None], CLOSE)[known]):
-        yield f"round {t}: the optimiser exceeds a limit: the best point is the best of those that keep them"
+        yield f"round {t}: the optimiser exceeds a limit: it must be the best point within all limits"
     there = world.cost(t, np.where(known[:, None], at, probe.start)[:, None])[:, 0]
     for trial in np.flatnonzero(known & np.isfinite(best) & ~(np.abs(there - best) <= slack))[:1]:
         yield f"round {t}: the cost at the optimiser is {there[trial]:.6g}, not the optimum {best[trial]:.6g}"
@@ -265,15 +265,15 @@ def _optimum_of(probe: _Probe, world: World, t: int) -> Iterator[str]:
 
 
 def _allowed(world: World, t: int, x: Array, tolerance: float = 0.0) -> NDArray[np.bool_]:
-    """Which points keep all limits: `(trials, k)`."""
+    """Whether each point is within all limits: `(trials, k)`."""
     limits = world.limits(t, x)
     return np.full(x.shape[:2], True) if limits is None else np.asarray((limits <= tolerance).all(-1))
 
 
 def _gradient(probe: _Probe) -> Iterator[str]:
-    """Along random directions, ⟨∇f, v⟩ must lie between the difference quotients to both sides: also at a kink."""
+    """Check that ⟨∇f, v⟩ lies between the one-sided difference quotients along random directions, even at a kink."""
     world = probe.world()
-    x = 0.9 * probe.points + 0.1 * probe.start[:, None]  # where the domain is bounded: not at its edge
+    x = 0.9 * probe.points + 0.1 * probe.start[:, None]  # away from the boundary
     rng = np.random.default_rng(probe.seed + 1)
     for t in probe.rounds:
         gradient = world.gradient(t, x)
@@ -284,17 +284,17 @@ def _gradient(probe: _Probe) -> Iterator[str]:
             v /= np.linalg.norm(v, axis=-1, keepdims=True)
             slope = (gradient * v).sum(-1)
             wrong = np.full(slope.shape, True)
-            for h in probe.problem.radius * np.array([1e-3, 1e-4, 1e-5]):  # a steep bend needs a small one
+            for h in probe.problem.radius * np.array([1e-3, 1e-4, 1e-5]):  # a sharp bend needs a small step
                 middle, slack = _slope(world, t, x, v, h)
                 wrong &= np.abs(slope - middle) > slack
             if wrong.any():
-                says, differences = slope[wrong][0], middle[wrong][0]
-                yield f"round {t}: along a random direction the gradient says {says:.6g}, differences {differences:.6g}"
+                given, expected = slope[wrong][0], middle[wrong][0]
+                yield f"round {t}: along a random direction the gradient is {given:.6g}, but differences {expected:.6g}"
                 return
 
 
 def _slope(world: World, t: int, x: Array, v: Array, h: float) -> tuple[Array, Array]:
-    """The mean of the difference quotients to both sides, and how far a derivative may be from it."""
+    """The central difference quotient, and the allowed deviation of a derivative from it."""
     behind, here, ahead = (world.cost(t, x + s * v) for s in (-h, 0.0, h))
     middle, half = (ahead - behind) / (2 * h), np.abs(ahead - 2 * here + behind) / (2 * h)
     rounding = 1e-14 * (1.0 + np.abs(here)) / h
@@ -313,18 +313,18 @@ def _noise(probe: _Probe) -> Iterator[str]:
         return
     backwards = world.measure(t, x[:, ::-1].copy())[:, ::-1]
     if not _equal(backwards, values, SAME):
-        yield "the noise of a point depends on the points beside it: draw it once per (seed, trial, round, draw)"
+        yield "the noise of a point depends on the other points: draw it once per (seed, trial, round, draw)"
         return
     near = x + 1e-9 * probe.problem.radius
     jump = np.abs(world.measure(t, near) - world.cost(t, near) - noise).max(1)
     if np.any(jump > 1e-3 * sizes + rounding):
-        yield "the noise jumps between neighbouring points: it must not be drawn from x"
+        yield "the noise jumps between neighbouring points: it must not depend on x"
     if _repeats(world.measure(t, x, 1) - costs, noise, rounding, noisy):
-        yield "the noise of draw=1 is that of draw=0: two measurements in one round must be independent"
+        yield "the noise of draw=1 equals that of draw=0: measurements in one round must be independent"
     if t and _repeats(world.measure(t - 1, x) - world.cost(t - 1, x), noise, rounding, noisy):
         yield "the noise is the same in two rounds: draw it by the number of the round"
-    beside = np.roll(noise, 1, axis=0)
-    if _repeats(beside, noise, rounding + np.roll(rounding, 1), noisy & np.roll(noisy, 1)):
+    neighbour = np.roll(noise, 1, axis=0)
+    if _repeats(neighbour, noise, rounding + np.roll(rounding, 1), noisy & np.roll(noisy, 1)):
         yield "the noise is the same in two trials: draw it by the number of the trial, first + i"
 
 
@@ -333,7 +333,7 @@ def _repeats(other: Array, noise: Array, rounding: Array, noisy: NDArray[np.bool
 
 
 def _play(probe: _Probe) -> Iterator[str]:
-    """An adversary may change the objective, but what it makes is an objective too."""
+    """Check that the regret is valid after an adversary has changed the objective."""
     world, x = probe.world(), probe.points
     for t in range(min(3, probe.problem.rounds)):
         world.play(t, x[:, t : t + 1], x[:, 4 + t : 5 + t])

@@ -1,7 +1,7 @@
-"""Compile the kernels before they are needed: `python -m trimtab.problems.compiled`, a part of the installation.
+"""Compile the kernels ahead of time: `python -m trimtab.problems.compiled`, run during installation.
 
-Numba keeps what it compiled beside the sources, or, where that folder cannot be written, in a folder of the user; and
-compiles anew what has changed or was moved. Without this the first run of a problem waits: for LQR eight seconds or so.
+Numba caches compiled code next to the sources, or in a user folder if that is read-only, and recompiles changed or
+moved files. Without this the first run of a problem has to wait, about eight seconds for LQR.
 """
 
 from __future__ import annotations
@@ -14,27 +14,27 @@ from trimtab.problems.lqr import NoisyLQR
 
 
 def lqr() -> None:
-    """Costs, rollouts and optima; gradients are left to those who need them."""
+    """Compile costs, rollouts and optima of LQR."""
     problem = NoisyLQR()
     world, point = problem.world(0, 1), np.zeros((1, 1, problem.dim))
     world.cost(0, point), world.measure(0, point), world.optimum(0)
 
 
 def lqr_slopes() -> None:
-    """Gradients."""
+    """Compile gradients of LQR."""
     problem = NoisyLQR()
     problem.world(0, 1).gradient(0, np.zeros((1, 1, problem.dim)))
 
 
 def allocation() -> None:
-    """Costs and gradients."""
+    """Compile costs and gradients of the allocation problem."""
     problem = Allocation(draws=2)
     world, point = problem.world(0, 1), np.zeros((1, 1, problem.dim))
     world.cost(0, point), world.gradient(0, point)
 
 
 if __name__ == "__main__":
-    with threads(1):  # as in the processes that share the cores of a machine
+    with threads(1):  # the variant for one thread, which worker processes use
         lqr()
         lqr_slopes()
         allocation()

@@ -1,4 +1,4 @@
-"""A limit that is measured beside the cost, with the best point on it."""
+"""A problem with a measured limit that is active at the optimum."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from trimtab.validation import real, whole
 @register("constrained-v1")
 @dataclass(frozen=True, kw_only=True)
 class Constrained(Quadratic):
-    """The quadratic, where g_t(x) = ⟨n, R(x − c_t)⟩ + e_t ≤ 0, e_t = depth·(1 + sway·sin(2πt/period)).
+    """The quadratic with the limit g_t(x) = ⟨n, R(x − c_t)⟩ + e_t ≤ 0, e_t = depth·(1 + sway·sin(2πt/period)).
 
-    n is a random unit vector of each trial; the free optimum c_t exceeds the limit by e_t. With κ = nᵀΛ⁻¹n the best
-    point is at R(x − c_t) = −Λ⁻¹n·e_t/κ, its cost ½·e_t²/κ above the free one, and the limit's price λ_t = e_t/κ.
+    n is a random unit vector per trial; the unconstrained optimum c_t exceeds the limit by e_t. With κ = nᵀΛ⁻¹n the
+    best point is at R(x − c_t) = −Λ⁻¹n·e_t/κ, ½·e_t²/κ above the unconstrained cost, with the multiplier λ_t = e_t/κ.
 
     >>> world = Constrained(dim=2, drift="none", sway=0.0).world(seed=0, trials=1)
     >>> best = world.optimiser(0)[:, None]
@@ -31,25 +31,25 @@ class Constrained(Quadratic):
     id = "constrained-v1"
 
     depth: float = 1.0
-    """How far beyond the limit the free optimum is, on average."""
+    """The mean of e_t, by which the unconstrained optimum exceeds the limit."""
     sway: float = 0.3
-    """By which share of it that changes."""
+    """The relative amplitude of e_t."""
     period: int = 500
-    """In how many rounds, there and back."""
+    """The period of e_t in rounds."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         real("depth", self.depth, 0, above=True)
-        real("sway", self.sway, 0, 1, below=True, why=", so that the limit always matters")
+        real("sway", self.sway, 0, 1, below=True, why=", so that the limit is always active")
         whole("period", self.period, 1)
 
     def world(self, seed: int, trials: int, first: int = 0) -> ConstrainedWorld:
-        """The drift of the free optimum, and the limit before it."""
+        """The drift of the unconstrained optimum, and the limit."""
         return ConstrainedWorld(self, seed, trials, first)
 
 
 class ConstrainedWorld(MovingWorld):
-    """A realisation: the normals n, and what follows from them."""
+    """A realisation: the normals n of the limits."""
 
     problem: Constrained
 
@@ -69,7 +69,7 @@ class ConstrainedWorld(MovingWorld):
         return np.asarray(along + self._excess(round))[..., None]
 
     def price(self, round: int) -> Array:
-        """λ_t, the limit's multiplier at the best point: `(trials,)`."""
+        """λ_t, the multiplier of the limit at the best point: `(trials,)`."""
         return np.asarray(self._excess(round) / self._stiffness)
 
     def optimum(self, round: int) -> Array:
@@ -77,6 +77,6 @@ class ConstrainedWorld(MovingWorld):
         return np.asarray(self._path(round)[1] + 0.5 * self._excess(round) * self.price(round))
 
     def optimiser(self, round: int) -> Array:
-        """Where the limit lets the cost be least."""
+        """The best point within the limit."""
         local = -self.price(round)[:, None] * self._descent
         return np.asarray(self._path(round)[0] + self.outward(local[:, None])[:, 0])

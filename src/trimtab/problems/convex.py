@@ -1,4 +1,4 @@
-"""Convex problems whose optimum is known exactly: the paper's toy, a quadratic, and three Lipschitz ones."""
+"""Convex problems with exactly known optima: the paper's toy, a quadratic, and three Lipschitz functions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from trimtab.validation import real, whole
 @register("quadratic-v1")
 @dataclass(frozen=True, kw_only=True)
 class Quadratic(Moving):
-    """f_t(x) = ½ (x − c_t)ᵀ Rᵀ Λ R (x − c_t) + b_t: curvatures Λ from 1 down to 1/condition, in equal ratios.
+    """f_t(x) = ½ (x − c_t)ᵀ Rᵀ Λ R (x − c_t) + b_t: curvatures Λ from 1 down to 1/condition, geometrically spaced.
 
     >>> problem = Quadratic(dim=2, condition=100, drift="none", distance=3)
     >>> world = problem.world(seed=0, trials=1)
@@ -57,10 +57,10 @@ class Quadratic(Moving):
 @register("corner-v1")
 @dataclass(frozen=True, kw_only=True)
 class Corner(Quadratic):
-    """The quadratic in the box [0, size]^d, its free optimum about the corner 0: the best point is at the boundary.
+    """The quadratic in the box [0, size]^d, its unconstrained optimum near the corner 0 and the best on the boundary.
 
-    With `walls`, so many coordinates of the free optimum stay between the wall 0 and `gap` from it (negative: beyond
-    it), however it drifts, and the others move about the middle of the box.
+    With `walls`, that number of coordinates of the unconstrained optimum stay within `gap` of the wall at 0 (negative:
+    beyond it), and the others move about the middle of the box.
 
     >>> world = Corner(dim=2).world(seed=0, trials=20)
     >>> float(world.optimiser(50).min())
@@ -71,9 +71,9 @@ class Corner(Quadratic):
 
     size: float = 2.0
     walls: int = 0
-    """How many coordinates are bound to a wall; 0: none, and all move about the corner."""
+    """The number of coordinates that stay at a wall; 0: all move about the corner."""
     gap: float = 0.0
-    """How far from the wall they get."""
+    """Their largest distance from the wall."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -86,7 +86,7 @@ class Corner(Quadratic):
                 f" size={self.size}"
             )
         if self.rotate:
-            raise ValueError("rotate=True turns the landscape but not the box: its optimum would be unknown")
+            raise ValueError("rotate=True rotates the landscape but not the box, so the optimum would be unknown")
 
     @property
     def domain(self) -> Domain:
@@ -94,17 +94,17 @@ class Corner(Quadratic):
         return Box(0.0, self.size)
 
     def start(self, seed: int, trials: int, first: int = 0) -> Array:
-        """That of the quadratic, reflected into the box's orthant and projected onto the box."""
+        """The start of the quadratic, reflected into the positive orthant and projected onto the box."""
         start = super().start(seed, trials, first)
         return self.domain.project(start if self.walls else np.abs(start))
 
     def world(self, seed: int, trials: int, first: int = 0) -> CornerWorld:
-        """The drift of the free optimum, and the box's best point beside it."""
+        """The drift of the unconstrained optimum, and the best point of the box."""
         return CornerWorld(self, seed, trials, first)
 
 
 class CornerWorld(MovingWorld):
-    """A realisation: the curvatures are along the axes, so the best point is the free optimum clipped to the box."""
+    """A realisation; the curvatures are along the axes, so the best point is the optimum clipped to the box."""
 
     problem: Corner
 
@@ -128,8 +128,8 @@ class CornerWorld(MovingWorld):
 class Walk(Problem):
     """The toy of Section 3: f_0(x) = ½‖x‖², f_t = f_{t−1} + n_t with n_t ~ N(0, std²).
 
-    V_f = std is finite, yet the second moment of f_t(x) grows without end, and with it that of the one-point estimate;
-    the residual's does not.
+    V_f = std is finite, but the second moment of f_t(x) grows without bound, and so does that of the one-point
+    estimate; that of the residual estimate does not.
 
     >>> problem = Walk()
     >>> problem.variation, problem.world(seed=0, trials=2).cost(0, np.array([[[2.0]], [[-1.0]]])).tolist()
@@ -162,7 +162,7 @@ class Walk(Problem):
 
     @property
     def smoothness(self) -> float:
-        """L₁ = 1: f_t is ½‖x‖² and a number."""
+        """L₁ = 1: f_t is ½‖x‖² plus a number."""
         return 1.0
 
     @property
@@ -175,7 +175,7 @@ class Walk(Problem):
         return self._quadratic.start(seed, trials, first)
 
     def world(self, seed: int, trials: int, first: int = 0) -> MovingWorld:
-        """The quadratic that stays, with the random walk of its level."""
+        """The static quadratic, with the random walk of its level."""
         return self._quadratic.world(seed, trials, first)
 
 
@@ -196,7 +196,7 @@ class Absolute(Lipschitz):
         return np.asarray(self.scale / math.sqrt(self.dim) * np.abs(z).sum(-1))
 
     def slope(self, z: Array) -> Array:
-        """(L₀/√d)·sign z: 0 in the coordinates that are at their kink."""
+        """(L₀/√d)·sign z: 0 in coordinates at a kink."""
         return self.scale / math.sqrt(self.dim) * np.sign(z)
 
 
@@ -205,7 +205,7 @@ class Absolute(Lipschitz):
 class LogCosh(SmoothLipschitz):
     """f_t(x) = (L₀·w/√d)·Σ_j log cosh(z_j/w) + b_t, z = R(x − c_t): L₀-Lipschitz, and smooth with L₁ = L₀/(w√d).
 
-    A parabola near the optimum, a cone (|z_j| − w·log 2) far from it; w is the `width` of the round part.
+    A parabola near the optimum, a cone (|z_j| − w·log 2) far from it; w is the `width` of the rounded part.
 
     >>> problem = LogCosh(dim=4, width=0.5, drift="none")
     >>> problem.smoothness, problem.world(seed=0, trials=1).cost(0, np.zeros((1, 1, 4))).tolist()
@@ -230,7 +230,7 @@ class LogCosh(SmoothLipschitz):
 class Maximum(Lipschitz):
     """f_t(x) = L₀·max_j |z_j| + b_t, z = R(x − c_t): the largest of 2d linear forms. Convex, L₀-Lipschitz, not smooth.
 
-    Only one coordinate matters at a time: the slope is always L₀ long, and points along an axis of R.
+    Only one coordinate matters at a time: the gradient has length L₀ and points along an axis of R.
 
     >>> problem = Maximum(dim=3, scale=2.0, drift="none")
     >>> problem.world(seed=0, trials=1).cost(0, np.array([[[1.0, -3.0, 0.5]]]))
@@ -244,7 +244,7 @@ class Maximum(Lipschitz):
         return np.asarray(self.scale * np.abs(z).max(-1))
 
     def slope(self, z: Array) -> Array:
-        """L₀·sign z_j along the largest |z_j|, the first of them if there are several."""
+        """L₀·sign z_j along the largest |z_j|; the first one of equal values."""
         steepest = np.abs(z).argmax(-1)[..., None]
         found = np.zeros_like(z)
         np.put_along_axis(found, steepest, self.scale * np.sign(np.take_along_axis(z, steepest, -1)), -1)

@@ -1,4 +1,4 @@
-"""The user's own: a plain function of (round, point) as a problem."""
+"""Problems from a user's function of (round, point)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trimtab.types import Array
 from trimtab.validation import real, whole
 
 Values = SupportsFloat | ArrayLike
-"""What a function gives: a number, or with `vectorised` one per point."""
+"""The return value of a function: a number, or one per point if `vectorised`."""
 
 
 def from_function(
@@ -31,11 +31,11 @@ def from_function(
     vectorised: bool = False,
     id: str = "function",
 ) -> Problem:
-    """A problem from f(t, x) → number, x of shape `(d,)`; it has to give the same number for the same (t, x).
+    """Create a problem from f(t, x) → number, x of shape `(d,)`; f must be deterministic.
 
-    `optimum` is min f_t: a number, a function of t, or None if not known; likewise `optimiser`. `noise` is the standard
-    deviation of what is added to a measurement; only that differs from trial to trial. With `vectorised=True`, f takes
-    points `(trials, k, d)` and gives `(trials, k)`, which is faster.
+    `optimum` is min f_t: a number, a function of t, or None if unknown; likewise `optimiser`. `noise` is the standard
+    deviation of the measurement noise; trials differ in nothing else. With `vectorised=True`, f takes points
+    `(trials, k, d)` and returns `(trials, k)`, which is faster.
 
     >>> problem = from_function(lambda t, x: (x[0] - 0.01 * t) ** 2 + x[1] ** 2, x0=[1.0, 1.0], optimum=0.0)
     >>> problem.world(seed=0, trials=1).cost(100, np.array([[[0.0, 2.0]]]))
@@ -67,7 +67,7 @@ def from_function(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Function(Problem):
-    """What `from_function` makes."""
+    """The problem that `from_function` returns."""
 
     f: Callable[[int, Array], Values]
     x0: Array = field(repr=False)
@@ -83,7 +83,7 @@ class Function(Problem):
 
     @property
     def domain(self) -> Domain:
-        """Everywhere, unless another was given."""
+        """The given domain, by default the whole space."""
         return self.where
 
     def start(self, seed: int, trials: int, first: int = 0) -> Array:
@@ -103,8 +103,8 @@ class FunctionWorld(World):
         self.problem = problem
 
     def cost(self, round: int, x: Array) -> Array:
-        """f(t, x), point by point, or all at once if f is vectorised."""
-        points = np.array(x, dtype=float)  # a copy: what f does to it stays here
+        """f(t, x), point by point, or at once if f is vectorised."""
+        points = np.array(x, dtype=float)  # a copy, which f may modify
         if not self.problem.vectorised:
             values = [_number(self.problem.f(round, point)) for point in points.reshape(-1, points.shape[-1])]
             return np.array(values).reshape(points.shape[:-1])
@@ -118,23 +118,23 @@ class FunctionWorld(World):
 
     @property
     def sigma(self) -> float:
-        """The noise that was asked for."""
+        """The given noise."""
         return self.problem.noise
 
     def optimum(self, round: int) -> Array:
-        """What was given as `optimum`, for this round."""
+        """The given `optimum` in this round."""
         least = self.problem.least(round) if callable(self.problem.least) else self.problem.least
         return np.full(self.trials, np.nan if least is None else float(least))
 
     def optimiser(self, round: int) -> Array | None:
-        """What was given as `optimiser`, for this round."""
+        """The given `optimiser` in this round."""
         best = self.problem.best(round) if callable(self.problem.best) else self.problem.best
         return None if best is None else np.tile(np.asarray(best, dtype=float), (self.trials, 1))
 
 
 def _number(value: Values) -> float:
     try:
-        return float(value)  # type: ignore[arg-type]  # if not, it raises what is caught
+        return float(value)  # type: ignore[arg-type]  # anything else raises below
     except (TypeError, ValueError):
         raise TypeError(f"f returned {value!r}, not a number: return a float") from None
 

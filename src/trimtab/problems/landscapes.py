@@ -1,4 +1,4 @@
-"""Landscapes that are not convex: a curved valley, an egg box, and peaks that move, rise and fall."""
+"""Nonconvex problems: a curved valley, an egg box, and peaks that move, rise and fall."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from trimtab.validation import real, whole
 @register("rosenbrock-v1")
 @dataclass(frozen=True, kw_only=True)
 class Rosenbrock(Moving):
-    """f_t(x) = Σ_j a·(z_{j+1} − z_j²)² + (1 − z_j)² + b_t, z = R(x − c_t): a valley that bends (Rosenbrock 1960).
+    """f_t(x) = Σ_j a·(z_{j+1} − z_j²)² + (1 − z_j)² + b_t, z = R(x − c_t): a curved valley (Rosenbrock 1960).
 
-    The optimum is at z = (1, …, 1); from four dimensions on there is a second, local one near (−1, 1, …, 1). All of it
-    moves with c_t; a is the `steepness` of the walls.
+    The optimum is at z = (1, …, 1); in four or more dimensions there is another local one near (−1, 1, …, 1). The
+    landscape moves with c_t; a is the `steepness` of the walls.
 
     >>> world = Rosenbrock(dim=2, drift="none").world(seed=0, trials=1)
     >>> world.cost(0, np.array([[[1.0, 1.0], [-1.2, 1.0]]])).round(9)
@@ -46,7 +46,7 @@ class Rosenbrock(Moving):
         return np.asarray((self.steepness * bend**2 + (1.0 - z[..., :-1]) ** 2).sum(-1))
 
     def slope(self, z: Array) -> Array:
-        """2a·(z_j − z_{j−1}²) − 4a·z_j·(z_{j+1} − z_j²) − 2·(1 − z_j); the ends have no neighbour on one side."""
+        """2a·(z_j − z_{j−1}²) − 4a·z_j·(z_{j+1} − z_j²) − 2·(1 − z_j), without terms beyond the ends."""
         bend = 2.0 * self.steepness * (z[..., 1:] - z[..., :-1] ** 2)
         slope = np.zeros_like(z)
         slope[..., 1:] += bend
@@ -63,8 +63,8 @@ class Rosenbrock(Moving):
 class Sines(SmoothLipschitz):
     """f_t(x) = (L₀·w/√d)·Σ_j (1 − cos(z_j/w)) + b_t, z = R(x − c_t): an egg box, bounded, L₁ = L₀/(w√d).
 
-    All hollows are equally deep; the optimiser given is the one near which it starts. Smoothing by N(0, δ²I) only
-    lowers the box: ∇f_δ = exp(−δ²/2w²)·∇f, which makes gradient norms known exactly; w is the `width`.
+    All minima are equally deep; `optimiser` is the one near the start. Smoothing by N(0, δ²I) only flattens the
+    landscape, ∇f_δ = exp(−δ²/2w²)·∇f, so gradient norms are known exactly; w is the `width`.
 
     >>> world = Sines(dim=1, drift="none").world(seed=0, trials=1)
     >>> world.cost(0, np.array([[[0.0], [np.pi], [2 * np.pi]]])).round(9)
@@ -90,9 +90,9 @@ class Sines(SmoothLipschitz):
 class Peaks(Problem):
     """Moving peaks (Branke 1999), as a cost: f_t(x) = −max_i [H_i − W_i·‖x − p_i‖] in the box [0, size]^d.
 
-    Every `every` rounds each cone's height H_i and width W_i takes a normal step, reflected into 30…70 and 1…12, and
-    its top p_i moves by `shift` in a direction that is new (correlation 0) or kept (correlation 1), bouncing off the
-    walls. The best cost is −max_i H_i, at that top; a method that looks nearby climbs, and then follows, some peak.
+    Every `every` rounds the height H_i and width W_i of each cone take a normal step, reflected into 30…70 and 1…12,
+    and its top p_i moves by `shift` in a new direction (correlation 0) or the same (correlation 1), reflected at the
+    walls. The best cost is −max_i H_i, at that top; a local method climbs some peak and follows it.
 
     >>> problem = Peaks(dim=2, peaks=3)
     >>> world = problem.world(seed=0, trials=1)
@@ -108,12 +108,12 @@ class Peaks(Problem):
     every: int = 100
     """The number of rounds from one change to the next."""
     shift: float = 1.0
-    """How far a top moves in a change."""
+    """The distance a top moves in a change."""
     correlation: float = 0.0
     height_step: float = 1.0
-    """The standard deviation of a height's steps."""
+    """The standard deviation of the steps of a height."""
     width_step: float = 0.1
-    """The standard deviation of a width's steps."""
+    """The standard deviation of the steps of a width."""
     noise: float = 0.0
     """The standard deviation of the measurement noise."""
     rounds: int = 5000
@@ -127,7 +127,7 @@ class Peaks(Problem):
         real("size", self.size, 0, above=True)
         real("radius", self.radius, 0, above=True)
         if self.correlation > 1:
-            raise ValueError(f"correlation={self.correlation} is not between 0 (new direction) and 1 (the same)")
+            raise ValueError(f"correlation={self.correlation} must be between 0 (new direction) and 1 (same direction)")
 
     @property
     def domain(self) -> Domain:
@@ -136,15 +136,15 @@ class Peaks(Problem):
 
     @property
     def lipschitz(self) -> float:
-        """The largest width that a cone may take."""
+        """The largest width of a cone."""
         return WIDTHS[1]
 
     def start(self, seed: int, trials: int, first: int = 0) -> Array:
-        """The middle of the box."""
+        """The centre of the box."""
         return np.full((trials, self.dim), 0.5 * self.size)
 
     def world(self, seed: int, trials: int, first: int = 0) -> PeaksWorld:
-        """The peaks of each trial, and how they move."""
+        """The moving peaks of each trial."""
         return PeaksWorld(self, seed, trials, first)
 
 
@@ -152,17 +152,17 @@ HEIGHTS, WIDTHS = (30.0, 70.0), (1.0, 12.0)
 
 
 class PeaksWorld(World):
-    """A realisation of `Peaks`: the state is (tops, heights, widths, how the tops moved last)."""
+    """A realisation of `Peaks`; its state is (tops, heights, widths, last moves of the tops)."""
 
     def __init__(self, problem: Peaks, seed: int, trials: int, first: int = 0) -> None:
         super().__init__(seed, trials, first)
         self.problem = problem
-        place = self.drawn(ONCE, lambda rng: rng.random((problem.peaks, problem.dim + 2)))
+        uniform = self.drawn(ONCE, lambda rng: rng.random((problem.peaks, problem.dim + 2)))
         self._path = Path(
             (
-                problem.size * place[..., 2:],
-                HEIGHTS[0] + (HEIGHTS[1] - HEIGHTS[0]) * place[..., 0],
-                WIDTHS[0] + (WIDTHS[1] - WIDTHS[0]) * place[..., 1],
+                problem.size * uniform[..., 2:],
+                HEIGHTS[0] + (HEIGHTS[1] - HEIGHTS[0]) * uniform[..., 0],
+                WIDTHS[0] + (WIDTHS[1] - WIDTHS[0]) * uniform[..., 1],
                 self._new_moves(ONCE + 1),
             ),
             self._advance,
@@ -216,13 +216,13 @@ class PeaksWorld(World):
         return best
 
     def optimiser(self, round: int) -> Array:
-        """The top of the highest cone: no other reaches above it."""
+        """The top of the highest cone."""
         tops, heights, _, _ = self._path(round)
         best: Array = tops[np.arange(self.trials), heights.argmax(-1)]
         return best
 
     def gradient(self, round: int, x: Array) -> Array:
-        """W_i·(x − p_i)/‖x − p_i‖ of the cone that is lowest here; 0 at its top."""
+        """W_i·(x − p_i)/‖x − p_i‖ of the cone with the lowest cost at x; 0 at its top."""
         tops, _, widths, _ = self._path(round)
         cones, distances = self._cones(round, x)
         trial = np.arange(self.trials)[:, None]

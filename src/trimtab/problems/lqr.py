@@ -1,6 +1,6 @@
 """Nonstationary LQR control (the paper's first experiment), in three versions.
 
-In round t a gain K ∈ ℝ^{n_u × n_x} is played for one episode of the system
+In round t a gain K ∈ ℝ^{n_u × n_x} controls one episode of the system
 
     x_{k+1} = A_t x_k + B_t u_k + w_k,   u_k = K x_k,   w_k ~ N(0, σ_w² I),
 
@@ -8,9 +8,9 @@ and costs V_t(K) = E Σ_{k<H} γᵏ (x_kᵀ Q x_k + u_kᵀ R u_k). From round to
 
     A_{t+1} = A_t + s·M_t,   B_{t+1} = B_t + s·N_t,   entries of M_t and N_t uniform, those of A_0 and B_0 N(0, 0.1²).
 
-The paper gives n_x = n_u = 6, γ = 0.5, H = 50, s = 0.01 and entries of M_t, N_t in [0, 1]. That drift has a mean: near
-t = 49 the system without control becomes unstable (√γ ρ(A_t) > 1), and V_t(0) explodes. `lqr-zero-mean-v1` is the
-variant that stays what it was; `lqr-noisy-v1` measures by one noisy rollout instead of an exact expectation. The paper
+The paper gives n_x = n_u = 6, γ = 0.5, H = 50, s = 0.01 and entries of M_t, N_t in [0, 1]. This drift has a nonzero
+mean: near t = 49 the uncontrolled system becomes unstable (√γ ρ(A_t) > 1), and V_t(0) explodes. `lqr-zero-mean-v1` is a
+variant with a stationary mean; `lqr-noisy-v1` measures one noisy rollout instead of the exact expectation. The paper
 leaves Q, R, the laws of x_0 and w, K_0 and the number of rounds open.
 
 Reference: Zhang, Zhou, Ji, Zavlanos, "Boosting One-Point Derivative-Free Online Optimization via Residual Feedback",
@@ -35,21 +35,21 @@ from trimtab.validation import real, whole
 Weight = float | Sequence[Sequence[float]]
 
 
-TOGETHER = 32  # rounds of drift drawn at once
-REMEMBERED = 2**19  # numbers of optimisers, of the worlds of a problem, seed and trials: 4 MB
+BLOCK = 32  # rounds of drift drawn at once
+CACHED = 2**19  # cached numbers of optimisers per problem, seed and trials: 4 MB
 
 
 @register("lqr-v1")
 @dataclass(frozen=True, kw_only=True)
 class LQR(Problem):
-    """The paper's drift, taken literally; a measurement is V_t(K) itself, with E x_0x_0ᵀ = I.
+    """The paper's drift, taken literally; a measurement is exactly V_t(K), with E x_0x_0ᵀ = I.
 
     A point is the gain K, row by row.
 
     >>> problem = LQR()
     >>> world = problem.world(seed=0, trials=2)
-    >>> doing_nothing = np.zeros((2, 1, problem.dim))
-    >>> world.cost(0, doing_nothing).shape, bool((world.regret(40, doing_nothing) > 1).all())
+    >>> no_control = np.zeros((2, 1, problem.dim))
+    >>> world.cost(0, no_control).shape, bool((world.regret(40, no_control) > 1).all())
     ((2, 1), True)
     """
 
@@ -64,18 +64,18 @@ class LQR(Problem):
     R: Weight = 1.0
     """A number (times I) or a matrix; positive definite."""
     drift: float = 0.01
-    """s, the size of the steps of A and B."""
+    """s, the step size of A and B."""
     drift_range: tuple[float, float] = (0.0, 1.0)
-    """The entries of M and N are uniform in this interval."""
+    """The interval of the uniform entries of M and N."""
     initial_std: float = 0.1
     """The standard deviation of the entries of A_0 and B_0."""
     gain_std: float = 0.0
-    """That of the entries of the first gain K_0; its mean is 0."""
+    """The standard deviation of the entries of the initial gain K_0, with mean 0."""
     sigma_w: float = 0.0
     redraw: bool = True
-    """x_0 ~ N(0, I), another one in each rollout; else it is always (1, …, 1)."""
+    """Draw x_0 ~ N(0, I) for each rollout; otherwise x_0 = (1, …, 1)."""
     exact: bool = True
-    """A measurement is V_t(K) itself; else it is the cost of one rollout."""
+    """Measure V_t(K) exactly; otherwise the cost of one rollout."""
     rounds: int = 50
     radius: float = 0.05
     dim: int = field(init=False)
@@ -95,7 +95,7 @@ class LQR(Problem):
         object.__setattr__(self, "dim", self.n_x * self.n_u)
 
     def start(self, seed: int, trials: int, first: int = 0) -> Array:
-        """K_0 = gain_std·N(0, 1), entry by entry; 0 if that is 0."""
+        """K_0 = gain_std·N(0, 1), entry by entry."""
         gains: Array = self.gain_std * self.world(seed, trials, first).drawn(
             ONCE + 1, lambda rng: rng.standard_normal(self.dim)
         )
@@ -109,7 +109,7 @@ class LQR(Problem):
 @register("lqr-zero-mean-v1")
 @dataclass(frozen=True, kw_only=True)
 class ZeroMeanLQR(LQR):
-    """Entries of M_t and N_t in [−1, 1]: the drift has no mean, and the system stays governable for long."""
+    """Entries of M_t and N_t in [−1, 1]: the drift has mean zero, and the system stays controllable for long."""
 
     id = "lqr-zero-mean-v1"
 
@@ -124,8 +124,8 @@ class ZeroMeanLQR(LQR):
 class NoisyLQR(LQR):
     """A measurement is one rollout from x_0 = (1, …, 1), with process noise.
 
-    With `redraw=True` x_0 is drawn anew in each rollout; its noise then outweighs what residual feedback saves, and
-    one-point feedback is as good.
+    With `redraw=True` x_0 is redrawn in each rollout; its noise then outweighs the advantage of residual over one-point
+    feedback.
     """
 
     id = "lqr-noisy-v1"
@@ -152,10 +152,10 @@ class LQRWorld(World):
         self._best = _solutions(problem, seed, trials, first)
 
     def _advance(self, round: int, both: Array) -> Array:
-        block, row = divmod(round, TOGETHER)
+        block, row = divmod(round, BLOCK)
         if block not in self._drift:
             low, high = self.problem.drift_range
-            shape = (TOGETHER, *both.shape[1:])
+            shape = (BLOCK, *both.shape[1:])
             self._drift = {block: self.problem.drift * self.drawn(block, lambda rng: rng.uniform(low, high, shape))}
         moved: Array = both + self._drift[block][:, row]
         return moved
@@ -173,14 +173,14 @@ class LQRWorld(World):
         return not self.problem.exact
 
     def cost(self, round: int, x: Array) -> Array:
-        """V_t(K), exactly; inf where it overflows."""
+        """V_t(K), exact; inf where it overflows."""
         a, b = self.system(round)
         gains = self._gains(x)
         with threads(gains.size // 10_000):
             return lqr_values(a, b, gains, *self._law())
 
     def gradient(self, round: int, x: Array) -> Array:
-        """∇V_t(K), exactly; NaN where it overflows."""
+        """∇V_t(K), exact; NaN where it overflows."""
         a, b = self.system(round)
         gains = self._gains(x)
         with threads(gains.size // 600):
@@ -203,14 +203,14 @@ class LQRWorld(World):
             return lqr_rollouts(a, b, gains, self._q, self._r, starts, noise, float(p.gamma))
 
     def optimum(self, round: int) -> Array:
-        """V_t at the optimiser; NaN in trials where that is not known."""
+        """V_t at the optimiser; NaN in trials where it is unknown."""
         return self._solution(round)[0].copy()
 
     def optimiser(self, round: int) -> Array:
-        """The gain of the Riccati equation with √γ-scaled (A_t, B_t); NaN in trials where it is not optimal to 1e-9.
+        """The gain from the Riccati equation with √γ-scaled (A_t, B_t); NaN in trials where it is not optimal to 1e-9.
 
-        It is optimal for infinitely many steps. For H steps the best static gain lies between it and the best policy
-        of all, whose cost follows from H steps of the Riccati recursion: where the two costs agree, so do all between.
+        It is optimal for the infinite horizon. For H steps, the cost of the best static gain lies between its cost and
+        that of the best policy, which follows from H steps of the Riccati recursion; the two must agree.
         """
         return self._solution(round)[1].copy()
 
@@ -224,7 +224,7 @@ class LQRWorld(World):
             unknown = ~(values - bounds <= 1e-9 * values)
             values[unknown] = np.nan
             points[unknown] = np.nan
-            while len(self._best) >= max(64, REMEMBERED // points.size):
+            while len(self._best) >= max(64, CACHED // points.size):
                 self._best.pop(next(iter(self._best)), None)
             self._best[round] = values, points
         return self._best[round]
@@ -242,7 +242,7 @@ class LQRWorld(World):
 
 @lru_cache(maxsize=8)
 def _solutions(problem: LQR, seed: int, trials: int, first: int) -> dict[int, tuple[Array, Array]]:
-    """By round: optima and optimisers, which the worlds of the same trials share, for many methods are run in each."""
+    """Cache of optima and optimisers by round, shared by the worlds of the same trials."""
     return {}
 
 
@@ -252,7 +252,7 @@ def _matrix(weight: Weight, size: int) -> Array:
 
 
 def _weight(name: str, value: object, size: int, definite: bool) -> Weight:
-    """The value as a float or as rows of floats (which can be compared and hashed), if it weighs `size` numbers."""
+    """Validate a weight of `size` numbers and return a float or a tuple of rows, which can be compared and hashed."""
     try:
         given: Array = np.asarray(value, dtype=float)
         matrix = _matrix(given.tolist(), size)

@@ -1,17 +1,17 @@
-"""A landscape about a point that moves: f_t(x) = h(R(x − c_t)) + b_t, in seven kinds of drift.
+"""A landscape about a moving point: f_t(x) = h(R(x − c_t)) + b_t, with seven kinds of drift.
 
     c_0 = 0;  none: c_t = 0                       walk: c_t = c_{t−1} + speed·n_t/√d, n_t ~ N(0, I)
               line: c_t = c_{t−1} + speed·v       jumps: c_t = c_{t−1} + speed·every·v_t, once every `every` rounds
-              ramps: a line for `every` rounds, a rest of as many, another line, …
-              circle: once round in `every` rounds, in a random plane
-              telegraph: from 0 to speed·every·v or back, in each round with probability 1/every
+              ramps: a line for `every` rounds, a pause of the same length, another line, …
+              circle: one revolution in `every` rounds, in a random plane
+              telegraph: from 0 to speed·every·v or back, with probability 1/every in each round
     b_0 = 0;  b_t = b_{t−1} + trend + offset·N(0, 1)
 
-v and v_t are random unit vectors, so in every kind `speed` is the distance per round (in the walk its rms, in the
-telegraph its mean, in the ramps while they move). A subclass says what h is, with min h = 0.
+v and v_t are random unit vectors, so `speed` is the distance per round (rms for the walk, mean for the telegraph, while
+moving for the ramps). Subclasses define h, with min h = 0.
 
-Noise is of three laws: normal, Student's t with 2 degrees of freedom (its variance is infinite), and relative: normal,
-times what the point costs above the optimum.
+Noise follows one of three laws: normal, Student's t with 2 degrees of freedom (infinite variance), and relative: normal
+times the excess cost over the optimum.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ Drift = Literal["none", "walk", "line", "jumps", "ramps", "circle", "telegraph"]
 NoiseLaw = Literal["normal", "student", "relative"]
 
 HEADING, ROTATION, PLANE, RAMPS = ONCE + 1, ONCE + 2, ONCE + 3, ONCE + 2**40
-"""Under which numbers these are drawn; `RAMPS` is the first of many."""
+"""Indices of these draws; `RAMPS` is the first of many."""
 FREEDOM = 2.0  # degrees of freedom of Student's t
 
 
 @dataclass(frozen=True, kw_only=True)
 class Moving(Problem):
-    """The parameters that all such problems share.
+    """The parameters that all moving problems share.
 
     >>> from trimtab.problems import Moving, make
     >>> isinstance(make("sines-v1", drift="circle", noise=0.1), Moving)
@@ -50,7 +50,7 @@ class Moving(Problem):
     drift: Drift = "walk"
     speed: float = 0.02
     every: int = 100
-    """The number of rounds from one jump to the next, of a ramp, of a circle, and the mean between two switches."""
+    """Rounds between two jumps, of a ramp, of a circle, and the mean between two switches."""
     offset: float = 0.02
     """The standard deviation of the steps of b_t."""
     trend: float = 0.0
@@ -59,9 +59,9 @@ class Moving(Problem):
     """The standard deviation of the measurement noise (Student's: its scale; relative: a share of the excess cost)."""
     noise_law: NoiseLaw = "normal"
     rotate: bool = False
-    """Turn the landscape by a random rotation R, another one in each trial (d² numbers per trial)."""
+    """Rotate the landscape by a random R, different in each trial (d² numbers per trial)."""
     distance: float = 1.0
-    """How far from the optimum of round 0 to start, in a random direction."""
+    """The distance of the start from the optimum of round 0, in a random direction."""
     rounds: int = 2000
     radius: float = 0.1
 
@@ -80,7 +80,7 @@ class Moving(Problem):
 
     @property
     def variation(self) -> float:
-        """V_f of Assumption 3.1; inf where the noise has no bound on it."""
+        """V_f of Assumption 3.1; inf if the noise is unbounded in rms."""
         if self.noise and self.noise_law != "normal":
             return math.inf
         far = self.speed * self.every
@@ -101,7 +101,7 @@ class Moving(Problem):
         return np.zeros(self.dim)
 
     def start(self, seed: int, trials: int, first: int = 0) -> Array:
-        """At the given distance from where the optimum of round 0 is, in a random direction."""
+        """At the given distance from the optimum of round 0, in a random direction."""
         world = self.world(seed, trials, first)
         return world.optimiser(0) + self.distance * directions(world, ONCE, self.dim)
 
@@ -112,7 +112,7 @@ class Moving(Problem):
 
 @dataclass(frozen=True, kw_only=True)
 class Lipschitz(Moving):
-    """A landscape whose Lipschitz constant is a parameter."""
+    """A landscape with its Lipschitz constant as a parameter."""
 
     scale: float = 1.0
     """L₀, the Lipschitz constant in the Euclidean norm."""
@@ -129,7 +129,7 @@ class Lipschitz(Moving):
 
 @dataclass(frozen=True, kw_only=True)
 class SmoothLipschitz(Lipschitz):
-    """… and smooth, h(z) = (L₀·w/√d)·Σ_j k(z_j/w) with |k′|, |k″| ≤ 1: L₁ = L₀/(w√d), w the `width`."""
+    """A Lipschitz and smooth landscape, h(z) = (L₀·w/√d)·Σ_j k(z_j/w) with |k′|, |k″| ≤ 1; w is the `width`."""
 
     width: float = 0.5
 
@@ -184,11 +184,11 @@ class MovingWorld(World):
 
     @cached_property
     def _rare(self) -> float:
-        """A normal number is below this with probability 1/every."""
+        """The quantile of the normal law at 1/every."""
         return NormalDist().inv_cdf(1.0 / self.problem.every) if self.problem.every > 1 else math.inf
 
     def _axes(self) -> Array:
-        """Two orthonormal vectors for each trial, `(trials, 2, d)`; in one dimension they are the same."""
+        """Two orthonormal vectors per trial, `(trials, 2, d)`; in one dimension they are equal."""
         first, second = directions(self, PLANE, self.problem.dim), directions(self, PLANE + 1, self.problem.dim)
         if self.problem.dim > 1:
             second = second - (second * first).sum(-1, keepdims=True) * first
@@ -196,7 +196,7 @@ class MovingWorld(World):
         return np.stack([first, second], axis=1)
 
     def _rotations(self) -> Array:
-        """Orthogonal matrices, uniform: QR of normals with the signs of R's diagonal put right (Mezzadri 2007)."""
+        """Uniform orthogonal matrices: QR of normals, corrected by the signs of R's diagonal (Mezzadri 2007)."""
         q, r = np.linalg.qr(self.drawn(ROTATION, lambda rng: rng.standard_normal((self.problem.dim,) * 2)))
         turn: Array = q * np.sign(np.einsum("tii->ti", r))[:, None, :]
         return turn
@@ -209,11 +209,11 @@ class MovingWorld(World):
         return self._path(round)[0]
 
     def inward(self, x: Array) -> Array:
-        """Points or directions `(trials, k, d)` in the axes of the landscape: Rx."""
+        """Rx: points or directions `(trials, k, d)` in the axes of the landscape."""
         return x if self._turn is None else x @ self._turn
 
     def outward(self, z: Array) -> Array:
-        """And back: Rᵀz."""
+        """Rᵀz: the inverse of `inward`."""
         return z if self._turn is None else z @ self._turn.swapaxes(1, 2)
 
     def cost(self, round: int, x: Array) -> Array:
@@ -227,14 +227,14 @@ class MovingWorld(World):
         return self.problem.noise
 
     def disturbed(self, round: int, costs: Array, draw: int = 0) -> Array:
-        """Costs with noise: relative noise grows with the excess over the optimum."""
+        """Add noise to costs; relative noise is proportional to the excess over the optimum."""
         if self.problem.noise_law != "relative" or not self.problem.noise:
             return super().disturbed(round, costs, draw)
         excess = costs - self.optimum(round)[:, None]
         return np.asarray(costs + self.problem.noise * excess * self.noise(round, draw)[:, None])
 
     def noise(self, round: int, draw: int) -> Array:
-        """Standard normal numbers, or Student's t, scaled to the same spread in the middle."""
+        """Standard normal numbers, or Student's t."""
         if self.problem.noise_law != "student":
             return super().noise(round, draw)
         generators = self._noise_keys.generators(round | draw << 40, self.first, self.trials)
@@ -251,5 +251,5 @@ class MovingWorld(World):
         return best
 
     def gradient(self, round: int, x: Array) -> Array:
-        """That of the landscape, turned back."""
+        """The gradient of the landscape in the original axes."""
         return self.outward(self.problem.slope(self._local(round, x)))

@@ -1,12 +1,12 @@
-"""Prices of several products, while what customers are willing to pay drifts.
+"""Prices of several products while the customers' willingness to pay drifts.
 
 Customers choose one of the products or none, by the multinomial logit model (McFadden 1974): with prices p, willingness
-to pay a and patience s (the larger, the less a difference in price matters),
+to pay a and patience s (the larger, the less a price difference matters),
 
     share_j(p) = exp((a_j − p_j)/s_j) / (1 + Σ_i exp((a_i − p_i)/s_i)),
 
-so that a cheaper product takes customers from the others too. Both a and s drift. The cost is minus the profit of a
-round, f_t(p) = −customers·Σ_j (p_j − c_j)·share_j(p), where c_j is what product j costs to make.
+so that a cheaper product also takes customers from the others. Both a and s drift. The cost is minus the profit of a
+round, f_t(p) = −customers·Σ_j (p_j − c_j)·share_j(p), where c_j is the unit cost of product j.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from trimtab.validation import real, whole
 class Pricing(Problem):
     """Choose the prices of `dim` products, in currency units; the cost is minus the profit per round.
 
-    Unit costs run from 8 to 12. Willingness to pay is 3 to 5 above the unit cost, plus the season (a sine of `period`
-    rounds, another phase per product and trial), plus a random walk of `drift` per round, reflected into ±`band`.
-    Patience runs from 1.5 to 2.5, times the exponential of a random walk of `patience_drift`, reflected into ±0.4.
+    Unit costs range from 8 to 12. Willingness to pay is 3 to 5 above the unit cost, plus the season (a sine of `period`
+    rounds with a random phase per product and trial), plus a random walk of `drift` per round, reflected into ±`band`.
+    Patience ranges from 1.5 to 2.5, times the exponential of a random walk of `patience_drift`, reflected into ±0.4.
     Prices may be between the unit cost and twice it, and start at 1.2 times it: cost-plus pricing.
 
     >>> problem = Pricing(dim=2)
@@ -45,11 +45,11 @@ class Pricing(Problem):
 
     dim: int = 3
     customers: float = 1000.0
-    """How many customers choose in a round."""
+    """The number of customers per round."""
     drift: float = 0.02
     """The standard deviation of the steps of the willingness to pay, in currency units."""
     band: float = 3.0
-    """How far the random walk may take it, in currency units."""
+    """The largest deviation due to the random walk, in currency units."""
     patience_drift: float = 0.005
     """The standard deviation of the relative steps of the patience."""
     season: float = 1.0
@@ -57,7 +57,7 @@ class Pricing(Problem):
     period: float = 500.0
     """The length of the season, in rounds."""
     noise: float = 20.0
-    """The standard deviation of a measured profit, in currency units."""
+    """The standard deviation of the measurement noise of the profit, in currency units."""
     rounds: int = 2000
     radius: float = 0.25
 
@@ -71,7 +71,7 @@ class Pricing(Problem):
 
     @cached_property
     def unit_costs(self) -> Array:
-        """c: what each product costs to make."""
+        """c: the unit cost of each product."""
         return np.linspace(8.0, 12.0, self.dim)
 
     @cached_property
@@ -80,7 +80,7 @@ class Pricing(Problem):
 
     @property
     def domain(self) -> Domain:
-        """From the unit cost to twice it, product by product."""
+        """From the unit cost to twice the unit cost of each product."""
         return self._bounds
 
     def start(self, seed: int, trials: int, first: int = 0) -> Array:
@@ -88,7 +88,7 @@ class Pricing(Problem):
         return np.tile(1.2 * self.unit_costs, (trials, 1))
 
     def world(self, seed: int, trials: int, first: int = 0) -> PricingWorld:
-        """The customers of these trials: their seasons, and how their wishes and patience drift."""
+        """The customers of these trials: seasons, and the drift of willingness and patience."""
         return PricingWorld(self, seed, trials, first)
 
 
@@ -109,9 +109,9 @@ class PricingWorld(World):
         if not (p.drift or p.patience_drift):
             return walks
         steps = self.drawn(round, lambda rng: rng.standard_normal((2, p.dim)))
-        wish = reflect(walks[:, 0] + p.drift * steps[:, 0], -p.band, p.band)
+        willingness = reflect(walks[:, 0] + p.drift * steps[:, 0], -p.band, p.band)
         patience = reflect(walks[:, 1] + p.patience_drift * steps[:, 1], -0.4, 0.4)
-        return np.stack([wish, patience], axis=1)
+        return np.stack([willingness, patience], axis=1)
 
     def willingness(self, round: int) -> Array:
         """a_t: `(trials, d)`."""
@@ -125,7 +125,7 @@ class PricingWorld(World):
         return level
 
     def shares(self, round: int, x: Array) -> Array:
-        """The fraction of customers that buys each product at the prices x: `(trials, k, d)`."""
+        """The fraction of customers who buy each product at the prices x: `(trials, k, d)`."""
         utility = (self.willingness(round)[:, None] - x) / self.patience(round)[:, None]
         largest = np.maximum(utility.max(-1, keepdims=True), 0.0)
         weights = np.exp(utility - largest)
@@ -151,8 +151,8 @@ class PricingWorld(World):
 
         The profit per customer is a ratio N(p)/D(p). For a guess π of its maximum, N(p) − π·D(p) is a sum of functions
         of one price each, (p_j − c_j − π)·exp((a_j − p_j)/s_j), which rise up to p_j = c_j + s_j + π and fall beyond:
-        that price, moved to the nearest bound, is best. The profit there is a better guess; it converges
-        superlinearly, from below, to the maximum. Hence every product earns the same beyond its own s_j.
+        that price, clipped to the bounds, is best. The profit there is a better guess; it converges superlinearly, from
+        below, to the maximum. Hence every margin exceeds its own s_j by the same amount.
         """
         if self._solved[0] != round:
             p = self.problem
@@ -166,7 +166,7 @@ class PricingWorld(World):
         return self._solved[1].copy()
 
     def gradient(self, round: int, x: Array) -> Array:
-        """−customers·share_j·(1 − (m_j − Σ_i m_i·share_i)/s_j), m = p − c the margins."""
+        """−customers·share_j·(1 − (m_j − Σ_i m_i·share_i)/s_j), where m = p − c are the margins."""
         margin = x - self.problem.unit_costs
         shares = self.shares(round, x)
         profit = (margin * shares).sum(-1, keepdims=True)

@@ -1,6 +1,6 @@
-"""Episodes of the allocation problem: what policies cost under given demands, and the adjoint of it.
+"""Episodes of the allocation problem: costs of policies under given demands, and their adjoint.
 
-Σ_p θ_p ‖o − c_p‖² = α(m² + d²) + βm + δd + κ: the score of an action needs four numbers, not nine.
+Since Σ_p θ_p ‖o − c_p‖² = α(m² + d²) + βm + δd + κ, the score of an action needs four numbers, not nine.
 The edges of agent i are `first[i]` … `first[i + 1] − 1`, and edge e leads to agent `head[e]`.
 """
 
@@ -15,7 +15,7 @@ from trimtab.types import Array, Integers
 
 @kernel
 def per_edge(x: Array, matrix: Array) -> Array:
-    """x_e·matrix of every edge e, `(trials, k, edges, n)` → `(trials, k, edges, m)`: θ to (α, β, δ, κ), or back."""
+    """x_e·matrix for every edge e, `(trials, k, edges, n)` → `(trials, k, edges, m)`: θ to (α, β, δ, κ), or back."""
     trials, points, edges, _ = x.shape
     products = np.empty((trials, points, edges, matrix.shape[1]))
     for lane in prange(trials * points):
@@ -28,7 +28,7 @@ def per_edge(x: Array, matrix: Array) -> Array:
 def _allocate(
     scores: Array, demand: Array, first: Integers, head: Integers, now: Array, following: Array, shares: Array
 ) -> None:
-    """m_i(k+1) = m_i(k) − Σ_j a_ij m_i(k) + Σ_j a_ji m_j(k) − d_i(k); an agent sends out all, some of it to itself."""
+    """m_i(k+1) = m_i(k) − Σ_j a_ij m_i(k) + Σ_j a_ji m_j(k) − d_i(k), where Σ_j a_ij = 1."""
     agents = now.shape[0]
     for agent in range(agents):
         following[agent] = -demand[agent]

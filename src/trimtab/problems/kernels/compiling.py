@@ -1,4 +1,4 @@
-"""How the kernels are compiled, and on how many threads they run."""
+"""Compilation of the kernels, and the number of threads they run on."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ Kernel = TypeVar("Kernel", bound=Callable[..., object])
 
 
 def kernel(function: Kernel) -> Kernel:
-    """Compiled, parallel over lanes, with IEEE arithmetic.
+    """Compile a function, parallel over lanes, with IEEE arithmetic.
 
-    It is compiled for one thread (`alone`) and for several (`shared`), either when it is first needed: processes that
-    have one core each never wait for the second, which takes twice as long to compile. The numbers are the same.
+    The variants for one thread (`alone`) and for several (`shared`) are compiled on first use, so that single-core
+    processes never wait for the second, which takes twice as long. Both give the same numbers.
     """
     assert isinstance(function, FunctionType)
     twin = FunctionType(function.__code__, function.__globals__, function.__name__)
-    twin.__qualname__ = f"{function.__qualname__}_shared"  # Numba's cache tells functions apart by this name
+    twin.__qualname__ = f"{function.__qualname__}_shared"  # Numba's cache distinguishes functions by this name
     alone = njit(cache=True, fastmath=False, error_model="numpy")(function)
     shared = njit(parallel=True, cache=True, fastmath=False, error_model="numpy")(twin)
 
@@ -42,28 +42,28 @@ def kernel(function: Kernel) -> Kernel:
 
 
 def inner(function: Kernel) -> Kernel:
-    """Compiled for use inside kernels alone: what Python and C need to call it takes a third of the time to compile."""
+    """Compile a function for use inside kernels only: omitting the Python and C wrappers saves a third of the time."""
     bare = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     compiled = njit(cache=True, fastmath=False, error_model="numpy", **bare)  # type: ignore[call-overload]
     return cast(Kernel, compiled(function))
 
 
 def part(function: Kernel) -> Kernel:
-    """Written into the one kernel that calls it before anything is compiled, instead of compiled twice."""
+    """Inline a function into the one kernel that calls it, instead of compiling it twice."""
     return cast(Kernel, njit(inline="always", fastmath=False, error_model="numpy")(function))
 
 
 def writable(x: Array) -> Array:
-    """x as the kernels want it, copied if need be: Numba compiles anew for another layout, or for a read-only array."""
+    """x in the layout of the kernels, copied if necessary: Numba recompiles for other layouts and read-only arrays."""
     return np.require(x, dtype=np.float64, requirements=["C", "W"])
 
 
 @contextmanager
 def threads(wanted: int) -> Iterator[None]:
-    """Run kernels on so many threads, at least one and at most those that Numba may use.
+    """Run kernels on `wanted` threads, at least one and at most the number that Numba may use.
 
-    Ask for one per millisecond of work or so: to wait for another thread takes microseconds on an idle machine, but
-    many milliseconds on a busy one.
+    Ask for about one per millisecond of work: synchronising threads takes microseconds on an idle machine, but many
+    milliseconds on a busy one.
     """
     allowed = get_num_threads()
     if (count := max(1, min(allowed, wanted))) == allowed:

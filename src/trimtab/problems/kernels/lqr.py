@@ -1,4 +1,4 @@
-"""What a gain costs in the linear-quadratic problem: values, gradients and rollouts of many lanes at once."""
+"""Costs of gains in the linear-quadratic problem: values, gradients and rollouts of many lanes at once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from trimtab.types import Array
 
 @inner
 def closed_loop(a: Array, b: Array, gain: Array, q: Array, r: Array, loop: Array, stage: Array, work: Array) -> None:
-    """loop = A + BK and stage = Q + KᵀRK; work is as large as K."""
+    """loop = A + BK and stage = Q + KᵀRK; `work` has the shape of K."""
     multiply(b, gain, loop)
     add(loop, a, 1.0)
     copy(q, stage)
@@ -41,7 +41,7 @@ def _value(
     fill(noise, 0.0)
     for i in range(states):
         noise[i, i] = variance
-    scale, constant = gamma, 0.0  # of the n steps that `value` covers: γⁿ and c_n; `power` is Mⁿ, `noise` is N_n
+    scale, constant = gamma, 0.0  # γⁿ and c_n for the n steps that `value` covers; `power` is Mⁿ, `noise` is N_n
     bit = 0
     while horizon >> (bit + 1) > 0:
         bit += 1
@@ -80,7 +80,7 @@ def lqr_values(
 
     P_1 = S, P_{h+1} = S + γMᵀP_hM, c_1 = 0, c_{h+1} = γ(σ² tr P_h + c_h), M = A + BK. H steps take
     about log₂H doublings, P_{2n} = P_n + γⁿ(Mⁿ)ᵀP_nMⁿ and c_{2n} = c_n + γⁿ(tr(P_nN_n) + c_n), where N_n = σ² Σ_{j<n}
-    Mʲ(Mʲ)ᵀ is what the noise of n steps adds to the second moment: the same number, sooner.
+    Mʲ(Mʲ)ᵀ is the contribution of the noise of n steps to the second moment.
     """
     trials, points = gains.shape[:2]
     values = np.empty((trials, points))

@@ -1,4 +1,4 @@
-"""Matrices of a few rows: plain loops beat a call of BLAS."""
+"""Operations on small matrices: plain loops are faster than BLAS calls."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def multiply_left(a: Array, b: Array, out: Array) -> None:
 
 @inner
 def copy(a: Array, out: Array) -> None:
-    """out = a; what arrays themselves offer (a.copy(), out[:] = a, a.T.copy()) takes Numba much longer to compile."""
+    """out = a; array methods (a.copy(), out[:] = a, a.T.copy()) take Numba much longer to compile."""
     for i in range(out.shape[0]):
         for j in range(out.shape[1]):
             out[i, j] = a[i, j]
@@ -109,7 +109,7 @@ def solve(matrix: Array, right: Array) -> None:
 
 @part
 def eliminate(matrix: Array, right: Array) -> None:
-    """Replace right by matrix⁻¹·right, by elimination with pivots; matrix is used up."""
+    """Replace right by matrix⁻¹·right, by Gaussian elimination with pivoting; matrix is overwritten."""
     size, columns = right.shape
     for k in range(size):
         pivot = k

@@ -1,4 +1,4 @@
-"""The best gain of the linear-quadratic problem, and a lower bound of every cost: the Riccati equation."""
+"""The Riccati equation: the best gain of the linear-quadratic problem, and a lower bound on every cost."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trimtab.types import Array
 def _best_gain(
     value: Array, a: Array, b: Array, r: Array, gamma: float, across: Array, weight: Array, gain: Array
 ) -> None:
-    """gain = −(R + γBᵀPB)⁻¹ γBᵀPA; `across` and `weight` are for work."""
+    """gain = −(R + γBᵀPB)⁻¹ γBᵀPA; `across` and `weight` are work arrays."""
     copy(r, weight)
     congruence(value, b, gamma, across, weight)
     multiply_left(across, a, gain)
@@ -27,7 +27,7 @@ def _best_gain(
 def _riccati(
     a: Array, b: Array, q: Array, r: Array, moment: Array, gamma: float, variance: float, horizon: int, gain: Array
 ) -> float:
-    """By doubling, P_1, P_2, P_4, … (Chu, Fan & Lin 2005); those within H bound the cost, each until the next."""
+    """Solve by doubling, P_1, P_2, P_4, … (Chu, Fan & Lin 2005); those up to H give the lower bound."""
     n, inputs = b.shape
     weight, small = np.empty((inputs, inputs)), np.empty((inputs, n))
     f, g, value = np.empty((n, n)), np.empty((n, n)), np.empty((n, n))
@@ -44,7 +44,7 @@ def _riccati(
         for j in range(n):
             f[i, j] = np.sqrt(gamma) * a[i, j]
     steps, bound, change, size = 1, product_trace(value, moment), 0.0, 0.0
-    reached, constant = 1, 0.0  # c_h, with the P of the last doubling for those between
+    reached, constant = 1, 0.0  # c_h, with the P of the last doubling in between
     for _ in range(60):
         trace = 0.0
         for i in range(n):
@@ -85,7 +85,7 @@ def _riccati(
         constant = gamma * (variance * trace + constant)
         reached += 1
     if not change <= 1e-15 * size:
-        value[0, 0] = np.nan  # and so every entry of the gain
+        value[0, 0] = np.nan  # makes every entry of the gain NaN
     _best_gain(value, a, b, r, gamma, np.empty((n, inputs)), weight, gain)
     return bound + constant
 
@@ -94,12 +94,12 @@ def _riccati(
 def riccati(
     a: Array, b: Array, q: Array, r: Array, moment: Array, gamma: float, variance: float, horizon: int
 ) -> tuple[Array, Array]:
-    """The gain of the discounted Riccati equation `(trials, n_u, n_x)`, and a lower bound of every H-step cost.
+    """The gain of the discounted Riccati equation `(trials, n_u, n_x)`, and a lower bound on every H-step cost.
 
-    P_0 = 0, K_h = −(R + γBᵀP_hB)⁻¹ γBᵀP_hA, P_{h+1} = Q + K_hᵀRK_h + γ(A + BK_h)ᵀP_h(A + BK_h) rises to the solution
-    of the Riccati equation with √γ-scaled (A, B). On the way P_H is the cost of the best policy for H steps, be it
-    linear, static or neither: tr(P_H Σ_0) + c_H with c_{h+1} = γ(σ² tr P_h + c_h) bounds all of them from below, and
-    still does with the smaller P at which the iteration stops early. Gains that do not converge are NaN.
+    P_0 = 0, K_h = −(R + γBᵀP_hB)⁻¹ γBᵀP_hA, P_{h+1} = Q + K_hᵀRK_h + γ(A + BK_h)ᵀP_h(A + BK_h) converges from below to
+    the solution of the Riccati equation with √γ-scaled (A, B). P_H is the cost of the best policy of any kind for H
+    steps, so tr(P_H Σ_0) + c_H with c_{h+1} = γ(σ² tr P_h + c_h) is a lower bound for all policies; it stays valid with
+    the smaller P of an iteration that stops early. Gains that do not converge are NaN.
     """
     trials, states, inputs = b.shape
     gains, bounds = np.empty((trials, inputs, states)), np.empty(trials)
