@@ -378,7 +378,7 @@ def test_by_keyboard(service, visit):
 
 def test_search_pages_and_ranges(service, visit, monkeypatch):
     for module in ("dashboard.routes", "dashboard.fleet_page"):
-        monkeypatch.setattr(f"trimtab.serve.{module}.PAGE", 3)
+        monkeypatch.setattr(f"trimtab.serve.{module}.PAGE_SIZE", 3)
     for n in range(4):
         service.make(f"study-{n}")
     service.make("press")
@@ -412,7 +412,7 @@ def test_before_the_first_round_there_is_no_empty_chart(service, visit):
 
 
 def test_a_long_history_is_thinned(service, monkeypatch):
-    monkeypatch.setattr("trimtab.serve.dashboard.routes.POINTS", 50)
+    monkeypatch.setattr("trimtab.serve.dashboard.routes.MAX_POINTS", 50)
     service.make()
     service.run(60)
     figure = service.http.get("/studies/a/figure").json()

@@ -56,7 +56,7 @@ def test_a_quiet_study_is_said_to_be_overdue(service, visit, monkeypatch):
     page = visit(f"{service.url}/studies/a")
     expect(page.locator("#round")).to_have_text("4")
     expect(page.locator("#late")).to_have_count(0)
-    for name in ("LATE", "SOON"):
+    for name in ("LATE_FACTOR", "LATE_SECONDS"):
         monkeypatch.setattr(f"trimtab.serve.dashboard.study_page.{name}", 0.0)
     page.reload()
     expect(page.locator("#late")).to_contain_text("Overdue: no round for")
@@ -68,7 +68,7 @@ def test_a_study_that_is_meant_to_be_quiet_is_not_overdue(service, monkeypatch):
 
     service.make()
     service.run(4)
-    for name in ("LATE", "SOON"):
+    for name in ("LATE_FACTOR", "LATE_SECONDS"):
         monkeypatch.setattr(f"trimtab.serve.dashboard.study_page.{name}", 0.0)
     assert overdue()
     service.act("hold")

@@ -17,7 +17,7 @@ from trimtab.serve.api.routes import actions, events, health, studies, trials
 from trimtab.serve.api.studies_cache import StudyCache
 from trimtab.serve.api.tell_batch import WriteQueue
 from trimtab.serve.dashboard import login
-from trimtab.serve.dashboard.fleet_page import Overview
+from trimtab.serve.dashboard.fleet_page import FleetOverview
 from trimtab.serve.dashboard.templating import HERE, problem_page
 from trimtab.serve.http import errors
 from trimtab.serve.http.auth import Authenticator
@@ -51,7 +51,7 @@ def create(settings: Settings | None = None) -> FastAPI:
         app.state.authenticator, app.state.poller, app.state.overview = (
             Authenticator(pool),
             ChangePoller(pool),
-            Overview(pool),
+            FleetOverview(pool),
         )
         app.state.single_tells = WriteQueue(studies, **SINGLE_TELLS)
         app.state.batch_tells = WriteQueue(studies, **BATCH_TELLS)

@@ -1,1 +1,1 @@
-"""The pages for people: sign-in, the list of studies, a study."""
+"""HTML pages: sign-in, list of studies, study."""

@@ -1,4 +1,4 @@
-"""The fleet as people look at it: those that need somebody first, a page at a time."""
+"""View model of the list of studies: most urgent first, one page at a time."""
 
 from __future__ import annotations
 
@@ -16,58 +16,58 @@ from trimtab.store.tables import StudyRow
 from trimtab.study.plots.plotly_figures import sparkline
 from trimtab.types import Document
 
-PAGE = 50  # studies of a page
-SPARK = 40  # values of a sparkline
-FRESH, SHARE = 1.0, 0.1  # counts are held for a second, or so long that counting takes a tenth of the time
+PAGE_SIZE = 50  # studies
+SPARKLINE_VALUES = 40
+COUNT_SECONDS, COUNT_SHARE = 1.0, 0.1  # counts are cached for 1 s, or so that counting takes 10 % of the time
 
 
-class Found(NamedTuple):
-    """A page of the fleet."""
+class FleetPage(NamedTuple):
+    """One page of the list."""
 
     rows: list[Document]
     total: int
-    """Studies that fit the search."""
+    """Number of matching studies."""
     counts: dict[str, int]
-    """How many of all need what."""
+    """Number of studies per kind of attention."""
 
 
-class Overview:
-    """Knows how many studies need what, for a moment; rows are always read anew."""
+class FleetOverview:
+    """Read pages of the list; the counts are cached, the rows are not."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool, self._lock = pool, threading.Lock()
         self._counts: dict[str | None, tuple[float, dict[str, int]]] = {}
 
-    def page(self, only: str | None, search: str, needs: str, number: int) -> Found:
-        """Studies whose name has the search in it, and that need what is wanted, if that is something."""
+    def page(self, only: str | None, search: str, needs: str, number: int) -> FleetPage:
+        """Return a page of the studies whose name contains `search`, optionally only those that need this attention."""
         with self._pool.store() as store:
             wanted = StudyFilter(search, [needs] if needs else [], only)
-            names, total = store.urgent(wanted, PAGE * number, PAGE)
+            names, total = store.urgent(wanted, PAGE_SIZE * number, PAGE_SIZE)
             if not names and number:
                 total = store.urgent(wanted, 0, 1)[1]
-            counts = self._needs(store, only)
-        return Found(self.rows(names), total, counts)
+            counts = self._count(store, only)
+        return FleetPage(self.rows(names), total, counts)
 
     def rows(self, names: list[str]) -> list[Document]:
-        """What the list says of some studies, in this order; those that are gone are left out."""
+        """Return the rows of these studies, in this order; erased ones are left out."""
         if not names:
             return []
         with self._pool.store() as store:
             found = {name: _row(store, name, saved) for name, saved in store.some(names).items()}
         return [found[name] for name in names if name in found]
 
-    def _needs(self, store: SharedStore, only: str | None) -> dict[str, int]:
+    def _count(self, store: SharedStore, only: str | None) -> dict[str, int]:
         with self._lock:
             began = time.monotonic()
             until, counts = self._counts.get(only, (0.0, {}))
             if until < began:
                 counts = store.needs(StudyFilter(only=only))
                 now = time.monotonic()
-                self._counts = {only: (now + max(FRESH, (now - began) / SHARE), counts)}
+                self._counts = {only: (now + max(COUNT_SECONDS, (now - began) / COUNT_SHARE), counts)}
             return counts
 
 
 def _row(store: SharedStore, name: str, saved: StudyRow | Damaged) -> Document:
     if isinstance(saved, Damaged):
         return {"name": name, "attention": ["damaged"], "damaged": str(saved)}
-    return {**summary_json(saved), "spark": sparkline(last_values(store, saved.id, SPARK))}
+    return {**summary_json(saved), "spark": sparkline(last_values(store, saved.id, SPARKLINE_VALUES))}

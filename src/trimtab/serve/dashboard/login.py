@@ -1,6 +1,6 @@
-"""Pages: signing in and out, and the dashboard. Rendered here; no inline script, nothing from elsewhere.
+"""Sign in and out. Pages are rendered on the server, without inline scripts or content from other hosts.
 
-A page gets `caller` and `csrf`; a change is a request to the API with the header X-CSRF-Token, which static/app.js
+Pages get `caller` and `csrf`. To change anything, static/app.js calls the API with the header X-CSRF-Token, which it
 reads from <meta name="csrf">.
 """
 
@@ -17,38 +17,38 @@ from trimtab.serve.dashboard.templating import page, visitor
 from trimtab.serve.http import tokens
 from trimtab.serve.http.auth import COOKIE, Authenticator, Caller, check_origin, name_of
 
-DAY = 12 * 3600.0  # seconds that a session lasts
+SESSION_SECONDS = 12 * 3600.0
 router = APIRouter(include_in_schema=False)
 router.include_router(routes.router)
 
 
 @router.get("/login")
 async def login(request: Request) -> Response:
-    """Where a token is asked for."""
+    """Show the sign-in page."""
     return page(request, "login.html", None)
 
 
 @router.post("/login")
 async def sign_in(request: Request) -> Response:
-    """A token for a cookie that no script can read."""
+    """Exchange a token for a session cookie that scripts cannot read."""
     check_origin(request, Caller("nobody", "read"))
     form = parse_qs((await request.body()).decode(errors="replace"), max_num_fields=10)
     text = form.get("token", [""])[0].strip()
-    door: Authenticator = request.app.state.authenticator
-    token = await door.token(text)
+    authenticator: Authenticator = request.app.state.authenticator
+    token = await authenticator.token(text)
     if token is None or token.parent is not None:
         return page(request, "login.html", None, 401, wrong="Unknown or revoked token.")
     request.state.who = name_of(token)
     session = await run_in_threadpool(_begin, request, token)
     answer = RedirectResponse("/", 303)
     secure = request.url.scheme == "https"
-    answer.set_cookie(COOKIE, session, int(DAY), httponly=True, samesite="strict", secure=secure, path="/")
+    answer.set_cookie(COOKIE, session, int(SESSION_SECONDS), httponly=True, samesite="strict", secure=secure, path="/")
     return answer
 
 
 @router.post("/logout")
 async def sign_out(request: Request) -> Response:
-    """The session is over."""
+    """End the session."""
     check_origin(request, Caller("nobody", "read"))
     cookie = request.cookies.get(COOKIE, "")
     caller = await visitor(request)
@@ -65,7 +65,7 @@ async def sign_out(request: Request) -> Response:
 
 def _begin(request: Request, token: tokens.Token) -> str:
     with request.app.state.studies.pool.store() as store:
-        return tokens.begin_session(store, token, DAY)
+        return tokens.begin_session(store, token, SESSION_SECONDS)
 
 
 def _end(request: Request, cookie: str) -> None:

@@ -1,4 +1,4 @@
-"""The dashboard: the fleet, a study, and the parts of both that change while somebody looks."""
+"""Pages of the dashboard, and the fragments that keep them up to date."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from starlette.concurrency import run_in_threadpool
 
 from trimtab.serve.api.deps import Reads, StudyName, studies_of
 from trimtab.serve.api.studies_cache import StudyCache
-from trimtab.serve.dashboard.fleet_page import PAGE, Overview
+from trimtab.serve.dashboard.fleet_page import PAGE_SIZE, FleetOverview
 from trimtab.serve.dashboard.study_page import study_page
 from trimtab.serve.dashboard.templating import page, visitor
 from trimtab.serve.http.errors import ApiError
@@ -28,10 +28,10 @@ from trimtab.types import Document
 
 router = APIRouter(include_in_schema=False)
 RANGES = {"hour": ("1 h", 3600.0), "day": ("1 day", 86_400.0), "all": ("all", float("inf"))}
-POINTS = 1000  # rounds of a chart
-DRAWN = 8  # knobs of a chart
+MAX_POINTS = 1000  # rounds in a chart
+MAX_KNOBS = 8  # in a chart
 Range = Annotated[str, Query(pattern="^(hour|day|all)$")]
-Names = Annotated[list[str], Query(max_length=PAGE)]
+Names = Annotated[list[str], Query(max_length=PAGE_SIZE)]
 
 
 @router.get("/")
@@ -41,19 +41,19 @@ async def home(
     attention: Annotated[str, Query(max_length=20)] = "",
     number: Annotated[int, Query(alias="page", ge=0, le=10**6)] = 0,
 ) -> Response:
-    """The fleet."""
+    """Show the list of studies."""
     caller = await visitor(request)
     if caller is None:
         return RedirectResponse("/login", 303)
     wanted = attention if attention in ATTENTION else ""
     found = await run_in_threadpool(_overview(request).page, caller.study, search, wanted, number)
-    about: Document = {"search": search, "attention": wanted, "number": number, "pages": -(-found.total // PAGE)}
+    about: Document = {"search": search, "attention": wanted, "number": number, "pages": -(-found.total // PAGE_SIZE)}
     return page(request, "fleet.html", caller, found=found, words=ATTENTION, **about)
 
 
 @router.get("/fleet/rows")
 async def rows(request: Request, caller: Reads, study: Names = []) -> Response:  # noqa: B006
-    """Some rows of the fleet, as they are now."""
+    """Render rows of the list."""
     names = [name for name in study if caller.may("read", name)]
     found = await run_in_threadpool(_overview(request).rows, names)
     return page(request, "rows.html", caller, rows=found)
@@ -61,25 +61,27 @@ async def rows(request: Request, caller: Reads, study: Names = []) -> Response: 
 
 @router.get("/studies/{name}")
 async def study(name: StudyName, request: Request, range: Range = "all") -> Response:
-    """A study."""
+    """Show a study."""
     caller = await visitor(request)
     if caller is None:
         return RedirectResponse("/login", 303)
     if not caller.may("read", name):
-        raise ApiError(403, "forbidden", f"this token is for study {caller.study} alone")
-    about = await run_in_threadpool(_closeup, studies_of(request), name)
-    return page(request, "study.html", caller, s=about, range=range, ranges=RANGES, plotly=_plotly()[0], drawn=DRAWN)
+        raise ApiError(403, "forbidden", f"this token is valid only for study {caller.study}")
+    about = await run_in_threadpool(_study_page, studies_of(request), name)
+    return page(
+        request, "study.html", caller, s=about, range=range, ranges=RANGES, plotly=_plotly()[0], drawn=MAX_KNOBS
+    )
 
 
 @router.get("/studies/{name}/live")
 async def live(name: StudyName, request: Request, caller: Reads) -> Response:
-    """What of a study's page changes."""
-    return page(request, "live.html", caller, s=await run_in_threadpool(_closeup, studies_of(request), name))
+    """Render the parts of a study's page that change."""
+    return page(request, "live.html", caller, s=await run_in_threadpool(_study_page, studies_of(request), name))
 
 
 @router.get("/studies/{name}/figure")
 async def chart(name: StudyName, request: Request, _: Reads, range: Range = "all", dark: bool = False) -> Response:
-    """The chart of a study, as Plotly takes it; 204 where no round is in the range."""
+    """Return the chart of a study as Plotly JSON; 204 if the range has no rounds."""
     text = await run_in_threadpool(_figure, studies_of(request), name, RANGES[range][1], dark)
     headers = {"Cache-Control": "no-store"}
     return Response(text, media_type="application/json", headers=headers) if text else Response(None, 204, headers)
@@ -87,21 +89,21 @@ async def chart(name: StudyName, request: Request, _: Reads, range: Range = "all
 
 @router.get("/static/plotly.min.js")
 async def plotly(request: Request) -> Response:
-    """What draws charts, as the plotly package has it; its version is in the address, so that it may be kept."""
+    """Serve Plotly's script from the package; its address contains the version, so browsers can cache it for good."""
     _, path = _plotly()
     headers = {"Cache-Control": "public, max-age=31536000, immutable", "Vary": "Accept-Encoding"}
     if "gzip" not in request.headers.get("accept-encoding", ""):
         return Response(await run_in_threadpool(path.read_bytes), media_type="text/javascript", headers=headers)
-    packed = await run_in_threadpool(_packed, path)
-    return Response(packed, media_type="text/javascript", headers={**headers, "Content-Encoding": "gzip"})
+    compressed = await run_in_threadpool(_compressed, path)
+    return Response(compressed, media_type="text/javascript", headers={**headers, "Content-Encoding": "gzip"})
 
 
-def _overview(request: Request) -> Overview:
-    found: Overview = request.app.state.overview
+def _overview(request: Request) -> FleetOverview:
+    found: FleetOverview = request.app.state.overview
     return found
 
 
-def _closeup(studies: StudyCache, name: str) -> Document:
+def _study_page(studies: StudyCache, name: str) -> Document:
     with studies.pool.store() as store:
         return study_page(store, UnlockedStudy(store, studies.get(store, name)))
 
@@ -109,18 +111,18 @@ def _closeup(studies: StudyCache, name: str) -> Document:
 def _figure(studies: StudyCache, name: str, seconds: float, dark: bool) -> str | None:
     with studies.pool.store() as store:
         study = UnlockedStudy(store, studies.get(store, name))
-        some = thinned(store, study.saved, max(time.time() - seconds, 0.0), POINTS)
-    if not any(event.kind in ROUNDS for event in some):
+        events = thinned(store, study.saved, max(time.time() - seconds, 0.0), MAX_POINTS)
+    if not any(event.kind in ROUNDS for event in events):
         return None
-    drawn = figure(study, [study._in_units(event) for event in some], knobs=DRAWN, dark=dark, gl=False)
-    drawn.update_layout(paper_bgcolor="rgba(0, 0, 0, 0)", title=None)
-    text: str = drawn.to_json()
+    chart = figure(study, [study._in_units(event) for event in events], knobs=MAX_KNOBS, dark=dark, gl=False)
+    chart.update_layout(paper_bgcolor="rgba(0, 0, 0, 0)", title=None)
+    text: str = chart.to_json()
     return text
 
 
 @lru_cache
 def _plotly() -> tuple[str, Path]:
-    """The version, and the file."""
+    """Return the version of Plotly and the path of its script."""
     import plotly
 
     spec = find_spec("plotly")
@@ -130,5 +132,5 @@ def _plotly() -> tuple[str, Path]:
 
 
 @lru_cache
-def _packed(path: Path) -> bytes:
+def _compressed(path: Path) -> bytes:
     return gzip.compress(path.read_bytes(), 6)

@@ -1,4 +1,4 @@
-"""One study as people look at it: what its page says, worked out once."""
+"""View model of a study's page."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from trimtab.study.study import Trial
 from trimtab.study.unlocked import UnlockedStudy
 from trimtab.types import Document
 
-LOG, ROUNDS = 50, 15  # events and rounds of a page
-LATE, SOON = 20.0, 60.0  # a study is late after so many times its usual interval, and not within so many seconds
-SAYS = {
+MAX_EVENTS, MAX_ROUNDS = 50, 15  # on a page
+LATE_FACTOR, LATE_SECONDS = 20.0, 60.0  # overdue after 20 usual intervals, but not within a minute
+MEANINGS = {
     "contrast": "RMS change of the value from round to round",
     "drift": "drift of the value per round, apart from probes and noise",
     "contraction": "length of moves relative to probes; healthy below 1",
@@ -35,32 +35,34 @@ SAYS = {
 
 
 def study_page(store: SharedStore, study: UnlockedStudy) -> Document:
-    """All that the page of a study shows but its chart."""
-    rounds = [study._in_units(event) for event in latest(store, study.saved, ROUNDS, rounds=True)]
-    happened = latest(store, study.saved, LOG, rounds=False)
-    probes, share = study.probes, study.setup.method.max_move
-    valued = (event for event in (*rounds, *map(study._in_units, happened)) if event.query and event.value is not None)
-    last = max(valued, key=_seq, default=None)
+    """Return what the page of a study shows, except its chart."""
+    rounds = [study._in_units(event) for event in latest(store, study.saved, MAX_ROUNDS, rounds=True)]
+    events = latest(store, study.saved, MAX_EVENTS, rounds=False)
+    probes, max_move = study.probes, study.setup.method.max_move
+    measured = (event for event in (*rounds, *map(study._in_units, events)) if event.query and event.value is not None)
+    last = max(measured, key=_seq, default=None)
     now = {} if last is None else _setting(study, last)
-    about, places, opened = details_json(study), study.knobs.values(study.state.centre.tolist()), _open(study)
-    played = {knob.name: [trial.knobs[knob.name] for trial in opened] for knob in study.knobs.all}
+    details, places, opened = details_json(study), study.knobs.values(study.state.centre.tolist()), _open(study)
+    open_levels = {knob.name: [trial.knobs[knob.name] for trial in opened] for knob in study.knobs.all}
     return {
-        **about,
+        **details,
         "bars": [
-            _bar(knob, study, place, now.get(knob.name), played[knob.name], probes[knob.name])
+            _bar(knob, study, place, now.get(knob.name), open_levels[knob.name], probes[knob.name])
             for knob, place in zip(study.knobs.all, places, strict=True)
         ],
         "rounds_told": [(event, _setting(study, event)) for event in rounds],
-        "happened": happened,
+        "happened": events,
         "late": _late(study, rounds),
         "held": study.saved.holder is not None,
-        "cap": share,
-        "figures": [{"name": key, "says": SAYS.get(key, ""), **found} for key, found in about["diagnostics"].items()],
+        "cap": max_move,
+        "figures": [
+            {"name": key, "says": MEANINGS.get(key, ""), **found} for key, found in details["diagnostics"].items()
+        ],
     }
 
 
 def _setting(study: UnlockedStudy, event: Event) -> Document:
-    """What was set, by knob; nothing where nothing was."""
+    """Return the setting of an event by knob; empty without one."""
     names = [knob.name for knob in study.knobs.all]
     return {} if event.query is None else dict(zip(names, event.query, strict=True))
 
@@ -70,7 +72,7 @@ def _seq(event: Event) -> int:
 
 
 def _open(study: UnlockedStudy) -> list[Trial]:
-    """What may be set just now: the trials that can be told, but for one that nobody has approved."""
+    """Return the trials that can be told now, without one that is not approved yet."""
     if study.saved.archived is not None:
         return []
     if study.setup.max_pending > 1 and study.pending:
@@ -78,13 +80,13 @@ def _open(study: UnlockedStudy) -> list[Trial]:
     guard = guard_of(study)
     trial = planned_trial(study, guard)
     if study.setup.max_pending > 1 and trial.kind == "probe":
-        return []  # such a one is open when it was handed out
-    word = study.word_on(trial) if guard.approval else None
-    return [] if guard.approval and (word is None or not word.approved) else [trial]
+        return []  # open only once it was handed out
+    decision = study.word_on(trial) if guard.approval else None
+    return [] if guard.approval and (decision is None or not decision.approved) else [trial]
 
 
 def _late(study: UnlockedStudy, rounds: list[Event]) -> bool:
-    """Whether it is quiet for much longer than it usually is between two rounds, and nothing is meant to keep it so."""
+    """Return whether the next round is overdue, and nothing such as a pause explains that."""
     saved = study.saved
     if saved.archived is not None or saved.paused is not None or waiting(saved) is not None:
         return False
@@ -97,11 +99,11 @@ def _late(study: UnlockedStudy, rounds: list[Event]) -> bool:
         return False
     times = sorted(event.time for event in rounds)
     usual = statistics.median(b - a for a, b in itertools.pairwise(times))
-    return bool(time.time() - then > max(LATE * usual, SOON))
+    return bool(time.time() - then > max(LATE_FACTOR * usual, LATE_SECONDS))
 
 
-def _bar(knob: Knob, study: UnlockedStudy, at: Any, now: Any, played: list[Any], probe: float) -> Document:
-    """Places on a bar from 0 to 100. now: what was measured last; played: what is open."""
+def _bar(knob: Knob, study: UnlockedStudy, at: Any, now: Any, open_levels: list[Any], probe: float) -> Document:
+    """Return positions in percent of a knob's range. now: last measured level; open_levels: those of open trials."""
     centre, start = study.centre[knob.name], study.start[knob.name]
     ranged = knob.type in ("float", "integer") and bool(knob.size)
     about = {
@@ -110,14 +112,14 @@ def _bar(knob: Knob, study: UnlockedStudy, at: Any, now: Any, played: list[Any],
         "centre": centre,
         "start": start,
         "now": now,
-        "open": played,
+        "open": open_levels,
         "choices": None,
         "ranged": ranged,
     }
     if knob.choices is not None or not knob.size:
         return {**about, "choices": list(knob.choices or [knob.low])}
     place: Document = {key: _place(knob, value) for key, value in (("centre", at), ("start", start), ("now", now))}
-    place["open"] = [_place(knob, value) for value in played]
+    place["open"] = [_place(knob, value) for value in open_levels]
     low, high = (_place(knob, min(max(at + sign * probe, knob.low), knob.high)) for sign in (-1, 1))
     return {**about, "low": knob.low, "high": knob.high, "probe": probe, "place": place, "from": low, "to": high}
 

@@ -1,4 +1,4 @@
-"""How pages are rendered, and for whom: templates, numbers and ages as people read them."""
+"""Render pages; number and age formats for templates."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ templates = Jinja2Templates(HERE / "templates")
 
 
 async def visitor(request: Request) -> Caller | None:
-    """Who looks at a page; None if they have to sign in first."""
+    """Return the caller of a page; None if they must sign in first."""
     try:
         caller: Caller = await request.app.state.authenticator.caller(request)
     except ApiError as problem:
@@ -31,13 +31,13 @@ async def visitor(request: Request) -> Caller | None:
 
 
 def page(request: Request, template: str, caller: Caller | None, status: int = 200, **more: Any) -> Response:
-    """A page, never kept by a browser."""
-    about = {"caller": caller, "csrf": caller.csrf if caller else "", **more}
-    return templates.TemplateResponse(request, template, about, status, headers={"Cache-Control": "no-store"})
+    """Render a page that browsers must not cache."""
+    context = {"caller": caller, "csrf": caller.csrf if caller else "", **more}
+    return templates.TemplateResponse(request, template, context, status, headers={"Cache-Control": "no-store"})
 
 
 def problem_page(request: Request, problem: ApiError) -> Response:
-    """What is wrong, for who looks at a page."""
+    """Render an error page."""
     document = problem.document()
     answer = page(request, "problem.html", None, problem.status, title=document["title"], detail=document["detail"])
     answer.headers.update(problem.headers or {})
@@ -45,7 +45,7 @@ def problem_page(request: Request, problem: ApiError) -> Response:
 
 
 def number(value: Any) -> str:
-    """Short, with a minus sign; other things than numbers as text.
+    """Format a number in four digits, with a minus sign; other values as text.
 
     >>> number(-0.123456), number(None), number(True), number(12345678), number("zstd")
     ('−0.1235', '–', 'yes', '1.235e+07', 'zstd')
@@ -60,7 +60,7 @@ def number(value: Any) -> str:
 
 
 def percent(value: float | None) -> str:
-    """A share, as people say it.
+    """Format a share in percent.
 
     >>> percent(0.1234), percent(None)
     ('12 %', '–')
@@ -69,7 +69,7 @@ def percent(value: float | None) -> str:
 
 
 def age(then: float | None) -> str:
-    """How long ago.
+    """Format how long ago something was.
 
     >>> age(time.time() - 7300), age(None)
     ('2 h', 'never')

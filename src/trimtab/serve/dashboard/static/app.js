@@ -1,46 +1,46 @@
-// The dashboard: what changes on a page, the chart, and the actions. All text comes from pages that the service renders.
+// The dashboard: live updates, the chart and the actions. All HTML is rendered by the service.
 const find = (what) => document.querySelector(what);
 const csrf = find('meta[name="csrf"]').content;
 const dark = matchMedia("(prefers-color-scheme: dark)");
-const PATIENCE = 10000; // ms that an answer may take
-const BEAT = 10000; // ms after which a page looks again, although nothing was heard
-const OFTEN = { live: 400, chart: 1500 }; // ms between two of a kind
-let seen = Date.now();
+const TIMEOUT = 10000; // ms for a response
+const REFRESH_INTERVAL = 10000; // ms between refreshes without any event
+const MIN_INTERVAL = { live: 400, chart: 1500 }; // ms between updates
+let updated = Date.now();
 
 async function get(url) {
-  const answer = await fetch(url, { signal: AbortSignal.timeout(PATIENCE) });
+  const answer = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT) });
   if (answer.status === 401 || answer.redirected) location.assign("/login");
-  if (answer.status === 404) location.reload(); // it is gone: the page that says so
+  if (answer.status === 404) location.reload(); // erased: the reloaded page says so
   if (!answer.ok) throw new Error(`${answer.status}`);
   return answer;
 }
 
-function lost(is) {
+function showConnection(ok) {
   const banner = find("#banner");
-  if (is) banner.textContent = `Connection lost: the page shows the state of ${new Date(seen).toLocaleTimeString([], { timeZoneName: "short" })}. Reconnecting …`;
-  else seen = Date.now();
-  banner.hidden = !is;
+  if (!ok) banner.textContent = `Connection lost: the page shows the state of ${new Date(updated).toLocaleTimeString([], { timeZoneName: "short" })}. Reconnecting …`;
+  else updated = Date.now();
+  banner.hidden = ok;
 }
 
-// Call something at most so often, and once more after the last wish.
-function often(ms, act) {
-  let waits = false, busy = false, again = false, last = -ms;
+// Limit calls to one per interval; the last request is always followed by a call.
+function throttle(ms, act) {
+  let scheduled = false, busy = false, again = false, last = -ms;
   const run = async () => {
-    waits = false;
+    scheduled = false;
     busy = true;
-    try { await act(); lost(false); } catch { lost(true); }
+    try { await act(); showConnection(true); } catch { showConnection(false); }
     busy = false;
     last = performance.now();
-    if (again) { again = false; wish(); }
+    if (again) { again = false; request(); }
   };
-  const wish = () => {
+  const request = () => {
     if (busy) again = true;
-    else if (!waits) { waits = true; setTimeout(run, Math.max(0, last + ms - performance.now())); }
+    else if (!scheduled) { scheduled = true; setTimeout(run, Math.max(0, last + ms - performance.now())); }
   };
-  return wish;
+  return request;
 }
 
-// Only parts that differ are put in, so that focus and selection elsewhere stay.
+// Replace a part only if it differs, so that focus and selection elsewhere survive.
 function swap(old, fresh) {
   if (old.innerHTML === fresh.innerHTML) return;
   const focus = old.contains(document.activeElement) ? document.activeElement.id : "";
@@ -48,7 +48,7 @@ function swap(old, fresh) {
   if (focus) document.getElementById(focus)?.focus({ preventScroll: true });
 }
 
-// The parts of a page that another one has, too.
+// Update the parts of this page that the fetched one also has.
 function swapParts(fresh) {
   for (const part of fresh.querySelectorAll("[data-part]")) {
     const old = find(`main [data-part="${part.dataset.part}"]`);
@@ -62,23 +62,23 @@ const parse = (text, around = "div") => {
   return shell.content;
 };
 
-// Hear what happens to some studies; null where something may have been missed. Gives what ends it.
-function listen(names, heard) {
+// Subscribe to studies; the callback gets null if events may have been missed. Returns a function that unsubscribes.
+function listen(names, onStatus) {
   const query = new URLSearchParams(names.map((name) => ["study", name]));
-  let stream, waits, tries = 0;
+  let stream, timer, attempts = 0;
   const connect = () => {
     stream = new EventSource(`/v1/events?${query}`);
-    stream.addEventListener("status", (message) => heard(JSON.parse(message.data)));
-    stream.addEventListener("open", () => { tries = 0; heard(null); });
+    stream.addEventListener("status", (message) => onStatus(JSON.parse(message.data)));
+    stream.addEventListener("open", () => { attempts = 0; onStatus(null); });
     stream.addEventListener("error", () => {
-      lost(true);
-      // After another answer than 200, such as 429, a browser gives up: come again, later each time, and not all at once.
+      showConnection(false);
+      // On a status other than 200, such as 429, browsers give up: reconnect with exponential backoff and jitter.
       if (stream.readyState !== EventSource.CLOSED) return;
-      const wait = Math.min(1000 * 2 ** tries++, 30000) * (0.5 + Math.random());
-      waits = setTimeout(() => { connect(); heard(null); }, wait);
+      const wait = Math.min(1000 * 2 ** attempts++, 30000) * (0.5 + Math.random());
+      timer = setTimeout(() => { connect(); onStatus(null); }, wait);
     });
   };
-  const end = () => { clearTimeout(waits); stream.close(); };
+  const end = () => { clearTimeout(timer); stream.close(); };
   connect();
   addEventListener("pagehide", end);
   return end;
@@ -86,7 +86,7 @@ function listen(names, heard) {
 
 function watchFleet(list) {
   let names = [], changed = new Set(), end = () => {};
-  const refresh = often(OFTEN.live, async () => {
+  const refresh = throttle(MIN_INTERVAL.live, async () => {
     const wanted = [...changed];
     changed = new Set();
     if (!wanted.length) return;
@@ -98,29 +98,29 @@ function watchFleet(list) {
       }
     } catch (error) { wanted.forEach((name) => changed.add(name)); throw error; }
   });
-  // Which studies there are is what the page says: those that were made or erased meanwhile, too.
-  const look = often(OFTEN.live, async () => {
+  // The page decides which studies are listed, so created and erased ones are noticed, too.
+  const refreshPage = throttle(MIN_INTERVAL.live, async () => {
     swapParts(new DOMParser().parseFromString(await (await get(location.href)).text(), "text/html"));
-    hear();
+    subscribe();
   });
-  const heard = (status) => { if (status) { changed.add(status.name); refresh(); } else look(); };
-  const hear = () => {
+  const onStatus = (status) => { if (status) { changed.add(status.name); refresh(); } else refreshPage(); };
+  const subscribe = () => {
     const now = [...list.querySelectorAll("tr[data-study]")].map((row) => row.dataset.study).sort();
     if (now.join() === names.join()) return;
     names = now;
     end();
-    end = names.length ? listen(names, heard) : () => {};
+    end = names.length ? listen(names, onStatus) : () => {};
   };
-  hear();
-  setInterval(look, BEAT);
+  subscribe();
+  setInterval(refreshPage, REFRESH_INTERVAL);
 }
 
 function watchStudy(title) {
   const name = title.dataset.study, chart = find("#chart");
-  const refresh = often(OFTEN.live, async () => {
+  const refresh = throttle(MIN_INTERVAL.live, async () => {
     swapParts(parse(await (await get(`/studies/${name}/live`)).text()));
   });
-  const draw = often(OFTEN.chart, async () => {
+  const draw = throttle(MIN_INTERVAL.chart, async () => {
     const query = new URLSearchParams({ range: chart.dataset.range, dark: dark.matches });
     const answer = await get(`/studies/${name}/figure?${query}`);
     if (answer.status === 204) {
@@ -140,14 +140,14 @@ function watchStudy(title) {
   draw();
   let last = -1;
   listen([name], (status) => { refresh(); if (!status || status.seq !== last) { last = status?.seq ?? last; draw(); } });
-  setInterval(refresh, BEAT);
+  setInterval(refresh, REFRESH_INTERVAL);
   find("main").addEventListener("click", (event) => {
     const button = event.target.closest("[data-action]");
     if (button) ask(name, button.dataset, refresh);
   });
 }
 
-// Plotly sets some style attributes as text, which the policy of these pages forbids; set as properties they are allowed.
+// Plotly sets some styles as attributes, which the content security policy forbids; as properties they are allowed.
 function load(url) {
   const set = Element.prototype.setAttribute;
   Element.prototype.setAttribute = function (key, value) {
@@ -172,7 +172,7 @@ function ask(name, about, done) {
   find("#dialog-round").required = about.field === "round";
   find("#dialog-why").value = "";
   wrong.hidden = true;
-  if (about.field === "correct") offer(field, JSON.parse(about.fields));
+  if (about.field === "correct") listFields(field, JSON.parse(about.fields));
   dialog.querySelector("form").onsubmit = async (event) => {
     if (event.submitter?.value === "no") return;
     event.preventDefault();
@@ -189,8 +189,8 @@ function ask(name, about, done) {
   dialog.showModal();
 }
 
-// What may be corrected, as it is now.
-function offer(field, fields) {
+// List the settings that can be changed, with their present values.
+function listFields(field, fields) {
   const value = find("#dialog-value"), none = find("#dialog-none");
   const option = ([name, now]) => new Option(`${name} (now ${now === null ? "none" : written(now)})`, name);
   field.replaceChildren(...Object.entries(fields).map(option));
@@ -210,7 +210,7 @@ function isText(text) {
   try { JSON.parse(text); return false; } catch { return true; }
 }
 
-// JSON, or else a text. Infinity would be sent as null, which takes a field away: that is said by ticking none.
+// Parse JSON, else keep the text. Refuse Infinity: it would be sent as null, which clears the setting.
 function read(text) {
   if (!text) throw new RangeError("Enter a value, or tick Clear.");
   if (/^[-+]?(inf|infinity|nan)$/i.test(text)) throw new RangeError(`${text} is not a valid value: enter a number, or tick Clear.`);
@@ -236,7 +236,7 @@ async function send(name, about) {
     const value = find("#dialog-none").checked ? null : read(find("#dialog-value").value.trim());
     [url, method, body.changes] = [`/v1/studies/${name}`, "PATCH", { [find("#dialog-field").value]: value }];
   }
-  return fetch(url, { method, headers, body: JSON.stringify(body), signal: AbortSignal.timeout(PATIENCE) });
+  return fetch(url, { method, headers, body: JSON.stringify(body), signal: AbortSignal.timeout(TIMEOUT) });
 }
 
 if (find("#list")) watchFleet(find("#list"));
