@@ -21,7 +21,7 @@ PHASES = b"acm"
 
 
 def live(folder: Path, say: int, until: int | None) -> None:
-    """Run rounds, telling the phases and writing down what was acknowledged."""
+    """Run rounds, reporting phases and recording acknowledged values."""
 
     def telling(phase, function):
         def told(*arguments, **options):
@@ -50,7 +50,7 @@ def live(folder: Path, say: int, until: int | None) -> None:
 
 
 def start(folder: Path, until: int | None = None) -> tuple[int, int]:
-    """A forked process that runs the study, and the pipe it speaks through."""
+    """A forked process that runs the study, and the pipe on which it reports."""
     hear, say = os.pipe()
     child = os.fork()
     if child == 0:
@@ -65,7 +65,7 @@ def start(folder: Path, until: int | None = None) -> tuple[int, int]:
 
 
 def kill_in(phase: int, child: int, hear: int, chance: random.Random) -> None:
-    """Wait until the process enters the phase for the n-th time, and a moment longer."""
+    """Wait until the process enters the phase for the n-th time, plus a delay."""
     for _ in range(chance.randint(1, 4)):
         while (heard := os.read(hear, 1)) and heard[0] != phase:
             pass

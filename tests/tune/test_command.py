@@ -1,4 +1,4 @@
-"""Commands never outlive their run, and what they print does no harm. With real processes."""
+"""Commands never outlive their run, and no output does harm. With real processes."""
 
 import itertools
 import json
@@ -48,16 +48,16 @@ def alive(process):
 
 
 def numbers(file):
-    """The process numbers that a command wrote down, once both are there."""
+    """Return the process ids that a command wrote, once both are there."""
     found = file.read_text().split() if file.exists() else []
     return [int(word) for word in found] if len(found) >= 2 else None
 
 
-# A command with a child that ignores every polite word, both in its group.
+# A command and a child in its group that both ignore signals.
 STUBBORN = "trap '' TERM HUP INT; (trap '' TERM HUP INT; while :; do sleep 1; done) & echo $$ $! > pids; wait"
 
 
-def test_a_timeout_ends_all_of_it(tmp_path, until):
+def test_a_timeout_ends_the_whole_group(tmp_path, until):
     write(tmp_path, STUBBORN, timeout=1)
     with tune(tmp_path, "--rounds", "1") as running:
         pids = until(lambda: numbers(tmp_path / "pids"))
@@ -68,7 +68,7 @@ def test_a_timeout_ends_all_of_it(tmp_path, until):
 
 
 @pytest.mark.parametrize("sign", [signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.long)])
-def test_the_second_signal_ends_all_of_it(tmp_path, until, sign):
+def test_the_second_signal_ends_the_whole_group(tmp_path, until, sign):
     write(tmp_path, f"test -e pids && echo 1 && exit; {STUBBORN}")
     with tune(tmp_path) as running:
         pids = until(lambda: numbers(tmp_path / "pids"))
@@ -82,15 +82,15 @@ def test_the_second_signal_ends_all_of_it(tmp_path, until, sign):
     until(lambda: not any(map(alive, pids)))
 
 
-def test_a_terminal_that_goes_away_finishes_the_round(tmp_path, until):
-    """SIGHUP, and nobody reads any more: the round is told, the system left at its centre, no process is left."""
+def test_a_closed_terminal_finishes_the_round(tmp_path, until):
+    """SIGHUP without a reader: the round is stored, the system is left at its centre, and no process remains."""
     write(tmp_path, "echo $$ $$ > pids; until test -e go; do sleep 0.02; done; echo 1")
     with tune(tmp_path) as running:
         until(lambda: numbers(tmp_path / "pids"))
         running.stdout.close()
         running.stderr.close()
         running.send_signal(signal.SIGHUP)
-        (tmp_path / "go").touch()  # whether it hears the signal in this round or in the next
+        (tmp_path / "go").touch()  # whether the signal arrives in this round or in the next
         assert running.wait(300) == 0
     with Study.look(tmp_path / "trimtab.db", "a") as study:
         kinds = [event.kind for event in study.events()]
@@ -109,8 +109,8 @@ def test_nohup_is_respected(tmp_path):
 
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
-def test_kill_9_leaves_nothing_behind_at_the_next_start(tmp_path, until):
-    """The kernel ends the command; its child, and what was started on purpose in finished rounds, are told apart."""
+def test_the_next_start_ends_what_kill_9_left_behind(tmp_path, until):
+    """The kernel ends the command; its child is ended later, and servers of finished rounds are not."""
     server = "setsid sleep 4321 >/dev/null 2>&1 & echo $! > server"
     script = f"test -e go && echo 1 && exit; test $TRIMTAB_ROUND = 0 && {{ {server}; echo 1; exit; }}; {STUBBORN}"
     write(tmp_path, script)
@@ -123,7 +123,7 @@ def test_kill_9_leaves_nothing_behind_at_the_next_start(tmp_path, until):
     served = int((tmp_path / "server").read_text())
     try:
         until(lambda: not alive(leader))
-        assert alive(child)  # nobody ended it: the kernel knows only the command itself
+        assert alive(child)  # the kernel ends only the command itself
         (tmp_path / "go").touch()
         with tune(tmp_path, "--rounds", "1") as running:
             out, err = running.communicate(timeout=300)
@@ -136,7 +136,7 @@ def test_kill_9_leaves_nothing_behind_at_the_next_start(tmp_path, until):
                 os.kill(process, signal.SIGKILL)
 
 
-def test_a_number_that_only_grows(tmp_path):
+def test_the_sequence_number_only_increases(tmp_path):
     write(tmp_path, "echo $TRIMTAB_SEQ >> seen; echo {x}")
     for _ in range(3):
         with tune(tmp_path, "--rounds", "4") as running:
@@ -148,10 +148,12 @@ def test_a_number_that_only_grows(tmp_path):
     assert seen == sorted(set(seen))
 
 
-def test_fifty_megabytes_of_output_cost_little_memory(tmp_path):
+def test_fifty_megabytes_of_output_need_little_memory(tmp_path):
     write(tmp_path, "head -c 50000000 /dev/zero | tr '\\0' 'x'; head -c 5000000 /dev/zero >&2; echo; echo 12.5")
     watch = "import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True);"
-    watch += "print('peak', resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"  # of this run's processes alone
+    watch += (
+        "print('peak', resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"  # of the processes of this run only
+    )
     command = [sys.executable, "-c", watch, PROGRAM, "tune", "study.toml", "--rounds", "2"]
     out = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True).stdout
     assert out.count("tell 12.5") == 2
@@ -179,7 +181,7 @@ def test_a_daemon_that_keeps_the_output_open_is_not_waited_for(tmp_path):
     ],
 )
 @pytest.mark.parametrize("key", ["", 'value = "a.b"\n'])
-def test_hostile_output_is_a_skipped_round_and_does_not_reach_the_terminal(tmp_path, script, key):
+def test_malicious_output_is_a_skipped_round_and_does_not_reach_the_terminal(tmp_path, script, key):
     write(tmp_path, script)
     (tmp_path / "study.toml").write_text(key + (tmp_path / "study.toml").read_text())
     with tune(tmp_path, "--rounds", "1") as running:
@@ -232,7 +234,7 @@ def test_hostile_output_is_a_skipped_round_and_does_not_reach_the_terminal(tmp_p
         ("12.5 nanoseconds", 12.5),
         ("nanoseconds: 12", 12.0),
         ("5µs", 5.0),
-        ("5\u03bcs", 5.0),  # the Greek letter, not the sign
+        ("5\u03bcs", 5.0),  # the Greek letter, not the micro sign
         ("5/s", 5.0),
         ("5m/s", 5.0),
         ("5°C", 5.0),
@@ -313,18 +315,18 @@ def test_exactly_one_number(out, value):
         ("latency=3\nxxtency=9\rla", "latency", None),
     ],
 )
-def test_a_value_by_its_name(out, key, value):
+def test_a_value_by_name(out, key, value):
     assert read_value(out, key)[0] == value
 
 
-def test_what_stands_in_place_of_a_number_is_said():
+def test_the_reason_quotes_the_text_in_place_of_a_number():
     assert read_value("latency=error", "latency")[1] == "no number under 'latency', but 'error'"
     assert read_value('{"latency": null}', "latency")[1] == "no number under 'latency', but 'null'"
     assert "2k may mean more than 2: print the number in full" in read_value("latency=2k", "latency")[1]
     assert "5M may mean more than 5: print the number in full" in read_value("took 5M")[1]
 
 
-def test_a_line_whose_beginning_is_not_kept_is_not_read(tmp_path):
+def test_a_truncated_line_is_not_read(tmp_path):
     ended = run(["sh", "-c", "printf '12.5%065534d' 0 | tr 0 ' '"], folder=tmp_path, environment={}, timeout=300)
     assert read_value(ended.out)[0] is None
 
@@ -336,15 +338,15 @@ def test_the_reason_of_a_failure_is_its_last_visible_line(tmp_path):
     assert "exit status 3: no such host" in out
 
 
-def test_what_is_written_to_a_program_that_does_not_read(tmp_path):
+def test_input_to_a_program_that_does_not_read(tmp_path):
     ended = run(["true"], folder=tmp_path, environment={}, timeout=300, given="x" * 10**6)
     assert ended.status == 0
     ended = run(["cat"], folder=tmp_path, environment={}, timeout=300, given="x" * 10**6 + "\nend")
     assert ended.out == "end"
 
 
-def test_all_rounds_failing_slows_down_and_says_so(tmp_path):
-    """Each failure in a row doubles the wait: 0.1 + 0.2 + 0.4 + 0.8 s after the second to the fifth."""
+def test_consecutive_failures_slow_down_with_a_message(tmp_path):
+    """Each consecutive failure doubles the wait: 0.1 + 0.2 + 0.4 + 0.8 s after the second to the fifth."""
     write(tmp_path, "date +%s.%N >> times; exit 1")
     with tune(tmp_path, "--rounds", "6") as running:
         _, err = running.communicate(timeout=300)
@@ -379,7 +381,7 @@ def test_the_system_is_left_at_its_centre_on_every_exit(tmp_path, until, way):
     assert float((tmp_path / "set").read_text().split()[-1]) == pytest.approx(centre, rel=1e-4)
 
 
-def test_a_program_and_a_callback_hear_of_every_round(tmp_path):
+def test_on_round_and_callbacks_receive_every_round(tmp_path):
     write(tmp_path, "echo {x}", more="")
     text = (tmp_path / "study.toml").read_text()
     hook = 'on_round = ["sh", "-c", "cat >> heard; echo >> heard; test $TRIMTAB_SEQ != 4"]\n'

@@ -33,7 +33,7 @@ def test_the_smallest_study(tmp_path):
     assert config.build_method().radius == 0.05
 
 
-def test_the_example_is_right_and_names_every_field(tmp_path):
+def test_the_example_is_valid_and_names_every_field(tmp_path):
     file, simulator = write_example(tmp_path / "study.toml")
     config = read_config(file)
     config.check_program()
@@ -51,7 +51,7 @@ def test_the_example_is_right_and_names_every_field(tmp_path):
     for name in ("`[baseline]`", "`[limits]`", "`dual_step`"):
         assert name in documented
     uncommented = "\n".join(line.removeprefix("# ") if " = " in line else line for line in text.splitlines())
-    assert read(tmp_path, uncommented).guard.approval  # the commented-out fields are right, too
+    assert read(tmp_path, uncommented).guard.approval  # the commented-out fields are valid too
     with pytest.raises(ValueError, match="already exists"):
         write_example(file)
 
@@ -60,20 +60,20 @@ def test_the_largest_move_is_the_cap_of_the_method(tmp_path):
     config = read(tmp_path, GOOD + "[guard]\nlargest_move = 0.01\n")
     method = config.build_method()
     assert method.max_move == pytest.approx(0.2)  # 0.01 of the range, in probes of 0.05
-    assert read(tmp_path, GOOD).build_method().max_move is None  # auto has a limit of its own
+    assert read(tmp_path, GOOD).build_method().max_move is None  # auto has its own cap
     method = read(tmp_path, 'method = "residual"\nstep = 0.01\n' + GOOD + "[guard]\nlargest_move = 1\n").build_method()
     assert method.max_move == pytest.approx(20)
 
 
-def test_how_wide_auto_probes(tmp_path):
+def test_the_width_of_probes_with_auto(tmp_path):
     step = read(tmp_path, "narrowest = 0.5\nwidest = 1\n" + GOOD).build_method().step
     assert (step.narrowest, step.widest) == (0.5, 1)
     assert read(tmp_path, GOOD).build_method() == trimtab.auto(radius=0.05, widest=1)
     assert read(tmp_path, "radius = 0.05\n" + GOOD).build_method() == trimtab.auto(radius=0.05)
     with read(tmp_path, "widest = 1\nnarrowest = 1\nseed = 1\n" + GOOD).open() as study:
-        assert study.ask().knobs["x"] == study.centre["x"]  # first where it is
+        assert study.ask().knobs["x"] == study.centre["x"]  # the first query is the start
         centres = []
-        for n in range(60):  # then 5% of 10 away, no less and no more; some are of a centre before, asked again
+        for n in range(60):  # then exactly 5 % of 10 away; some repeat a query of an earlier centre
             trial = study.ask()
             centres.append(study.centre["x"])
             assert (
@@ -82,11 +82,11 @@ def test_how_wide_auto_probes(tmp_path):
                 or any(abs(trial.knobs["x"] - centre) == pytest.approx(0.5) for centre in centres)
             )
             study.tell(trial, float(n % 7))
-    with read(tmp_path, "widest = 2\nnarrowest = 1\nseed = 1\n" + GOOD).open() as study:  # a correction
+    with read(tmp_path, "widest = 2\nnarrowest = 1\nseed = 1\n" + GOOD).open() as study:  # a changed setting
         assert study.setup.method.step.widest == 2
 
 
-def test_every_method_that_is_offered_can_be_had(tmp_path):
+def test_every_offered_method_can_be_built(tmp_path):
     with pytest.raises(ValueError, match="choose ") as error:
         read(tmp_path, 'method = "none"\n' + GOOD)
     offered = re.findall("'([a-z-]+)'", str(error.value).partition("choose ")[2])
@@ -100,7 +100,7 @@ def test_every_method_that_is_offered_can_be_had(tmp_path):
 @pytest.mark.parametrize(
     ("typed", "meant"), [("minimize", "minimise"), ("maximize", "maximise"), ("maximise", "maximise")]
 )
-def test_what_people_type_is_understood(tmp_path, typed, meant):
+def test_alternative_spellings_are_accepted(tmp_path, typed, meant):
     config = read(tmp_path, f'goal = "{typed}"\n' + GOOD + 'type = "int"\n[guard]\nleave_at = "center"\n')
     assert (config.goal, config.guard.leave_at, config.knobs.all[0].type) == (meant, "centre", "integer")
     with config.open() as study:
@@ -112,11 +112,11 @@ def test_what_people_type_is_understood(tmp_path, typed, meant):
     ("typed", "meant"), [('"10s"', 10), ('"2m"', 120), ('"1h"', 3600), ('"500ms"', 0.5), ('"1.5 h"', 5400), ("7", 7)]
 )
 @pytest.mark.parametrize("field", ["timeout", "pause", "store_patience"])
-def test_a_duration_has_a_unit_or_is_in_seconds(tmp_path, field, typed, meant):
+def test_durations_have_a_unit_or_are_in_seconds(tmp_path, field, typed, meant):
     assert getattr(read(tmp_path, f"{field} = {typed}\n" + GOOD), field) == meant
 
 
-def test_a_file_that_is_nearly_named_is_suggested(tmp_path):
+def test_a_file_with_a_similar_name_is_suggested(tmp_path):
     read(tmp_path, GOOD)
     with pytest.raises(ValueError, match=r'study.tml does not exist: did you mean "study.toml"\?'):
         read_config(tmp_path / "study.tml")
@@ -221,7 +221,7 @@ def test_a_file_that_is_nearly_named_is_suggested(tmp_path):
         ),
     ],
 )
-def test_what_is_wrong_is_said_with_the_remedy(tmp_path, change, reason):
+def test_every_error_names_the_problem_and_the_remedy(tmp_path, change, reason):
     with pytest.raises(ValueError) as error:  # noqa: PT011
         read(tmp_path, GOOD.replace(*change))
     assert reason in str(error.value)
@@ -233,12 +233,12 @@ def test_a_file_with_a_byte_order_mark_is_read(tmp_path):
     assert read_config(tmp_path / "study.toml").name == "a"
 
 
-def test_what_is_for_the_shell_is_left_to_it(tmp_path):
+def test_shell_variables_are_left_to_the_shell(tmp_path):
     config = read(tmp_path, GOOD.replace("{x}", "${KNOB_X} ${x} {x}"))
     assert config.words({"x": 0.25}) == ["echo", "${KNOB_X} ${x} 0.25"]
 
 
-def test_files_and_programs_that_are_not_there(tmp_path):
+def test_missing_files_and_programs(tmp_path):
     with pytest.raises(ValueError, match="`trimtab init` writes an example"):
         read_config(tmp_path / "no.toml")
     with pytest.raises(ValueError, match="cannot be run: give the path"):
@@ -252,7 +252,7 @@ def test_files_and_programs_that_are_not_there(tmp_path):
             read(tmp_path, GOOD.replace('"echo"', f'"{program}"')).check_program()
 
 
-def test_the_simulator_drifts_and_has_its_best_inside():
+def test_the_simulator_drifts_with_its_optimum_inside_the_limits():
     from trimtab.tune.simulator import best, cost
 
     for round in range(0, 3000, 50):

@@ -1,4 +1,4 @@
-"""kill -9 at random moments: the path is that of an undisturbed run, bit by bit, and nothing acknowledged is lost."""
+"""kill -9 at random moments: the path equals that of an uninterrupted run, and no acknowledged value is lost."""
 
 import json
 import os
@@ -44,7 +44,7 @@ def round_count(events):
 
 
 def saving(folder, store):
-    """With the books it comes from: what a snapshot and the values since lead to."""
+    """Return the saving and its sums, rebuilt from a snapshot and the values since."""
     with Study.look(folder / store, "killed") as study:
         return study._position.ledger, study.baseline, study.saving
 
@@ -59,7 +59,7 @@ def undisturbed(folder, rounds):
 
 
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long)])
-def test_fifty_kills_leave_no_trace(tmp_path, seed):
+def test_fifty_kills_do_not_change_the_path(tmp_path, seed):
     (tmp_path / "study.toml").write_text(STUDY)
     done = subprocess.run(
         [sys.executable, KILLING, tmp_path, "50", str(seed)], capture_output=True, text=True, timeout=300
@@ -68,20 +68,20 @@ def test_fifty_kills_leave_no_trace(tmp_path, seed):
     assert not (tmp_path / "errors.txt").exists(), (tmp_path / "errors.txt").read_text()
     found = json.loads(done.stdout)
     assert sum(found["kills"].values()) == 50
-    assert min(found["kills"].values()) > 8  # in each of: asking, the command, the commit
+    assert min(found["kills"].values()) > 8  # in each phase: asking, the command, the commit
     killed = history(tmp_path)
     assert killed == undisturbed(tmp_path, found["rounds"])
     stored = {(event.kind, event.round): event.value for event in killed}
     assert sum(event.kind == "baseline" for event in killed) - round_count(killed) // 3 in (0, 1)
     acknowledged = [json.loads(line) for line in (tmp_path / "acks.txt").read_text().splitlines()]
-    assert len(acknowledged) > 25  # so that more than eight are of the baseline
+    assert len(acknowledged) > 25  # so that more than eight are baseline rounds
     assert {kind for kind, _, _ in acknowledged} == {"tell", "baseline"}
     assert all(stored[kind, round] == value for kind, round, value in acknowledged)
     assert saving(tmp_path, "trimtab.db") == saving(tmp_path, "other.db")
     assert saving(tmp_path, "trimtab.db")[-1].saved is not None
 
 
-def test_the_program_is_killed_and_goes_on(tmp_path):
+def test_the_killed_program_resumes(tmp_path):
     (tmp_path / "study.toml").write_text(STUDY)
     chance, printed = random.Random(3), []
     for _ in range(5):

@@ -1,4 +1,4 @@
-"""Commands that fail, hang, print nonsense; guard rails; signals. With real processes."""
+"""Commands that fail, hang or print nonsense; guard settings; signals. With real processes."""
 
 import datetime
 import itertools
@@ -48,7 +48,7 @@ def config(tmp_path):
 
 
 def run(config, rounds):
-    """The reports of so many rounds, and the kinds of all events."""
+    """Return the reports of this many rounds, and the kinds of all events."""
     with config.open() as study:
         reports = [report for report in Runner(config, study).rounds(rounds) if report.kind != "leave"]
         return reports, [event.kind for event in study.events() if event.kind != "leave"]
@@ -73,7 +73,7 @@ def run(config, rounds):
         ("trap '' TERM; echo 3; sleep 60 & wait; sleep 60", None, "no answer within 0.5 s"),
     ],
 )
-def test_what_a_command_may_do(config, script, value, note, monkeypatch):
+def test_values_and_reasons_of_commands(config, script, value, note, monkeypatch):
     monkeypatch.setattr("trimtab.tune.command.GRACE", 0.2)
     study = config("sh", "-c", script)
     hangs = note is not None and note.startswith("no answer")
@@ -85,7 +85,7 @@ def test_what_a_command_may_do(config, script, value, note, monkeypatch):
 
 def test_a_hanging_command_leaves_no_process_behind(config, tmp_path, until):
     study = config("sh", "-c", "sleep 61.5 & echo $! > child; wait")
-    for seconds in (1, 4, 16, 64):  # until it could start in them
+    for seconds in (1, 4, 16, 64):  # until it has had time to start
         run(replace(study, timeout=seconds), 1)
         if (tmp_path / "child").exists():
             break
@@ -113,7 +113,7 @@ def test_json_values():
     assert read_value('{"a": NaN}', "a") == (None, "the value is nan")
 
 
-def test_failures_hold_at_the_centre_until_one_succeeds(config):
+def test_failures_hold_at_the_centre_until_a_round_succeeds(config):
     script = "test -e good && echo 1"
     more = "[guard]\nfailures = 3\n"
     study = config("sh", "-c", script, more=more)
@@ -136,7 +136,7 @@ def test_failures_return_to_the_start(config):
     assert kinds[-3:] == ["reset", "hold", "hold"]
 
 
-def test_failures_return_to_the_start_once_also_where_the_limit_was_lowered_below_them(config):
+def test_failures_return_to_the_start_only_once_even_after_a_lowered_limit(config):
     more = '[guard]\nfailures = 6\non_failures = "start"\n[baseline]\nevery = 0\n'
     study = config("sh", "-c", 'test $TRIMTAB_ROUND -lt 30 && echo "{x}"', more=more)
     run(study, 34)  # the last four failed
@@ -151,7 +151,7 @@ def test_failures_return_to_the_start_once_also_where_the_limit_was_lowered_belo
         assert opened.centre == reports[-1].setting == {"x": 5.0, "n": 5}
 
 
-def test_stop_beyond_a_limit(config):
+def test_a_value_beyond_stop_above_ends_the_run(config):
     study = config("sh", "-c", "echo $TRIMTAB_ROUND", more='[guard]\nstop_above = 3\nleave_at = "start"\n')
     with study.open() as opened:
         with pytest.raises(Stopped, match=r"the value 4 is above guard\.stop_above=3"):
@@ -220,7 +220,7 @@ def test_approval_waits_for_a_person(config, until):
     assert seen[-1].note.startswith("rejected by ")
 
 
-def test_dry_run_runs_and_keeps_nothing(config, tmp_path):
+def test_dry_run_runs_and_stores_nothing(config, tmp_path):
     study = config("sh", "-c", "touch ran; echo {x}")
     with rehearsal(study) as opened:
         before = list(opened.ahead(3))
@@ -235,7 +235,7 @@ def test_dry_run_runs_and_keeps_nothing(config, tmp_path):
         assert opened.round == 3
 
 
-def test_rounds_to_come_differ_also_beside_limits():
+def test_previewed_rounds_differ_even_with_limits():
     knobs, method = [{"name": "x", "low": 0, "high": 10, "start": 5}], tt.primal_dual(radius=0.05, step=0.01, limits=1)
     with Study.open(":memory:", "a", knobs, method, seed=0, baseline=4, limits={"heat": {"max": 3}}) as study:
         seen, again = list(study.ahead(9)), list(study.ahead(9))
@@ -253,7 +253,7 @@ def test_advice_is_reported_once(config):
     assert "has been the same in all 50 rounds" in seen[0].note
 
 
-def test_dry_run_set_on_the_way_ends_the_run_before_the_next_command(config, tmp_path):
+def test_setting_dry_run_ends_the_run_before_the_next_command(config, tmp_path):
     study = config("sh", "-c", "echo set >> ran; echo {x}")
     with study.open() as opened:
         rounds = Runner(study, opened).rounds(9)
@@ -262,10 +262,10 @@ def test_dry_run_set_on_the_way_ends_the_run_before_the_next_command(config, tmp
             other.set({"guard.dry_run": True})
         with pytest.raises(Stopped, match=r"guard\.dry_run is set: .* `trimtab set a guard\.dry_run=false`"):
             list(rounds)
-        assert (tmp_path / "ran").read_text() == "set\n"  # nor is it run to leave the system anywhere
+        assert (tmp_path / "ran").read_text() == "set\n"  # it does not run at the end either
 
 
-def test_a_correction_that_comes_while_a_round_is_planned_holds_for_it(config, tmp_path, monkeypatch):
+def test_a_change_during_planning_applies_to_the_round(config, tmp_path, monkeypatch):
     study = config("sh", "-c", "touch ran; echo {x}")
     with study.open() as opened:
         ask = opened.ask
@@ -280,15 +280,15 @@ def test_a_correction_that_comes_while_a_round_is_planned_holds_for_it(config, t
     assert not (tmp_path / "ran").exists()
 
 
-def test_how_far_probes_can_go_is_known_before_anything_is_run(config):
+def test_the_reach_of_probes_is_known_in_advance(config):
     fixed = '[knobs.codec]\nchoices = ["gzip"]\nstart = "gzip"\n'
     study = config("echo", "1", more=fixed + '[knobs.log]\nscale = "log"\nlow = 1\nhigh = 100\nstart = 10\n')
     with rehearsal(study) as opened:
         found = spans(opened)
-        assert list(found) == ["x", "n", "log"]  # the choice is none
-        far = 0.05 * 2**0.5  # of each range: √2 times the radius along one of three coordinates
+        assert list(found) == ["x", "n", "log"]  # a choice has no span
+        far = 0.05 * 2**0.5  # share of each range: √2 times the radius along one of three coordinates
         assert found["x"].now == found["x"].widest == pytest.approx((5 - 10 * far, 5 + 10 * far))
-        assert found["n"] == ((3, 7), (3, 7))  # one step, rounded down and up, as draws may
+        assert found["n"] == ((3, 7), (3, 7))  # one step, rounded down and up
         assert found["log"].now == pytest.approx((10 * 100**-far, 10 * 100**far))
     one = config("echo", "1", more='[knobs.cache]\ntype = "bool"\nstart = true\n')
     with rehearsal(replace(one, method="residual", step=0.1)) as opened:
@@ -297,10 +297,10 @@ def test_how_far_probes_can_go_is_known_before_anything_is_run(config):
         assert found["cache"].now == (False, True)
 
 
-def test_no_probe_goes_farther_from_the_centre_of_its_round_or_of_the_one_before(config):
+def test_no_probe_exceeds_the_reach_around_the_last_two_centres(config):
     with config("echo", "1").open() as study:
         before = spans(study)
-        for n in range(150):  # round 63, among others, measures the point of the round before once more
+        for n in range(150):  # some rounds, such as 63, repeat the previous query
             found, trial = spans(study), study.ask()
             if trial.kind != "baseline":
                 for name, value in trial.knobs.items():
@@ -310,7 +310,7 @@ def test_no_probe_goes_farther_from_the_centre_of_its_round_or_of_the_one_before
             study.tell(trial, float(n % 7))
 
 
-def test_a_pause_is_not_measured_by_the_wall_clock(config, monkeypatch):
+def test_a_pause_does_not_depend_on_the_wall_clock(config, monkeypatch):
     clock = iter(range(10**9, 0, -3600))
     monkeypatch.setattr(time, "time", lambda: float(next(clock)))
     now, slept = [0.0], []
@@ -336,7 +336,7 @@ main()
 """
 
 
-def test_the_program_with_a_clock_that_goes_backwards(config, tmp_path):
+def test_the_program_with_a_clock_set_back(config, tmp_path):
     config("echo", "{x}")
     done = subprocess.run([sys.executable, "-c", BACKWARDS], cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
@@ -359,7 +359,7 @@ def test_signals_finish_the_round(config, tmp_path, sign, until):
         assert study.round == 1
 
 
-def test_a_second_signal_ends_at_once(config, tmp_path, until):
+def test_a_second_signal_interrupts_the_round(config, tmp_path, until):
     config("sh", "-c", "echo began >> began; exec sleep 600")
     with start("tune", "study.toml", cwd=tmp_path) as running:
         until((tmp_path / "began").exists)

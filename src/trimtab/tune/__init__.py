@@ -1,1 +1,1 @@
-"""`trimtab tune`: study.toml, the loop that runs a command, and what `trimtab init` writes."""
+"""`trimtab tune`: study.toml, the loop that runs a command, and the files that `trimtab init` writes."""

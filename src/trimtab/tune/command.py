@@ -1,8 +1,8 @@
-"""Run a command that must not outlive its run, print without end, or hang.
+"""Run a command with bounded time and output, and make sure that it does not outlive its run.
 
-It gets a session of its own, so that a Ctrl-C in the terminal is not for it, and that all it starts can be ended with
-it. On Linux the kernel kills it when the tuner dies (PR_SET_PDEATHSIG); what its own children do then is seen to at
-the next start (`end_leftovers`), by what they were given in the environment.
+It runs in a session of its own, so that Ctrl-C in the terminal does not reach it and its whole group can be ended. On
+Linux the kernel kills it when the tuner dies (PR_SET_PDEATHSIG). Its orphaned children are ended at the next start
+(`end_leftovers`), which recognises them by an environment variable.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-GRACE = 2.0  # seconds between asking a command to end and ending it
-TICK = 0.05  # seconds between two looks at whether the command has exited, or is to be ended
-KEEP = 64 * 1024  # bytes of its output that are kept, from the end
-RUN = "TRIMTAB_RUN"  # in the environment of a command: which study, which event, which tuner
+GRACE = 2.0  # seconds between SIGTERM and SIGKILL
+TICK = 0.05  # seconds between checks of whether the command has exited or must be ended
+KEEP = 64 * 1024  # bytes of output that are kept, from the end
+RUN = "TRIMTAB_RUN"  # environment variable of a command: study, event and tuner
 
 _libc: Any = ctypes.CDLL(None) if sys.platform == "linux" else None
 PR_SET_PDEATHSIG = 1
 
 
 class Ended(NamedTuple):
-    """How a command ended."""
+    """Result of a command."""
 
     status: int | None
-    """None if it had to be ended."""
+    """Exit status; None after a timeout."""
     out: str
     complaint: str
 
 
 class Interrupted(Exception):
-    """It was ended because somebody is in a hurry."""
+    """The command was ended on request."""
 
 
 def run(
@@ -51,8 +51,8 @@ def run(
     hurry: Callable[[], bool] = lambda: False,
     given: str = "",
 ) -> Ended:
-    """Run it, for no longer than `timeout` seconds, nor than `hurry()` is false; OSError if it cannot be started."""
-    # A script may leave a server behind that keeps our end of a pipe: what is read is the pipe, until the script ends.
+    """Run a command until it exits, `timeout` seconds pass or `hurry()` is true; OSError if it cannot be started."""
+    # A script may leave a server behind that inherits the pipes, so read until the script exits, not until EOF.
     child = subprocess.Popen(
         words,
         cwd=folder,
@@ -88,7 +88,7 @@ def _follow(child: subprocess.Popen[bytes], end: float, hurry: Callable[[], bool
             if time.monotonic() >= end:
                 end_group(child)
                 return Ended(None, _whole_lines(out), _text(complaint))
-            if not open_ones and not writing:  # it closed its output: what is left is to wait for it
+            if not open_ones and not writing:  # it closed its output: wait for it to exit
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     child.wait(TICK)
                 continue
@@ -98,7 +98,7 @@ def _follow(child: subprocess.Popen[bytes], end: float, hurry: Callable[[], bool
                 assert child.stdin is not None
                 child.stdin.close()
                 writing = []
-        for pipe in open_ones:  # what it wrote last; a server that still has the pipe is not waited for
+        for pipe in open_ones:  # read the rest without waiting for a server that still has the pipe
             while select.select([pipe], [], [], 0)[0] and _read(pipe, kept[pipe]):
                 pass
         return Ended(child.returncode, _whole_lines(out), _text(complaint))
@@ -108,7 +108,7 @@ def _follow(child: subprocess.Popen[bytes], end: float, hurry: Callable[[], bool
 
 
 def _read(pipe: int, into: bytearray) -> bool:
-    """Take what is there; False at the end."""
+    """Read available data; False at the end of the pipe."""
     data = os.read(pipe, KEEP)
     into += data
     if len(into) > 2 * KEEP:
@@ -117,7 +117,7 @@ def _read(pipe: int, into: bytearray) -> bool:
 
 
 def _write(pipe: int, data: bytes) -> bytes:
-    """What is left to write."""
+    """Write some data, and return the rest."""
     try:
         return data[os.write(pipe, data) :]
     except BlockingIOError:
@@ -127,7 +127,7 @@ def _write(pipe: int, data: bytes) -> bytes:
 
 
 def _whole_lines(data: bytearray) -> str:
-    """The text without a first line whose beginning is not kept: half a number would be another one."""
+    """Return the text without a truncated first line: half a number would be a different one."""
     text = _text(data)
     return text if len(data) < KEEP else text.partition("\n")[2] or "…"
 
@@ -138,16 +138,16 @@ def _text(data: bytearray) -> str:
 
 def _die_with(parent: int) -> None:
     _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it died before that
+    if os.getppid() != parent:  # the parent died before prctl took effect
         os._exit(1)
 
 
 def end_group(child: subprocess.Popen[bytes]) -> None:
-    """End a command and everything in its group: first politely."""
+    """End a command and everything in its group: SIGTERM first, then SIGKILL."""
     _signal_group(child.pid, signal.SIGTERM)
     with contextlib.suppress(subprocess.TimeoutExpired):
         child.wait(GRACE)
-    _signal_group(child.pid, signal.SIGKILL)  # also for those of the group that outlived the first
+    _signal_group(child.pid, signal.SIGKILL)  # also ends members of the group that ignored SIGTERM
     child.wait()
 
 
@@ -157,15 +157,15 @@ def _signal_group(group: int, sign: signal.Signals) -> None:
 
 
 def mark(study: str, seq: int) -> str:
-    """What a command of this process has in its environment, as RUN."""
+    """Return the value of RUN for commands of this process."""
     return f"{study}/{seq}/{os.getpid()}/{_born(os.getpid())}"
 
 
 def end_leftovers(study: str, seq: int) -> list[int]:
-    """End what is left of the command for event `seq` of a tuner that died; the processes that were ended.
+    """End the processes that a dead tuner's command for event `seq` left behind; return their ids.
 
-    What commands of earlier rounds left running on purpose (a server) is not touched, nor what belongs to a tuner that
-    lives. Looks into /proc, so it finds nothing where there is none.
+    Processes that earlier rounds left running on purpose (a server) and those of a living tuner are not touched.
+    Without /proc, none are found.
     """
     processes = [int(folder.name) for folder in Path("/proc").glob("[0-9]*")]
     found = [process for process in processes if _is_left(process, study, seq)]
@@ -192,7 +192,7 @@ def _is_left(process: int, study: str, seq: int) -> bool:
 
 
 def _born(process: int) -> str:
-    """When a process began, in ticks since the system did: with its number, its identity."""
+    """Return the start time of a process, in ticks since boot; with the process id it identifies the process."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[19]
     except (OSError, IndexError):

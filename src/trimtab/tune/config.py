@@ -1,4 +1,4 @@
-"""study.toml: what to tune, how to measure, and the guard rails. docs/live.md explains it field by field."""
+"""Reading and validating study.toml. docs/live.md explains every field."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from trimtab.util.text import word
 from trimtab.validation import choose, near, whole
 
 UNFIT = ("two-point", "two-point-forward", "modified-two-point", "still", "primal-dual")
-"""A study has one number a round, and learns."""
-HOLE = r"(?<!\$)\{([A-Za-z_]\w*)\}"  # where a knob goes, in a word of the command; ${...} is the shell's
+"""Methods that a study does not offer: two queries per round, no learning, or limits only."""
+PLACEHOLDER = r"(?<!\$)\{([A-Za-z_]\w*)\}"  # of a knob in the command; ${...} is left to the shell
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """A study.toml that was read and found right."""
+    """A validated study.toml."""
 
     name: str
     command: list[str]
@@ -77,7 +77,7 @@ class Config:
         object.__setattr__(self, "goal", spelt(self.goal))
         _choice("goal", self.goal, "minimise", "maximise")
         if Limits.of(self.limits).all and self.method == "auto":
-            object.__setattr__(self, "method", "primal-dual")  # the only one that knows of limits
+            object.__setattr__(self, "method", "primal-dual")  # the only method that supports limits
         fit = ["primal-dual"] if self.limits else [name for name in methods if name not in UNFIT]
         _choice("method", self.method, *fit)
         if self.value is not None and not (isinstance(self.value, str) and self.value):
@@ -120,7 +120,7 @@ class Config:
             raise ValueError(f'command={command!r} must be a list of strings: write ["./measure", "--batch={{batch}}"]')
         names = {knob.name for knob in self.knobs.all}
         for text in command:
-            for name in re.findall(HOLE, text):
+            for name in re.findall(PLACEHOLDER, text):
                 if name not in names:
                     raise ValueError(f"command uses {{{name}}}, which is not a knob: {choose(name, sorted(names))}")
         for place, words in (("command", command), ("on_round", self.on_round)):
@@ -133,7 +133,7 @@ class Config:
             raise ValueError(f'store={self.store!r} is a folder: give a file, for example "trimtab.db"')
 
     def check_program(self) -> None:
-        """Refuse to start with a program that is not there."""
+        """Refuse a program that does not exist or cannot be executed."""
         for name, words in (("command", self.command), ("on_round", self.on_round)):
             for program in words[:1]:
                 path = program if os.sep not in program else str(self.folder / program)
@@ -144,7 +144,7 @@ class Config:
                     raise ValueError(f"{name}[0]={program!r} cannot be run: {remedy}")
 
     def build_method(self) -> Method:
-        """The method, with the largest move per round as its cap."""
+        """Build the method, capped by the largest move per round."""
         radius = SHARE if self.radius is None else self.radius
         options = {"radius": radius, **{name: getattr(self, name) for name in ("narrowest", "widest", "step")}}
         if self.radius is None and self.widest is None and self.method == "auto":
@@ -157,20 +157,20 @@ class Config:
 
     @property
     def settings(self) -> Document:
-        """What of the run may be corrected, by dotted names."""
+        """The run settings that may be changed later, by dotted names."""
         return {**{name: getattr(self, name) for name in RUN}, **flattened({n: getattr(self, n) for n in TABLES})}
 
     def corrected(self, terms: RunSettings) -> Config:
-        """The same with what has been corrected since it was read."""
+        """Return the configuration with the present settings of the study."""
         return replace(self, **{name: terms[name] for name in RUN}, **{name: terms.table(name) for name in TABLES})
 
     @property
     def where(self) -> str:
-        """The store: a URL, or a file beside the study.toml."""
+        """The store: a URL, or a path relative to the folder of the study.toml."""
         return self.store if "://" in self.store else str(self.folder / self.store)
 
     def open(self, callbacks: Sequence[Callback] = ()) -> Study:
-        """The study, made if there is none yet."""
+        """Open the study, and create it if it does not exist."""
         return Study.open(
             self.where,
             self.name,
@@ -186,18 +186,18 @@ class Config:
         )
 
     def words(self, setting: Setting) -> list[str]:
-        """The command with the knobs filled in."""
+        """Return the command with the knobs filled in."""
         knobs = {name: word(value) for name, value in setting.items()}
-        return [re.sub(HOLE, lambda found: knobs.get(found[1], found[0]), text) for text in self.command]
+        return [re.sub(PLACEHOLDER, lambda found: knobs.get(found[1], found[0]), text) for text in self.command]
 
 
 def read_config(path: str | os.PathLike[str]) -> Config:
-    """The study.toml at a path."""
+    """Read the study.toml at a path."""
     path = Path(path)
     try:
-        text = path.read_text(encoding="utf-8-sig")  # some editors begin a file with a mark
+        text = path.read_text(encoding="utf-8-sig")  # some editors write a byte order mark
     except FileNotFoundError:
-        raise ValueError(f"{path} does not exist: {_instead(path)}") from None
+        raise ValueError(f"{path} does not exist: {_suggestion(path)}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} cannot be read: {reason(error)}") from None
     try:
@@ -208,8 +208,8 @@ def read_config(path: str | os.PathLike[str]) -> Config:
         raise ValueError(f"{path}: {error}") from None
 
 
-def _instead(path: Path) -> str:
-    """Another file that may have been meant, or how to get one."""
+def _suggestion(path: Path) -> str:
+    """Suggest a similar file name, or how to create a file."""
     others = (f.name for f in path.parent.glob("*.toml")) if path.parent.is_dir() else ()
     return near(path.name, others) or "`trimtab init` writes an example"
 

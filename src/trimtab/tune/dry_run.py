@@ -1,4 +1,4 @@
-"""What a study would set, before anything is run: the next trials, and how far probes can go."""
+"""Preview of a study without running anything: the next trials, and the range that probes can reach."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from trimtab.tune.config import Config
 
 
 class Span(NamedTuple):
-    """How far probes about the present centre can set one knob: (least, largest), now and at their widest."""
+    """The range (lowest, highest) of one knob that probes around the present centre can reach."""
 
     now: tuple[Level, Level]
     widest: tuple[Level, Level]
@@ -24,7 +24,7 @@ class Span(NamedTuple):
 
 @contextlib.contextmanager
 def rehearsal(config: Config) -> Iterator[Study]:
-    """The study, to look at; where there is none yet, the one that would begin. Nothing is kept."""
+    """Open the study read-only; if it does not exist, create a temporary one."""
     with tempfile.TemporaryDirectory() as folder:
         if Study.exists(config.where, config.name):
             study = Study.look(config.where, config.name)
@@ -35,9 +35,9 @@ def rehearsal(config: Config) -> Iterator[Study]:
 
 
 def spans(study: Study) -> dict[str, Span]:
-    """Of every knob that is a number or a switch and moves; a choice may be any of its possibilities at any time.
+    """Return the reach of probes for every moving number or switch; a choice can take any value at any time.
 
-    A round that measures the point of the one before once more may be beyond, by as far as the centre has moved.
+    A round that repeats the previous query may exceed it, by the distance that the centre has moved.
     """
     now, widest = (
         core_calls.spans(study.knobs, study.setup, study.state, width)

@@ -1,4 +1,4 @@
-"""What `trimtab init --from` writes: a study.toml that begins where another study is now."""
+"""`trimtab init --from`: write a study.toml that starts at the present centre of another study."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from trimtab.types import Document
 from trimtab.util.files import check_destination, writing
 
 HEAD = """\
-# Begins where the study {old} was after {rounds} rounds. Written by: trimtab init --from {old}
-# Change what could not be changed there (knobs, goal, method, seed), then: trimtab tune {file}
+# Starts where the study {old} was after {rounds} rounds. Written by: trimtab init --from {old}
+# Change the fields that could not be changed there (knobs, goal, method, seed), then run: trimtab tune {file}
 
 name = {name}
 goal = {goal}
@@ -27,7 +27,7 @@ NO_COMMAND = "# Put your own command here: no study.toml of {old} was found besi
 
 
 def write_successor(path: Path, where: str, name: str) -> Path:
-    """A study.toml at a path that is not there yet; command and the like are from that of the study, if it is found."""
+    """Write a new study.toml; the command and similar fields are copied from the study's own file, if it is found."""
     if path.exists():
         raise ValueError(f"{path} already exists: name another file, trimtab init --from {name} new.toml")
     check_destination(path)
@@ -39,7 +39,7 @@ def write_successor(path: Path, where: str, name: str) -> Path:
 
 
 def _text(study: Study, file: Config | None, where: str, path: Path) -> str:
-    """Everything as it is now, starting at the centre."""
+    """Return the file with all present settings, and the centre as the start."""
     method, terms = study.setup.method, study.settings
     goal = "maximise" if study.setup.maximise else "minimise"
     about = {"old": study.name, "rounds": study.round, "file": path.name, "name": _toml(_new_name(study.name))}
@@ -50,7 +50,7 @@ def _text(study: Study, file: Config | None, where: str, path: Path) -> str:
     else:
         given = {field: getattr(file, field) for field in FROM_FILE}
         if file.folder.resolve() != path.parent.resolve():
-            lines.append(f"# The command was run in {file.folder}, and now is in the folder of this file.")
+            lines.append(f"# The command ran in {file.folder}; from now on it runs in the folder of this file.")
     given |= {name: terms[name] for name in DEFAULTS if "." not in name}
     given |= {"method": name_of(method), "radius": method.radius}
     if method.step.finds_width:
@@ -75,15 +75,15 @@ def _text(study: Study, file: Config | None, where: str, path: Path) -> str:
 
 
 def _knob(study: Study, knob: Knob) -> Document:
-    """The fields of a knob, with start where it is now, and probes as wide as they are now."""
+    """Return the fields of a knob, with the centre as its start and the present length of probes."""
     limits = ("low", "high") if knob.type in ("float", "integer") else ()
     found = {name: getattr(knob, name) for name in limits} | {"start": study.centre[knob.name]}
     if knob.choices is not None:
         found["choices"] = list(knob.choices)
     elif knob.type != "float":
         found["type"] = knob.type
-    for name, usual in (("scale", "linear"), ("step", None), ("unit", "")):
-        if getattr(knob, name) != usual:
+    for name, default in (("scale", "linear"), ("step", None), ("unit", "")):
+        if getattr(knob, name) != default:
             found[name] = getattr(knob, name)
     if (radius := radius_now(study.knobs, knob)) is not None:
         found["radius"] = radius
@@ -91,7 +91,7 @@ def _knob(study: Study, knob: Knob) -> Document:
 
 
 def _baseline(study: Study) -> list[str]:
-    """As often as now; the reference, where there is one beside the start, as it is."""
+    """Return the table of the baseline; its reference only if it is not the start."""
     every, reference = study.baseline[:2]
     found = ["[baseline]", f"every = {every}"]
     if reference is not None:
@@ -100,7 +100,7 @@ def _baseline(study: Study) -> list[str]:
 
 
 def _limits(study: Study) -> list[str]:
-    """The bounds of now, by name."""
+    """Return the present limits, by name."""
     tables: dict[str, dict[str, float]] = {}
     for limit in study.limits.all:
         tables.setdefault(limit.name, {"scale": limit.scale})[limit.side] = limit.bound
@@ -110,7 +110,7 @@ def _limits(study: Study) -> list[str]:
 
 
 def radius_now(knobs: Knobs, knob: Knob) -> float | None:
-    """The knob's radius as a share of its range of now, where it is not that of the others."""
+    """Return the knob's radius as a share of its present range; None if it is the common one."""
     if knob.name not in knobs.ranges:
         return knob.radius
     low, high = knobs.extent(knob)
@@ -118,7 +118,7 @@ def radius_now(knobs: Knobs, knob: Knob) -> float | None:
 
 
 def _file_of(name: str, where: str, folder: Path) -> Config | None:
-    """The study.toml of a study: beside the store, or in the folder."""
+    """Find the study.toml of a study, beside the store or in this folder."""
     folders = [folder] if "://" in where else [Path(where).resolve().parent, folder]
     for file in (file for one in folders for file in sorted(one.glob("*.toml"))):
         try:
@@ -137,7 +137,7 @@ def _new_name(name: str) -> str:
 
 
 def _toml(value: object) -> str:
-    """A text, a number, a switch, or a list of them."""
+    """Format text, a number, a switch, or a list of them, as TOML."""
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_toml, value))}]"
     return json.dumps(value, ensure_ascii=False) if isinstance(value, str | bool) else repr(value)

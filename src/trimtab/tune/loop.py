@@ -1,4 +1,4 @@
-"""The loop behind `trimtab tune`: ask, run the command, tell; with pauses, guard rails, and a clean end on a signal."""
+"""The loop of `trimtab tune`: ask, run the command, tell; with pauses, guard settings, and a clean end on signals."""
 
 from __future__ import annotations
 
@@ -25,30 +25,30 @@ from trimtab.util.files import reason
 from trimtab.util.logs import log
 from trimtab.util.text import clean, word
 
-TICK = 0.1  # seconds between two looks at what a signal may have set
-LOOK = 1.0  # seconds between two looks for corrections, in a long pause
-POLL = 0.2  # seconds between two looks for an approval, or at the clock
-FIRST_WAIT, LONGEST_WAIT = 0.1, 60.0  # seconds after the second failed round in a row; doubled with each, up to that
+TICK = 0.1  # seconds between checks of the flags that signals set
+REFRESH = 1.0  # seconds between checks for changed settings during a long pause
+POLL = 0.2  # seconds between checks for an approval, or of the clock
+FIRST_WAIT, LONGEST_WAIT = 0.1, 60.0  # seconds after the second consecutive failure; doubled with each further one
 T = TypeVar("T")
 
 
 class Flag:
-    """What a signal handler may set: unlike `threading.Event`, it takes no lock that may be taken already."""
+    """Flag that a signal handler can set safely: unlike `threading.Event`, it takes no lock."""
 
     def __init__(self) -> None:
         self._set = False
 
     def set(self) -> None:
-        """For good."""
+        """Set the flag; it stays set."""
         self._set = True
 
     def is_set(self) -> bool:
-        """Whether it was."""
+        """Whether the flag was set."""
         return self._set
 
 
 class Report(NamedTuple):
-    """One round, or something said in between (then `kind` is "note" or "advice")."""
+    """One round, or a message between rounds (`kind` is then "note" or "advice")."""
 
     kind: str
     round: int
@@ -56,17 +56,17 @@ class Report(NamedTuple):
     value: float | None
     note: str | None
     seconds: float = 0.0
-    """That the command took."""
+    """Duration of the command."""
     commit: float = 0.0
-    """Seconds until the value was on the disk."""
+    """Seconds until the value was durable."""
     retries: int = 0
-    """How often the store was tried again for that."""
+    """Number of retries to store it."""
     limits: dict[str, float] | None = None
-    """The numbers beside the value, where there are limits on some."""
+    """The numbers that the study has limits on, by name."""
 
 
 class Measured(NamedTuple):
-    """What a command brought: a value, or none and the reason; and the numbers that there are limits on."""
+    """Result of a command: a value or the reason for none, and the numbers that the study has limits on."""
 
     value: float | None
     note: str | None
@@ -74,13 +74,13 @@ class Measured(NamedTuple):
 
 
 class Stopped(Exception):
-    """A guard rail ended the run."""
+    """A guard setting ended the run."""
 
 
 class Runner:
-    """Runs the rounds of one study; `rounds` gives a report of each, after it is on the disk.
+    """Run the rounds of one study; `rounds` yields a report of each, after it is stored.
 
-    `stop` finishes the round that runs; `hurry` ends its command; `abandon` ends also the last one, of `leave`.
+    `stop` ends the run after the present round; `hurry` ends its command; `abandon` also ends the command of `leave`.
     """
 
     def __init__(self, config: Config, study: Study) -> None:
@@ -91,10 +91,10 @@ class Runner:
         self._ran = False
         self._beat = Heartbeat()
         if config.on_round:
-            study.callbacks.append(self._tell_program)
+            study.callbacks.append(self._call_on_round)
 
     def rounds(self, most: int | None = None) -> Iterator[Report]:
-        """Until told to stop, or `most` rounds; raises `Stopped` where a guard rail ends it."""
+        """Run until `stop` is set, or for `most` rounds; raise `Stopped` if a guard setting ends the run."""
         left = command.end_leftovers(self.study.uid, self.study.seq + 1)
         if left:
             note = f"ended the command that an earlier run left behind: process {', '.join(map(str, left))}"
@@ -113,15 +113,15 @@ class Runner:
                 raise Stopped(f"guard.dry_run is set: no command is run, and the system is left as it is; {remedy}")
             held, setting = self._plan()
             if self._terms is not self.study.settings:
-                continue  # corrected while this was planned
+                continue  # the settings have changed meanwhile
             planned = self.study.seq
             approved = yield from self._wait_for_approval(setting)
             if self.stop.is_set():
                 break
             if self.study.seq != planned:
-                continue  # what waited for approval has been corrected
+                continue  # the settings have changed during the wait for approval
             if self.config.guard.approval and self._store(self.study.paused)[0]:
-                continue  # or held
+                continue  # paused during the wait for approval
             report = self._round(held, setting, approved)
             done += 1
             yield report
@@ -133,7 +133,7 @@ class Runner:
         yield from self.leave()
 
     def leave(self) -> Iterator[Report]:
-        """Set the system to where it stays when nobody tunes it; once, and only if it was moved."""
+        """Apply the setting at which the system stays after the run; once, and only if a command has run."""
         where, guard = self.config.guard.leave_at, self.config.guard
         if where == "query" or not self._ran or guard.approval or guard.dry_run:
             return
@@ -143,36 +143,36 @@ class Runner:
             value, note, _ = self.measure(setting, self.abandon)
         except command.Interrupted:
             value, note = None, "interrupted before it finished"
-        with contextlib.suppress(StoreError):  # the system comes first
+        with contextlib.suppress(StoreError):  # the system matters more than the record
             self.study.held(setting, value, note, kind="leave")
         yield Report("leave", round, setting, value, note)
 
     def _refresh(self) -> None:
-        """Take the corrections that others asked for."""
+        """Apply the changes of settings that others requested."""
         self._store(self.study.refresh)
         if self._terms is not self.study.settings:
             self._terms = self.study.settings
             self.config = self._file.corrected(self._terms)
 
     def _wait_between(self) -> bool:
-        """The pause, which may be corrected while it lasts; True if told to stop meanwhile."""
+        """Pause between rounds, watching for a changed pause; True if stopped meanwhile."""
         began = time.monotonic()
         while (left := began + self._pause() - time.monotonic()) > 0:
-            if self._wait(min(left, LOOK)):
+            if self._wait(min(left, REFRESH)):
                 return True
-            if left > LOOK:
+            if left > REFRESH:
                 self._refresh()
         return self.stop.is_set()
 
     def _pause(self) -> float:
-        """Between rounds; longer and longer while they fail."""
+        """Return the pause between rounds, growing with consecutive failures."""
         failures = self.study.diagnostics.failures
         if failures < 2:
             return self.config.pause
         return max(self.config.pause, min(FIRST_WAIT * 2.0 ** min(failures - 2, 60), LONGEST_WAIT))
 
     def _wait(self, seconds: float, ends: Flag | None = None) -> bool:
-        """True if told to stop meanwhile."""
+        """Sleep; True if stopped meanwhile."""
         ends, end = ends or self.stop, time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0 and not ends.is_set():
             self._beat()
@@ -180,14 +180,14 @@ class Runner:
         return ends.is_set()
 
     def _plan(self) -> tuple[bool, Setting]:
-        """What to set next: a probe; or after too many failures in a row, to hold still until one succeeds."""
+        """Return the next setting, and whether to hold it: after too many failures, until a round succeeds."""
         guard, study = self.config.guard, self.study
         failures = study.diagnostics.failures
         if guard.failures is None or failures < guard.failures:
             return False, study.ask().knobs
         if guard.on_failures == "hold":
             return True, study.centre
-        if study.diagnostics.told:  # nothing is, from a reset until a probe succeeds
+        if study.diagnostics.told:  # not again until a probe has succeeded
             self._store(lambda: study.reset(failures=failures))
         return True, study.start
 
@@ -212,7 +212,7 @@ class Runner:
         return report
 
     def _store(self, call: Callable[[], T]) -> tuple[T, int]:
-        """Do it when the store can: waiting is no reason to lose a value."""
+        """Call a function that uses the store, and retry while the store is unavailable."""
         patience = self.config.store_patience
 
         def say(text: str) -> None:
@@ -227,17 +227,17 @@ class Runner:
         )
 
     def _wait_for_quiet_hours(self) -> Iterator[Report]:
-        said = False
+        reported = False
         while self.config.guard.quiet(datetime.datetime.now().time()):
-            if not said:
+            if not reported:
                 yield Report("note", self.study.round, {}, None, "quiet hours: waiting")
-            said = True
+            reported = True
             if self._wait(POLL):
                 return
             self._refresh()
 
     def _wait_while_paused(self) -> Iterator[Report]:
-        """Somebody who watches over the service may ask that nothing new is set."""
+        """Wait while the study is paused, for example from the dashboard."""
         who = self._store(self.study.paused)[0]
         if who is None:
             return
@@ -251,10 +251,10 @@ class Runner:
         yield Report("note", self.study.round, {}, None, "resumed")
 
     def _wait_for_approval(self, setting: Setting) -> Generator[Report, None, str | None]:
-        """None if the round may be run: at once, unless a person has to say so; or who rejected it."""
+        """Wait for a decision if one is needed; return None to run the round, or the reason against it."""
         if not self.config.guard.approval:
             return None
-        said, seq = False, self.study.seq
+        proposed, seq = False, self.study.seq
         while True:
             decision, _ = self._store(lambda: self.study.decision(setting))
             if decision is not None:
@@ -262,20 +262,20 @@ class Runner:
             self._refresh()
             if self.study.seq != seq:
                 return None
-            if not said:
+            if not proposed:
                 self._store(lambda: self.study.propose(setting))
                 how = f"proposed: waiting for trimtab approve {self.study.name} --round {self.study.round}"
                 yield Report("note", self.study.round, setting, None, how)
-            said = True
+            proposed = True
             if self._wait(POLL):
                 return "stopped"
 
     def measure(self, setting: Setting, hurry: Flag) -> Measured:
-        """Run the command: a value, or none and the reason."""
+        """Run the command and read its value."""
         knobs = {f"KNOB_{name.upper()}": word(value) for name, value in setting.items()}
         try:
             ended = self._command(self.config.words(setting), knobs, hurry)
-        except (OSError, ValueError) as error:  # such as a choice with a NUL in it
+        except (OSError, ValueError) as error:  # such as a choice with a NUL character
             return Measured(None, f"the command cannot be run: {reason(error)}")
         if ended.status is None:
             return Measured(None, f"no answer within {self.config.timeout:g} s")
@@ -302,8 +302,8 @@ class Runner:
             given=given,
         )
 
-    def _tell_program(self, study: Study, event: Event) -> None:
-        """`on_round`: the event as JSON, on the standard input of a program."""
+    def _call_on_round(self, study: Study, event: Event) -> None:
+        """Run the program `on_round` with the event as JSON on its standard input."""
         text = json.dumps({"study": study.name, **study.describe(event)})
         try:
             ended = self._command(self.config.on_round, {}, self.hurry, text)
@@ -315,15 +315,15 @@ class Runner:
 
 
 def round_to(seconds: float) -> float:
-    """Microseconds are enough."""
+    """Round to microseconds."""
     return float(f"{seconds:.6f}")
 
 
 @contextlib.contextmanager
 def stops_on_signals(runner: Runner, say: Callable[[str], object]) -> Iterator[None]:
-    """SIGINT, SIGTERM, SIGHUP: the first finishes the round that runs, the second ends it at once, to be asked again.
+    """On SIGINT, SIGTERM or SIGHUP, finish the present round; on the second, interrupt it, and ask it again next time.
 
-    A third ends also the command that sets the system to where it shall stay. No handler raises: all waiting looks.
+    The third also interrupts the command of `leave`. Handlers only set flags, which every wait polls.
     """
     steps = [
         (runner.stop, "finishing this round; signal again to interrupt it (it is then repeated by the next run)"),

@@ -1,4 +1,4 @@
-"""The value in what a command printed, read strictly: exactly one number, or a round without a value that says why."""
+"""Parse the value from a command's output, strictly: exactly one number, or none and the reason."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Read = tuple[float | None, str | None]
 NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?"
 UNIT = r"[%°]?[a-zµμΩ]*(?:/[a-zµμΩ]+)?"
 WORD = re.compile(rf"({NUMBER})({UNIT})|[+-]?(?:nan|inf|infinity)", re.ASCII | re.I)
-THOUSANDS = re.compile(r"[kKMGT]i?")  # where a unit could stand: 5k is 5000, and read as 5 it would be a good round
+THOUSANDS = re.compile(r"[kKMGT]i?")  # in place of a unit: 5k is 5000, and must not be read as 5
 NAME = 'to name the value, print JSON or name=number, and write value = "name" in the study'
 
 
 def read_value(out: str, key: str | None = None) -> Read:
-    """The only number of the last line; or with a key, the number of that name; or none, and why.
+    """Return the only number of the last line, or with a key the number of that name; or None, and why.
 
     >>> read_value("took 3 tries\\nlatency: 12.5ms\\n")
     (12.5, None)
@@ -31,9 +31,9 @@ def read_value(out: str, key: str | None = None) -> Read:
     >>> read_value("1,234.5")[0] is None
     True
     """
-    out, doubt = rendered(out)
-    if doubt is not None:
-        return None, f"after the control sequence {shown(doubt)} the last line is uncertain: print the value without it"
+    out, lost = rendered(out)
+    if lost is not None:
+        return None, f"after the control sequence {shown(lost)} the last line is uncertain: print the value without it"
     lines = [line for line in out.split("\n") if line.strip()]
     if not lines:
         return None, "the command printed nothing: its last line must hold the value"
@@ -49,7 +49,7 @@ def read_value(out: str, key: str | None = None) -> Read:
 
 
 def read_values(out: str, key: str | None, names: Sequence[str]) -> tuple[float | None, str | None, dict[str, float]]:
-    """The value (by default that of the name "value"), and the numbers under other names, all of which must be there.
+    """Return the value (by default under the name "value") and the numbers under the other names; all are required.
 
     >>> read_values('{"value": 3.5, "temperature": 71}', None, ["temperature"])
     (3.5, None, {'temperature': 71.0})
@@ -86,7 +86,7 @@ def _finite(value: float) -> Read:
 
 
 def _numbers(line: str) -> list[float] | None:
-    """All numbers of a line, with or without a unit; None if something in it may be one or not (3.2.1, 0x1F, 5k)."""
+    """Return all numbers of a line, with or without a unit; None if a word is ambiguous (3.2.1, 0x1F, 5k)."""
     found = []
     for word in _words(line):
         number = _number(word)
@@ -113,7 +113,7 @@ def _in_thousands(match: re.Match[str]) -> bool:
 
 
 def _full(line: str) -> str | None:
-    """What to do about a number in thousands, if there is one."""
+    """Return the remedy for a number in thousands, if there is one."""
     for word in _words(line):
         if (match := WORD.fullmatch(word)) and _in_thousands(match):
             return f"{word} may mean more than {match[1]}: print the number in full, or put a space before the unit"
@@ -121,7 +121,7 @@ def _full(line: str) -> str | None:
 
 
 def _parts(out: str) -> Iterator[str | list[Any] | dict[str, Any]]:
-    """The lines; where documents of JSON begin in one and end with one, these."""
+    """Yield JSON documents that start and end with a line, and all other lines."""
     at = 0
     while at < len(out):
         end = _end(out, at)
@@ -142,12 +142,12 @@ def _parts(out: str) -> Iterator[str | list[Any] | dict[str, Any]]:
 
 
 def _end(out: str, at: int) -> int:
-    """Where the line ends."""
+    """Return the end of the line."""
     return out.find("\n", at) + 1 or len(out)
 
 
 def _document(key: str, found: Any) -> Read | None:
-    """What a document has under a key, a number or not; None if it has none."""
+    """Read a dotted key of a JSON document; None if it is missing."""
     for part in key.split("."):
         if not isinstance(found, dict) or part not in found:
             return None
@@ -161,7 +161,7 @@ def _document(key: str, found: Any) -> Read | None:
 
 
 def _line(key: str, line: str) -> Read | None:
-    """What the last key=… or key: … of a line is, or that of a line that is the key and a word; None if it has none."""
+    """Read the last key=… or key: … of a line, or a line of just the key and a word; None if the key is missing."""
     name = re.escape(key)
     alone = re.fullmatch(rf"\s*{name}\s+([^\s:=]+)\s*", line)
     given = re.findall(rf"(?<![\w.-]){name}(?![\w.-])\s*[:=]\s*([^\s,;]*(?:,\d[^\s,;]*)*)", line)

@@ -1,8 +1,7 @@
-"""A drifting system to try `trimtab tune` on: set two knobs, get the cost of this round. `trimtab init` puts it here.
+"""A simulated system to try `trimtab tune` on: it takes two knobs and prints the cost. Written by `trimtab init`.
 
-A pump fills a tank: the valve has its best opening, the pump its best speed, and both wander as the weather and the
-load change. Nobody knows where they are; one noisy number comes out per call. Any program can stand in its place that
-takes the knobs and prints a number.
+A pump fills a tank. The best valve opening and the best pump speed are unknown, and drift with weather and load. Each
+call prints one noisy number. Replace it by any program that takes the knobs and prints a number.
 
     KNOB_VALVE=20 KNOB_PUMP=200 TRIMTAB_ROUND=7 python simulator.py
 """
@@ -13,13 +12,13 @@ import random
 
 
 def best(round: int) -> tuple[float, float]:
-    """Where the system runs best in this round: valve in %, pump in rpm."""
+    """Return the best setting in this round: valve in %, pump in rpm."""
     turn = 2 * math.pi * round / 1500
     return 60 + 15 * math.sin(turn), 900 * 1.5 ** math.sin(turn / 2 + 1)
 
 
 def cost(round: int, valve: float, pump: float) -> float:
-    """Energy per litre: least at the best setting, drifting itself, and measured with noise."""
+    """Return the energy per litre: lowest at the best setting, with drift and noise."""
     best_valve, best_pump = best(round)
     miss = ((valve - best_valve) / 100) ** 2 + (math.log(pump / best_pump) / math.log(30)) ** 2
     noise = random.Random(f"noise {round}").gauss(0, 0.02)

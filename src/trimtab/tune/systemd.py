@@ -1,4 +1,4 @@
-"""A word to systemd: ready, alive, stopping (sd_notify(3)); and the unit file that `trimtab init --systemd` writes."""
+"""Notifications to systemd (sd_notify(3)), and the unit file that `trimtab init --systemd` writes."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from pathlib import Path
 from trimtab.util.files import writing
 
 UNIT = """\
-# Written by `trimtab init --systemd`. For you alone: copy it to ~/.config/systemd/user/, then
+# Written by `trimtab init --systemd`. For your user: copy it to ~/.config/systemd/user/, then run
 #   systemctl --user daemon-reload && systemctl --user enable --now {name}
-# and `loginctl enable-linger` so that it runs while you are logged out. For the machine: put it into
-# /etc/systemd/system/, with User= set, and leave out --user.
+# and `loginctl enable-linger`, so that it also runs while you are logged out. For the whole machine: copy it to
+# /etc/systemd/system/, set User=, and leave out --user.
 [Unit]
 Description=trimtab tunes {study}
 After=network-online.target
@@ -27,13 +27,13 @@ Wants=network-online.target
 Type=notify
 ExecStart={program} tune {file} --log json
 WorkingDirectory={folder}
-# It says that it lives, also while it waits for a command or for the store.
+# It sends keep-alives even while it waits for a command or for the store.
 WatchdogSec=180
 Restart=on-failure
 RestartSec=10
-# Bad input and guard rails are for a person to look at; see the table of exit statuses in docs/live.md.
+# Bad input and guard settings need a person; see the table of exit statuses in docs/live.md.
 RestartPreventExitStatus=2 3
-# The round that runs is finished, then the system is set to where it shall stay.
+# Time to finish the present round, and then to apply the last setting.
 KillMode=mixed
 TimeoutStopSec={stop}
 LimitNOFILE=65536
@@ -44,7 +44,7 @@ WantedBy=default.target
 
 
 def notify(**words: str | int) -> None:
-    """Tell systemd, if it started us: notify(READY=1, STATUS="...")."""
+    """Notify systemd if it started this process: notify(READY=1, STATUS="...")."""
     address = os.environ.get("NOTIFY_SOCKET")
     if not address:
         return
@@ -56,7 +56,7 @@ def notify(**words: str | int) -> None:
 
 
 class Heartbeat:
-    """Called often, it tells systemd now and then that we live; silent where no watchdog waits for it."""
+    """Keep-alive for systemd's watchdog, to be called often; does nothing without a watchdog."""
 
     def __init__(self) -> None:
         watch = os.environ.get("WATCHDOG_USEC", "")
@@ -65,14 +65,14 @@ class Heartbeat:
         self._last = -1e9
 
     def __call__(self) -> None:
-        """We live."""
+        """Send a keep-alive if one is due."""
         if self._every is not None and time.monotonic() - self._last >= self._every:
             self._last = time.monotonic()
             notify(WATCHDOG=1)
 
 
 def write_unit(file: Path, study: str, timeout: float) -> Path:
-    """The unit for a study.toml, beside it."""
+    """Write the unit for a study.toml, beside it."""
     file = file.resolve()
     path = file.with_name(f"trimtab-{study}.service")
     if path.exists():
@@ -86,7 +86,7 @@ def write_unit(file: Path, study: str, timeout: float) -> Path:
 
 
 def install_lines(unit: Path) -> list[str]:
-    """What to type so that systemd runs a unit that was written, for this user.
+    """Return the shell commands that install and start a unit for this user.
 
     >>> install_lines(Path("trimtab-demo.service"))[1]
     'systemctl --user daemon-reload && systemctl --user enable --now trimtab-demo'
@@ -103,5 +103,5 @@ def _escaped(word: str) -> str:
 
 
 def _quoted(word: str) -> str:
-    """As a word of ExecStart=."""
+    """Quote a word of ExecStart=."""
     return shlex.quote(_escaped(word).replace("$", "$$"))

@@ -1,7 +1,7 @@
-"""Render a command's output as a terminal shows it: colours, titles, progress bars and what was written over are gone.
+"""Render a command's output as a terminal would: without colours, titles, progress bars and overwritten text.
 
-Line by line, because nothing is known of the terminal's height: output that moves the cursor to another line, or has a
-control sequence that is not known here, is not certain, unless the screen is cleared afterwards.
+It works line by line, since the height of the terminal is unknown. After an unknown control sequence, or one that
+moves the cursor to another line, the output is uncertain until the screen is cleared.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
-NARROWEST = 80  # columns that any terminal has: what is written over in a longer line depends on where that wraps
-MIXED = "\ufdd0"  # in a rendered line, where new text ends in the middle of a word of older text
+NARROWEST = 80  # columns that every terminal has; in longer lines, overwriting depends on where they wrap
+MIXED = "\ufdd0"  # marks where overwriting text ends within a word of older text
 
 TURNING = r"\u200e\u200f\u202a-\u202e\u2066-\u2069"  # characters that change the direction of text
 TEXT = rf"[^\x00-\x1f\x7f-\x9f{TURNING}]"
@@ -31,7 +31,7 @@ OTHER_SCREEN = ("\x1b[?1049h", "\x1b[?1049l")
 
 
 def rendered(out: str) -> tuple[str, str | None]:
-    r"""Text as a person would see it; and the control sequence, if there is one, after which that is not certain.
+    r"""Return the visible text, and the control sequence after which it is uncertain, if any.
 
     >>> rendered("\x1b]0;title\x07\x1b[32m10%\r 99%\x1b[0m\n12.5\n\x1b[?25h")
     (' 99%\n12.5\n', None)
@@ -48,18 +48,18 @@ def rendered(out: str) -> tuple[str, str | None]:
 
 
 class Screen:
-    """The lines of a terminal, of which the last is written."""
+    """The lines of a terminal; only the last one can change."""
 
     def __init__(self) -> None:
         self.lines: list[list[str]] = [[]]
         self.column = 0
         self.lost: str | None = None
-        """The sequence that moved the cursor to another line, or that is not known."""
+        """The sequence that made the output uncertain."""
         self._home = self._cleared = False
         self._beneath: tuple[list[list[str]], int, str | None] | None = None
 
     def take(self, piece: str) -> None:
-        """Show a run of text, or do what a control sequence says."""
+        """Process a run of text or a control sequence."""
         if SHOWN.match(piece):
             self._write(piece)
         elif piece == "\n" or (piece in ("\v", "\f") and not self.column):
@@ -121,7 +121,7 @@ class Screen:
         self.column, self._home = 0, True
 
     def _clear(self, piece: str) -> None:
-        """All is blank; the cursor stays, which is a certain column at the top, or where all characters were narrow."""
+        """Clear the screen; the cursor's column is certain at home, or if all characters were narrow."""
         if self._home:
             self._restart()
         elif self.column >= NARROWEST or not _narrow(self.lines[-1]):
@@ -142,7 +142,7 @@ class Screen:
             self._lose(piece)
 
     def _check_columns(self, piece: str, text: str = "") -> None:
-        """In a line that is wrapped, or has characters of other widths than one column, columns are uncertain."""
+        """Columns are uncertain in a wrapped line, or one with characters that are not one column wide."""
         line = self.lines[-1]
         if len(line) > NARROWEST or self.column + len(text) > NARROWEST or not _narrow(line) or not _narrow(text):
             self._lose(piece)
@@ -152,7 +152,7 @@ class Screen:
 
 
 def _harmless(piece: str) -> bool:
-    """Whether it changes nothing of what can be read: concealed text cannot be."""
+    """Whether a sequence leaves the visible text unchanged; concealing text does not."""
     if colour := COLOUR.fullmatch(piece):
         return "8" not in re.split("[;:]", OF_PALETTE.sub("", colour[1]))
     return HARMLESS.fullmatch(piece) is not None
