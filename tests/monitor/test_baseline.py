@@ -167,20 +167,6 @@ def test_what_cannot_be_a_baseline(given, why):
     assert why in str(error.value)
 
 
-def test_a_store_from_before_goes_on_without(tmp_path):
-    with Study.open(tmp_path / "a.db", "a", KNOBS, seed=3, baseline=0) as study:
-        run(study, 10)
-        snapshot = study._position.snapshot(study.seq)
-        old = {name: value for name, value in snapshot.diagnostics.items() if name not in ("baseline", "ledger")}
-        study._store.snapshot(study._saved, snapshot._replace(diagnostics=old))
-        study._snapshot_at = study.seq
-    with Study.open(tmp_path / "a.db", "a") as study:
-        assert (study.baseline.every, study.baseline.slot) == (0, 10)
-        assert run(study, 40) == ["probe"] * 40
-    with Study.open(tmp_path / "a.db", "a", baseline=20) as study:
-        assert run(study, 200).count("baseline") in (9, 10, 11)
-
-
 def test_what_probing_costs_and_how_far_it_goes(tmp_path):
     """f = |x|²·50 in shares, probed at a known width: the plane finds ½·100·l², l² = 2·(0.05·width)²."""
     knobs = [{"name": n, "low": 0.0, "high": 10.0, "start": 5.0} for n in "ab"]

@@ -108,7 +108,7 @@ def test_memory_is_constant_and_exact():
     text = json.dumps(ledger.to_dict())
     assert len(text) < 2500
     assert SavingsSums.from_dict(json.loads(text)) == ledger
-    assert Baseline.from_dict(json.loads(json.dumps(baseline.to_dict())), 0) == baseline
+    assert Baseline(**json.loads(json.dumps(baseline.to_dict()))) == baseline
 
 
 def test_huge_values_do_no_harm():

@@ -197,10 +197,10 @@ def test_a_different_path_of_a_choice_is_damage(tmp_path):
             study.tell(study.ask(), 1.0)
         snapshot = study._store.last_snapshot(study._saved, study.seq)
         events = study._store.events(study._saved, snapshot.seq, study.seq)
-        follow(study.knobs, snapshot, events, "it")
+        follow(snapshot, events, "it")
         events[-1] = events[-1]._replace(centre=[1.0, events[-1].centre[1]])
         with pytest.raises(Damaged, match="does not give the recorded state"):
-            follow(study.knobs, snapshot, events, "it")
+            follow(snapshot, events, "it")
 
 
 def test_invalid_knobs_are_refused_in_one_line(tmp_path):

@@ -75,11 +75,6 @@ class Baseline(NamedTuple):
         """For JSON."""
         return self._asdict()
 
-    @classmethod
-    def from_dict(cls, saved: Document | None, rounds: int) -> Baseline:
-        """What `to_dict` gave; nothing, in studies from before there were any."""
-        return cls(slot=rounds) if saved is None else cls(**saved)
-
 
 def read_baseline(given: BaselineSpec, knobs: Knobs) -> tuple[int, Setting | None]:
     """What a person wrote: how often, and the reference, where it is not the start."""

@@ -194,13 +194,10 @@ class SavingsSums(NamedTuple):
         return self._asdict()
 
     @classmethod
-    def from_dict(cls, saved: Document | None) -> SavingsSums:
+    def from_dict(cls, saved: Document) -> SavingsSums:
         """What `to_dict` gave."""
-        plain = dict(saved or {})
-        for name in ("batches", "rest"):
-            if name in plain:
-                plain[name] = tuple(tuple(x) if isinstance(x, list) else x for x in plain[name])
-        return cls(**plain)
+        batches, rest = (tuple(tuple(x) if isinstance(x, list) else x for x in saved[k]) for k in ("batches", "rest"))
+        return cls(**{**saved, "batches": batches, "rest": rest})
 
 
 def quantile(freedom: float) -> float:

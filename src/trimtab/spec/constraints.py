@@ -143,8 +143,8 @@ class Limits(NamedTuple):
         if saved is None:
             return cls()
         limits = tuple(Limit(*limit) for limit in saved["all"])
-        exceeded = tuple(saved.get("exceeded", ()))
-        return cls(limits, saved["told"], tuple(saved["means"]), tuple(saved["last"]), exceeded)
+        means, last, exceeded = (tuple(saved[name]) for name in ("means", "last", "exceeded"))
+        return cls(limits, saved["told"], means, last, exceeded)
 
 
 def _number(name: str, given: Any) -> float:

@@ -65,7 +65,8 @@ def _read_through(db: Database) -> None:
         snapshots = [tables.read_snapshot(one, db.where) for one in db.execute(ordered, study.id)]
         if not snapshots:
             raise Damaged(f"study {study.name!r} has no state")
-        read_snapshot(read_knobs(study.setup), snapshots[-1], f"study {study.name!r}", verified=False)
+        read_knobs(study.setup)
+        read_snapshot(snapshots[-1], f"study {study.name!r}", verified=False)
 
 
 def _execute_all(db: Database, statements: Sequence[str]) -> None:

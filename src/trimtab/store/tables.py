@@ -24,7 +24,7 @@ REQUESTS = "CREATE TABLE trimtab_requests (id {id}, study INTEGER NOT NULL, requ
 TOKENS = """CREATE TABLE trimtab_tokens (
         id TEXT PRIMARY KEY, hash TEXT NOT NULL, scope TEXT NOT NULL, study TEXT, label TEXT, created {real} NOT NULL,
         expires {real}, revoked {real}, parent TEXT)"""
-MIGRATIONS: dict[int, tuple[str, ...]] = {9: (), 10: ()}  # documents of both are read as they are
+MIGRATIONS: dict[int, tuple[str, ...]] = {10: ()}  # its documents are read as they are
 """version → the statements that migrate to it from the version before. Older stores are refused."""
 TABLES = (
     "CREATE TABLE trimtab_meta (version INTEGER NOT NULL)",

@@ -56,11 +56,11 @@ def pack(setup: Setup, state: State, beside: Document | None = None) -> str:
     return storage.to_json(setup, state, beside, indent=None)
 
 
-def unpack(text: str, *, verified: bool = True) -> tuple[Setup, State, Document | None]:
+def unpack(text: str, *, verified: bool = True) -> tuple[Setup, State, Document]:
     """Read the result of `pack`. verified=False: the text may come from outside a store, and is checked."""
     document, arrays = storage.parsed(text)
     setup, state = storage.revive(document, arrays, None, verified=verified)
-    return setup, state, document.get("knobs")
+    return setup, state, document.get("knobs", {})
 
 
 def ask(setup: Setup, state: State, trial: int | None = None) -> Array:

@@ -22,7 +22,6 @@ from trimtab.util.text import clean
 
 FORMAT = "trimtab.study"
 VERSION = 3
-OLDER = (2,)  # without limits
 
 
 class Range(NamedTuple):
@@ -99,7 +98,7 @@ def _ignore_progress(what: str, share: float) -> None:
 
 
 def _read(document: Document, report: Callable[[str, float], None]) -> Exported:
-    if document["format"] != FORMAT or document["version"] not in (VERSION, *OLDER):
+    if document["format"] != FORMAT or document["version"] != VERSION:
         raise ValueError(f"it says {document['format']!r}, version {document['version']!r}")
     if document.pop("checksum") != checksum(document):
         raise ValueError("the checksum does not match")
@@ -108,7 +107,7 @@ def _read(document: Document, report: Callable[[str, float], None]) -> Exported:
     positions = []
     for n, given in enumerate(snapshots):
         report("states", n / len(snapshots))
-        positions.append(read_snapshot(knobs, given, f"the state after event {given.seq}", verified=False))
+        positions.append(read_snapshot(given, f"the state after event {given.seq}", verified=False))
     report("events", 1.0)
     ranges = _ranges([knobs, *(position.terms.knobs for position in positions)])
     events = [_event(event, ranges) for event in document["events"]]

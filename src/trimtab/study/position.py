@@ -14,7 +14,7 @@ from trimtab.monitor.savings import Saving, SavingsSums
 from trimtab.setup import Setup
 from trimtab.spec.constraints import Limits
 from trimtab.spec.current_settings import RunSettings
-from trimtab.spec.knob_encoding import Knob, Knobs, decode, encode, level, read_knobs
+from trimtab.spec.knob_encoding import Knob, Knobs, decode, encode, level
 from trimtab.state import State
 from trimtab.store.errors import Damaged
 from trimtab.store.tables import UNLEARNT, Event, Setting, Snapshot
@@ -155,12 +155,9 @@ def saved(ledger: SavingsSums, setup: Setup, every: int, reference: Setting | No
     return ledger.saving(maximise=setup.maximise, every=every, against=against)
 
 
-def follow(knobs: Knobs | Document, snapshot: Snapshot, events: Sequence[Event], who: str) -> Position:
-    """Return the position after the last event; `Damaged` if it differs from the recorded one.
-
-    knobs: for snapshots without settings of their own; knobs, or the setup of the study.
-    """
-    return advance(read_snapshot(knobs, snapshot, who), events, who)
+def follow(snapshot: Snapshot, events: Sequence[Event], who: str) -> Position:
+    """Return the position after the last event; `Damaged` if it differs from the recorded one."""
+    return advance(read_snapshot(snapshot, who), events, who)
 
 
 def advance(position: Position, events: Sequence[Event], who: str) -> Position:
@@ -190,17 +187,13 @@ def advance(position: Position, events: Sequence[Event], who: str) -> Position:
     return position
 
 
-def read_snapshot(knobs: Knobs | Document, snapshot: Snapshot, who: str, *, verified: bool = True) -> Position:
+def read_snapshot(snapshot: Snapshot, who: str, *, verified: bool = True) -> Position:
     """Read the position in a snapshot. verified: it comes from a store, which has checked it."""
     try:
         setup, state, stored = core_calls.unpack(snapshot.state, verified=verified)
-        if stored is not None:
-            terms = RunSettings.from_dict(stored)
-        else:
-            terms = RunSettings(knobs if isinstance(knobs, Knobs) else read_knobs(knobs))
+        terms = RunSettings.from_dict(stored)
         figures = dict(snapshot.diagnostics)
-        baseline = Baseline.from_dict(figures.pop(BASELINE, None), state.round)
-        ledger = SavingsSums.from_dict(figures.pop(LEDGER, None))
+        baseline, ledger = Baseline(**figures.pop(BASELINE)), SavingsSums.from_dict(figures.pop(LEDGER))
         limits = Limits.from_dict(figures.pop(LIMITS, None))
         asked = tuple((round, id) for round, id in figures.pop(ASKED, ()))
         return Position(setup, state, Diagnostics.from_dict(figures), terms, baseline, ledger, limits, asked)

@@ -106,7 +106,7 @@ def made_of(saved: StudyRow, snapshot: Snapshot, events: Sequence[Event]) -> Kno
     """Load a study from its last snapshot and the events since."""
     if len(events) != saved.seq - snapshot.seq:
         raise Damaged(f"study {saved.name!r}: events after {snapshot.seq} are missing: restore the store from a backup")
-    position = follow(saved.setup, snapshot, events, f"study {saved.name!r}")
+    position = follow(snapshot, events, f"study {saved.name!r}")
     return Known(saved, position, snapshot.seq, followed=len(events), shape=SHAPES.of(position))
 
 

@@ -21,7 +21,7 @@ def check_study(store: Store, saved: StudyRow, report: Callable[[float], None] |
     """
     problems: list[str] = []
     try:
-        knobs = read_knobs(saved.setup)
+        read_knobs(saved.setup)
         events = store.events(saved, until=saved.seq)
         snapshots = store.snapshots(saved, until=saved.seq)
     except (StoreError, ValueError, KeyError, TypeError) as error:
@@ -40,7 +40,7 @@ def check_study(store: Store, saved: StudyRow, report: Callable[[float], None] |
         if following is None and not whole:
             problems.append(f"events after {snapshot.seq} are missing")
         try:
-            there = follow(knobs, snapshot, path if whole else [], f"the state after event {snapshot.seq}")
+            there = follow(snapshot, path if whole else [], f"the state after event {snapshot.seq}")
         except StoreError as error:
             problems.append(str(error))
             continue

@@ -161,7 +161,7 @@ class StudySettingChanges(StudyWrites):
         snapshot = None if seq is None else self._store.last_snapshot(self._saved, seq - 1)
         if seq is None or snapshot is None:
             raise ValueError(f"study {self.name!r} has no change to undo: give a round to return to")
-        there = read_snapshot(self.knobs, snapshot, f"study {self.name!r}")
+        there = read_snapshot(snapshot, f"study {self.name!r}")
         old = there.terms
         after = moved(self._position, old.knobs, there.setup.method)
         if self._turn == seq:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from trimtab.spec.knob_encoding import encode, read_knobs
+from trimtab.spec.knob_encoding import encode
 from trimtab.store.errors import Damaged
 from trimtab.store.store import EVERY
 from trimtab.store.tables import ROUNDS, ROUTINE, STILL, Commit, Event
@@ -38,7 +38,7 @@ class StudyWrites(StudyReads):
         events = self._store.events(self._saved, snapshot.seq, seq)
         if len(events) != seq - snapshot.seq:
             raise LookupError(f"events {snapshot.seq} to {seq} are no longer kept")
-        return snapshot.seq, follow(read_knobs(self._saved.setup), snapshot, events, f"study {self.name!r}")
+        return snapshot.seq, follow(snapshot, events, f"study {self.name!r}")
 
     def _last_position(self) -> tuple[int, Position]:
         """Return `_position_after` the last event; `Damaged` if an event since the last snapshot is missing."""
