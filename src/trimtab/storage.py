@@ -23,7 +23,7 @@ from trimtab.registry import parts
 from trimtab.setup import Setup
 from trimtab.state import State, frozen
 from trimtab.types import Array, Arrays, Document, Json, Memory
-from trimtab.util.files import canonical, digest, pack_archive, parse, read_archive, write_atomically
+from trimtab.util.files import canonical, digest, pack_archive, parse, read_archive, reading, write_atomically
 from trimtab.validation import whole
 
 FORMAT = "trimtab.tuner"
@@ -84,7 +84,7 @@ def load(path: str | os.PathLike[str], *, method: Method | None = None) -> tuple
 
 def opened(path: str | os.PathLike[str]) -> Saved:
     """The document that `save` wrote, and the arrays beside it, for `revive`."""
-    with open(path, "rb") as file:
+    with reading(path), open(path, "rb") as file:
         archive = file.read(2) == b"PK"
     return read_archive(path) if archive else parsed(Path(path).read_text(errors="replace"))
 

@@ -2,6 +2,7 @@
 
 import errno
 import os
+from pathlib import Path
 
 import pytest
 
@@ -64,6 +65,8 @@ def test_a_folder_in_which_nothing_can_be_made(store, words):
 
 def test_a_read_only_folder_is_named_before_the_work(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "access", lambda place, mode: False)
+    with pytest.raises(PermissionError, match=f"^a.db cannot be written: {Path.cwd()} is read-only"):
+        files.check_destination(Path("a.db"))
     with pytest.raises(PermissionError, match=r"a\.db cannot be written: .* is read-only: name a place where you may"):
         files.check_destination(tmp_path / "a.db")
 

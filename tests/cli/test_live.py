@@ -15,6 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from trimtab.cli import app
+from trimtab.cli.stores import COLUMNS, table_lines
 from trimtab.live import Store, Study
 from trimtab.tune.template import write_example
 from trimtab.util.extras import pip_install
@@ -194,7 +195,9 @@ def test_the_display(tmp_path):
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("trimtab show", "does not exist: give its path"),
+        ("trimtab show", "does not exist: give its path (--store), or begin: trimtab init && trimtab tune study.toml"),
+        ("trimtab list", "does not exist: give its path (--store), or begin: trimtab init && trimtab tune study.toml"),
+        ("mkdir d; trimtab list --store d", "d is a folder: give the file of a store"),
         ("trimtab tune none.toml", "none.toml does not exist: `trimtab init` writes an example"),
         ("echo hello > trimtab.db; trimtab list", "file is not a database"),
     ],
@@ -412,6 +415,23 @@ def test_ctrl_c_says_what_was_kept(tmp_path, words, until):
     assert last.startswith("interrupted: ")
     assert "kept in" in last
     assert str(tmp_path / "cache") in last
+
+
+def test_a_second_example_beside_the_first(tmp_path):
+    shell(tmp_path, "trimtab init && trimtab init second.toml && trimtab tune second.toml --rounds 1")
+    (tmp_path / "simulator.py").write_text("print(1)\n")
+    told = shell(tmp_path, "trimtab init third.toml", 2)
+    assert "simulator.py already exists: move it away, or name a file in another folder" in told
+    assert (tmp_path / "simulator.py").read_text() == "print(1)\n"
+
+
+def test_a_list_leaves_out_columns_that_a_terminal_has_no_room_for():
+    rows = [list(COLUMNS), ["demo", "saves 58 % ± 5 % against the start", *["0123456789"] * 9]]
+    assert table_lines(rows, None)[0].split() == list(COLUMNS)
+    short, long = table_lines(rows, 80)
+    assert short.split() == ["study", "saving", "last", "mean", "pending"]
+    assert len(long) <= 80
+    assert len(table_lines(rows, 10)[0].split()) == 4  # the study, its saving, its age and what it waits for stay
 
 
 def test_an_empty_store_says_how_to_begin(tmp_path):

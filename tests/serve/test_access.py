@@ -137,7 +137,10 @@ def test_tokens_from_the_shell(start, tmp_path):
 
     assert "No token yet" in call("list").stdout
     made = call("create", "--scope", "tell", "--study", "a", "--label", "press 4")
-    assert "warning: this is the first token (for tell, of study a alone), so every other request is" in made.stderr
+    assert (
+        "warning: this is the first token (for tell, of study a alone), so every request without a token is"
+        in made.stderr
+    )
     token = made.stdout.strip()
     assert call("create", "--scope", "read").stderr == ""  # not the first
     assert re.fullmatch(r"tt_[0-9a-f]{12}_[0-9a-f]{64}", token)

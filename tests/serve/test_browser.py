@@ -185,7 +185,7 @@ def test_hold_resume_undo_and_back_to_start(service, visit):
     page.click("#do-undo")
     page.fill("#dialog-round", "99")
     page.click("#dialog-yes")
-    expect(page.locator("#dialog-wrong")).to_contain_text("no longer kept")
+    expect(page.locator("#dialog-wrong")).to_contain_text("has not been run")
 
 
 def test_a_page_whose_stream_was_refused_comes_back(service, visit, until):

@@ -221,7 +221,7 @@ def test_places_that_cannot_be_stores(tmp_path):
     for where in (tmp_path / "t.db", ":memory:"):  # in Python and in a shell
         with pytest.raises(NoStore, match=r"does not exist: give its path|holds no study") as error:
             Study.open(where, "a")
-        assert str(error.value).endswith(" (in a shell: --store), or knobs to create one")
+        assert str(error.value).endswith("trimtab init && trimtab tune study.toml (in Python: give knobs)")
     assert not (tmp_path / "t.db").exists()
     odd = tmp_path / "a b#c?%20.db"
     Study.open(odd, "a", ONE_KNOB).close()

@@ -109,7 +109,7 @@ def test_undo_is_exact_and_recorded(tmp_path):
         study.undo(25)  # an undo can be undone
         assert study.round == 25
         assert [e.kind for e in study.events() if e.kind not in ROUTINE] == ["start", "undo", "undo", "undo"]
-        with pytest.raises(ValueError, match="the state before round 99 is no longer kept"):
+        with pytest.raises(ValueError, match="round 99 has not been run, or is no longer kept: the next round is 25"):
             study.undo(99)
 
 

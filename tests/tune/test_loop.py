@@ -83,6 +83,16 @@ def test_values_and_reasons_of_commands(config, script, value, note, monkeypatch
     assert kinds == ["start", "skip" if value is None else "tell"]
 
 
+def test_a_script_without_its_interpreter(config, tmp_path):
+    script = tmp_path / "m.py"
+    script.write_text("print(3)\n")
+    script.chmod(0o755)
+    (report,), _ = run(config(str(script)), 1)
+    assert report.note == (
+        "the command cannot be run: Exec format error: begin the file with a line such as #!/usr/bin/env python3"
+    )
+
+
 def test_a_hanging_command_leaves_no_process_behind(config, tmp_path, until):
     study = config("sh", "-c", "sleep 61.5 & echo $! > child; wait")
     for seconds in (1, 4, 16, 64):  # until it has had time to start

@@ -235,7 +235,7 @@ def test_saving_is_atomic(tmp_path, monkeypatch):
 
 
 def test_a_missing_file_says_so(tmp_path):
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match=r"^\S+ cannot be read \(No such file or directory\): check the path"):
         tt.Tuner.load(tmp_path / "none.json")
     with pytest.raises(FileNotFoundError):
         tt.Tuner.load(Path(tmp_path) / "none.npz")

@@ -86,8 +86,8 @@ def create(
         may = f"{scope}{'' if study is None else f', of study {study}'}"
         say(
             "warning:",
-            f"this is the first token (for {may} alone), so every other request is refused from now on, also from this"
-            " machine: make one for yourself, trimtab token create --scope admin",
+            f"this is the first token (for {may} alone), so every request without a token is refused from now on, also"
+            " from this machine; create one for yourself: trimtab token create --scope admin",
         )
 
 
@@ -110,7 +110,7 @@ def list_tokens(
         return
     if not found:
         print(
-            "No token yet: anybody on this machine may do everything. To end that: trimtab token create --scope admin"
+            "No token yet: any caller on this machine may do everything. Restrict: trimtab token create --scope admin"
         )
     for one in found:
         over = one.revoked is not None or (one.expires is not None and one.expires < time.time())

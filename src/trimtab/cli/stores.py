@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from trimtab.cli.console import DAMAGED, app, err, say, whole_bar
+from trimtab.cli.console import DAMAGED, app, err, out, say, whole_bar
 from trimtab.cli.options import Force, StoreOption, short
 from trimtab.store.errors import Damaged, StoreError
 from trimtab.store.store import Store
@@ -20,6 +20,9 @@ from trimtab.util.text import clean, plural
 
 LOGS = ("-wal", "-shm", "-journal")
 """How the names of files end that SQLite keeps beside a database."""
+COLUMNS = ("study", "saving", "rounds", "last", "value", "mean", "trend", "skipped", "goal", "centre", "pending")
+LEFT_OUT = ("trend", "skipped", "goal", "value", "rounds", "centre", "mean")
+"""Columns that a narrow terminal does not show, the least important first."""
 
 
 @app.command("list", epilog="Example: trimtab list --json")
@@ -40,7 +43,7 @@ def list_studies(
     if not found:
         print(f"No study in {opened.where} yet. To begin one: trimtab init && trimtab tune study.toml")
         return
-    rows = [["study", "saving", "rounds", "last", "value", "mean", "trend", "skipped", "goal", "centre", "pending"]]
+    rows = [list(COLUMNS)]
     for name, study in found.items():
         if isinstance(study, Damaged):
             rows.append([clean(name), "damaged", *["-"] * 8, "trimtab check"])
@@ -55,16 +58,26 @@ def list_studies(
         rows.append(
             [
                 name,
-                clean(saving.get("sentence") or "-"),
+                clean((saving.get("sentence") or "-").partition("; ")[0]),
                 counted(about["rounds"], saving.get("baseline_rounds", 0)),
                 _age(about["age"]),
                 *numbers,
                 *words,
             ]
         )
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:  # a thousand of them: no table that measures each cell again
-        print("  ".join(word.ljust(width) for word, width in zip(row, widths, strict=True)).rstrip())
+    print("\n".join(table_lines(rows, out.width if out.is_terminal else None)))
+
+
+def table_lines(rows: list[list[str]], room: int | None) -> list[str]:
+    """The lines of a table whose first row are COLUMNS; without the least important columns if there is no room."""
+    columns = list(zip(*rows, strict=True))  # a thousand rows: no table that measures each cell again
+    widths = {column[0]: max(map(len, column)) for column in columns}
+    for name in LEFT_OUT:
+        if room is None or sum(widths.values()) + 2 * (len(widths) - 1) <= room:
+            break
+        del widths[name]
+    shown = [[word.ljust(widths[column[0]]) for word in column] for column in columns if column[0] in widths]
+    return ["  ".join(row).rstrip() for row in zip(*shown, strict=True)]
 
 
 @app.command("backup", epilog="Example: trimtab backup copies/monday.db")

@@ -145,7 +145,7 @@ def undo(
     what: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[name] [round]", help="Name of the study, and the round to repeat.", autocompletion=studies
+            metavar="[name] [round]", help="Name of the study, and the round to return to.", autocompletion=studies
         ),
     ] = None,
     study: StudyOption = None,
@@ -154,8 +154,7 @@ def undo(
     """Undo the last change, or return to the state before a round.
 
     Given a round, the study returns to its state before that round, and changed settings stay changed. Without one,
-    the last change of settings is undone, and what the study has learnt since is kept. The history records either and
-    loses nothing.
+    the last change of settings is undone, and what the study has learnt since is kept. The history keeps everything.
     """
     from trimtab.study.study import Study
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from trimtab.store import tables
 from trimtab.store.backends.base import Database
-from trimtab.store.errors import Damaged, NoStore, StoreError, Unavailable
+from trimtab.store.errors import BEGIN, Damaged, NoStore, StoreError, Unavailable
 from trimtab.store.tables import EVENT_COLUMNS, SNAPSHOT_COLUMNS, STUDY_COLUMNS
 
 
@@ -79,9 +79,7 @@ def _execute_all(db: Database, statements: Sequence[str]) -> None:
 def _refuse(where: str, version: object, mode: str) -> None:
     known = tables.VERSION
     if version == 0 and mode != "create":
-        raise NoStore(
-            f"{where} holds no study: give the path of the store (in a shell: --store), or knobs to create one"
-        )
+        raise NoStore(f"{where} holds no study: give the path of the store {BEGIN}")
     if not isinstance(version, int) or version < 0:
         raise Damaged(f"{where} is damaged (its version is {version!r}): restore it from a backup")
     if version > known:

@@ -276,6 +276,10 @@ class Study(StudySettingChanges):
                     raise LookupError
                 _, there = self._position_after(event.seq)
             except LookupError:
+                if round > self.round:
+                    raise ValueError(
+                        f"round {round} has not been run, or is no longer kept: the next round is {self.round}"
+                    ) from None
                 kept = min(self.settings["keep"], self.round)
                 raise ValueError(
                     f"the state before round {round} is no longer kept: choose one of the last {kept} of {self.round}"

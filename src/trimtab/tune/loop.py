@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import errno
 import json
 import logging
 import math
@@ -29,6 +30,7 @@ TICK = 0.1  # seconds between checks of the flags that signals set
 REFRESH = 1.0  # seconds between checks for changed settings during a long pause
 POLL = 0.2  # seconds between checks for an approval, or of the clock
 FIRST_WAIT, LONGEST_WAIT = 0.1, 60.0  # seconds after the second consecutive failure; doubled with each further one
+NO_INTERPRETER = ": begin the file with a line such as #!/usr/bin/env python3"
 T = TypeVar("T")
 
 
@@ -276,7 +278,8 @@ class Runner:
         try:
             ended = self._command(self.config.words(setting), knobs, hurry)
         except (OSError, ValueError) as error:  # such as a choice with a NUL character
-            return Measured(None, f"the command cannot be run: {reason(error)}")
+            remedy = NO_INTERPRETER if getattr(error, "errno", None) == errno.ENOEXEC else ""
+            return Measured(None, f"the command cannot be run: {reason(error)}{remedy}")
         if ended.status is None:
             return Measured(None, f"no answer within {self.config.timeout:g} s")
         if ended.status:

@@ -69,15 +69,18 @@ stop_above = 100               # a higher value ends the run; there is also stop
 
 
 def write_example(path: Path) -> list[Path]:
-    """Write study.toml at a path and simulator.py beside it; refuse to overwrite existing files."""
+    """Write study.toml at a path and simulator.py beside it; overwrite nothing, but use a simulator that is there."""
     simulator = path.with_name("simulator.py")
-    for file in (path, simulator):
-        if file.exists():
-            raise ValueError(f"{file} already exists: move it away, or name another file")
+    code = Path(__file__).with_name("simulator.py").read_bytes()
+    if path.exists():
+        raise ValueError(f"{path} already exists: move it away, or name another file")
+    there = simulator.exists()
+    if there and simulator.read_bytes() != code:
+        raise ValueError(f"{simulator} already exists: move it away, or name a file in another folder")
     check_destination(path)
     words = {"python": json.dumps(sys.executable), "simulator": json.dumps(simulator.name)}
-    code = Path(__file__).with_name("simulator.py").read_text(encoding="utf-8")
-    for file, text in ((simulator, code), (path, TEXT.format(file=path.name, **words))):
+    texts = {path: TEXT.format(file=path.name, **words).encode()} | ({} if there else {simulator: code})
+    for file, text in texts.items():
         with writing(file):
-            file.write_text(text, encoding="utf-8")
-    return [path, simulator]
+            file.write_bytes(text)
+    return list(texts)

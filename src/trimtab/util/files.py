@@ -68,24 +68,40 @@ def reason(error: BaseException) -> str:
 
 @contextmanager
 def writing(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Have what fails within name the destination and the remedy; it stays an error of the same kind."""
+    """Make an error within name the destination and the remedy; it stays an error of the same kind."""
     try:
         yield
     except OSError as error:
         if error.strerror is None:  # it says so already
             raise
         remedy = REMEDIES.get(error.errno or 0, "name another place")
-        named = type(error)(f"{os.fspath(path)} cannot be written ({error.strerror}): {remedy}")
-        named.errno = error.errno
-        raise named from error
+        raise _named(error, f"{os.fspath(path)} cannot be written ({error.strerror}): {remedy}") from error
+
+
+@contextmanager
+def reading(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Make an error within name the file; it stays an error of the same kind."""
+    try:
+        yield
+    except OSError as error:
+        if error.strerror is None:  # it says so already
+            raise
+        raise _named(error, f"{os.fspath(path)} cannot be read ({error.strerror}): check the path") from error
+
+
+def _named(error: OSError, message: str) -> OSError:
+    named = type(error)(message)
+    named.errno = error.errno
+    return named
 
 
 def check_destination(path: Path) -> None:
     """Refuse a place where no file can be written, before the work that leads to one."""
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"{path} cannot be written: {path.parent} is not a folder: create it first")
-    if not os.access(path.parent, os.W_OK | os.X_OK):
-        raise PermissionError(f"{path} cannot be written: {path.parent} is read-only: {ELSEWHERE}")
+    folder = path.parent if path.parent.parts else Path.cwd()  # "." would tell a reader little
+    if not folder.is_dir():
+        raise FileNotFoundError(f"{path} cannot be written: {folder} is not a folder: create it first")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise PermissionError(f"{path} cannot be written: {folder} is read-only: {ELSEWHERE}")
 
 
 def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
@@ -157,7 +173,8 @@ def read_archive(path: str | os.PathLike[str], *, compressed: bool = False) -> t
 
     import numpy as np
 
-    data = Path(path).read_bytes()
+    with reading(path):
+        data = Path(path).read_bytes()
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             size = sum(member.file_size for member in archive.infolist())

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
-from trimtab.store.errors import NoStore, Unavailable, from_server
+from trimtab.store.errors import BEGIN, NoStore, Unavailable, from_server
 from trimtab.types import Document
 from trimtab.util.extras import pip_install
 
@@ -104,9 +104,7 @@ class PostgresDatabase:
         self._connect()
         if mode != "create" and "trimtab_meta" not in self.tables():
             self.close()
-            raise NoStore(
-                f"{self.where} holds no study: give the URL of the store (in a shell: --store), or knobs to create one"
-            )
+            raise NoStore(f"{self.where} holds no study: give the URL of the store {BEGIN}")
 
     @property
     def lost(self) -> bool:

@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from trimtab.store.backends.sqlite_file import OVERWRITTEN, FileIdentity, assign_number
 from trimtab.store.backends.sqlite_lock import acquire, is_current, is_locked
-from trimtab.store.errors import Damaged, Moved, NoStore, StoreError, Taken, from_sqlite
+from trimtab.store.errors import BEGIN, Damaged, Moved, NoStore, StoreError, Taken, from_sqlite
 from trimtab.store.tables import INSERT_EVENT
 
 PATIENCE = 10.0  # seconds that SQLite waits for a lock
@@ -46,11 +46,11 @@ class SqliteDatabase:
         self._watch = FileIdentity(self._path)
         self._moved: str | None = None  # the message of `Moved`, once the file was deleted or replaced
         self._checkpointed = time.monotonic()
+        if self._path.is_dir():
+            raise StoreError(f"{self._path} is a folder: give the file of a store, such as {self._path / 'trimtab.db'}")
         if not self._path.exists() or self._path.stat().st_size == 0:
             if mode != "create":
-                raise NoStore(
-                    f"store {self._path} does not exist: give its path (in a shell: --store), or knobs to create one"
-                )
+                raise NoStore(f"store {self._path} does not exist: give its path {BEGIN}")
             if not self._path.parent.is_dir():
                 raise StoreError(f"{self._path.parent} is not a folder: create it first, or choose another store")
         else:
