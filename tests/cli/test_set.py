@@ -72,7 +72,7 @@ def test_what_cannot_be_set(folder):
         ("goal=maximise", "goal cannot change once the study has begun"),
         ("knobs.y.high=3", "there is no knob 'y'"),
         ("knobs.codec.choices=[1]", "of a knob only radius can change once the study has begun"),
-        ("guard.failures=some", "guard.failures='some' is not a number of rounds"),
+        ("guard.failures=some", "guard.failures='some' is not a valid number of rounds"),
     ]:
         found = trimtab(folder, "set", "a", change, status=2)
         assert why in found

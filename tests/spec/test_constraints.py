@@ -1,4 +1,4 @@
-"""Numbers beside the value that have limits: read, told, stored, replayed, and kept within in the long run."""
+"""Limits on other measured numbers: reading, telling, storing, replaying, and keeping them in the long run."""
 
 import json
 import math
@@ -20,14 +20,14 @@ METHOD = tt.primal_dual(radius=0.05, step=0.02, dual_step=0.02, limits=1)
 
 
 def told(study, rounds):
-    """Best at 9, allowed to 4: the temperature is ten times the heat."""
+    """The optimum is at 9, the limit at 4; the temperature is ten times the heat."""
     for _ in range(rounds):
         trial = study.ask()
         heat = trial.knobs["heat"]
         study.tell(trial, (heat / 10 - 0.9) ** 2, limits={"temperature": 10 * heat})
 
 
-def test_the_long_run_is_within_the_limit(tmp_path):
+def test_the_limit_holds_in_the_long_run(tmp_path):
     violations = []
     with Study.open(tmp_path / "t.db", "a", KNOBS, METHOD, seed=0, limits=LIMITS, baseline=0) as study:
         study._store._db.execute("PRAGMA synchronous=OFF")  # for speed
@@ -42,7 +42,7 @@ def test_the_long_run_is_within_the_limit(tmp_path):
 
 
 def corners(study, rounds):
-    """Four knobs that all heat: a step that suits one knob ends far beyond the limit."""
+    """Four knobs that all heat: a step that suits one knob ends far above the limit."""
     for _ in range(rounds):
         trial = study.ask()
         heats = trial.knobs.values()
@@ -50,7 +50,7 @@ def corners(study, rounds):
 
 
 @pytest.mark.filterwarnings("always::trimtab.AdviceWarning")
-def test_a_limit_that_is_exceeded_in_most_rounds_is_said_aloud(tmp_path, caplog):
+def test_a_limit_exceeded_in_most_rounds_is_a_warning(tmp_path, caplog):
     knobs = [{**KNOBS[0], "name": name} for name in "abcd"]
     limits = {"temperature": {"max": 70, "scale": 10}}
     said = "temperature was above its limit of 70 in "
@@ -71,8 +71,8 @@ def test_a_limit_that_is_exceeded_in_most_rounds_is_said_aloud(tmp_path, caplog)
 
 
 @pytest.mark.parametrize(("beyond", "said"), [(5, False), (6, False), (8, True), (10, True)])
-def test_advice_on_a_limit_is_of_most_of_the_last_rounds(beyond, said):
-    """On a limit, half of the probes are beyond it; so many of ten are here, with min and max alike."""
+def test_advice_on_a_limit_needs_most_of_the_last_rounds(beyond, said):
+    """At a limit, half of the probes exceed it; here `beyond` of ten do, for min and max alike."""
     for side, sign in (("max", 1), ("min", -1)):
         limits = {"temperature": {side: 40.0}}
         with Study.open(":memory:", "a", KNOBS, METHOD, seed=0, limits=limits, baseline=0) as study:
@@ -86,7 +86,7 @@ def test_advice_on_a_limit_is_of_most_of_the_last_rounds(beyond, said):
             assert study.limits.from_dict(json.loads(json.dumps(study.limits.to_dict()))) == study.limits
 
 
-def test_it_is_the_tuner_with_names_and_goes_on(tmp_path):
+def test_a_study_with_limits_equals_a_tuner_and_resumes(tmp_path):
     tuner = tt.Tuner(knobs=KNOBS, method=METHOD, seed=4)
     with Study.open(tmp_path / "t.db", "a", KNOBS, METHOD, seed=4, limits=LIMITS, baseline=7) as study:
         for _ in range(3):
@@ -120,7 +120,7 @@ def path(where):
         return list(study.events())
 
 
-def test_what_is_told_wrongly_changes_nothing(tmp_path):
+def test_invalid_tells_change_nothing(tmp_path):
     with Study.open(tmp_path / "t.db", "a", KNOBS, METHOD, seed=1, limits=LIMITS) as study:
         for limits, error, why in [
             (None, ValueError, "temperature is missing: this study has limits on temperature; tell"),
@@ -133,7 +133,7 @@ def test_what_is_told_wrongly_changes_nothing(tmp_path):
             with pytest.raises(error, match=why):
                 study.tell(study.ask(), 1.0, limits=limits)
         assert study.seq == 0
-        study.tell(study.ask(), 1.0, limits={"temperature": math.nan})  # not measured: no value
+        study.tell(study.ask(), 1.0, limits={"temperature": math.nan})  # not measured, so the round has no value
         study.skip(study.ask())
         assert [event.kind for event in study.events()] == ["start", "skip", "skip"]
     with (
@@ -143,7 +143,7 @@ def test_what_is_told_wrongly_changes_nothing(tmp_path):
         study.tell(study.ask(), 1.0, limits={"temperature": 3})
 
 
-def test_bounds_may_change_and_names_may_not(tmp_path):
+def test_bounds_can_change_and_names_cannot(tmp_path):
     with Study.open(tmp_path / "t.db", "a", KNOBS, METHOD, seed=1, limits=LIMITS, baseline=0) as study:
         told(study, 10)
     with Study.open(tmp_path / "t.db", "a", KNOBS, limits={"temperature": {"max": 30, "scale": 50}}) as study:
@@ -172,13 +172,13 @@ def test_bounds_may_change_and_names_may_not(tmp_path):
         ({"a": {"max": 1, "min": 2}}, "limits.a: min=2 must be below max=1"),
     ],
 )
-def test_what_cannot_be_a_limit(given, why):
+def test_invalid_limits_are_refused(given, why):
     with pytest.raises(ValueError) as error:  # noqa: PT011
         Limits.of(given)
     assert why in str(error.value)
 
 
-def test_both_sides_of_a_number():
+def test_limits_on_both_sides_of_a_number():
     limits = Limits.of({"a": {"max": 5, "min": 1, "scale": 2}, "b": {"min": 3}})
     assert limits.names == ["a", "b"]
     assert limits.excesses([7.0, 1.0]) == [1.0, -3.0, 2.0]
@@ -188,7 +188,7 @@ def test_both_sides_of_a_number():
     assert Limits.from_dict(json.loads(json.dumps(after.to_dict()))) == after
 
 
-def test_reading():
+def test_reading_numbers_from_output():
     assert read_values("temperature=3 value=2", None, ["temperature"]) == (2.0, None, {"temperature": 3.0})
     assert read_values('{"v": {"p": 1}, "t": 3}', "v.p", ["t"]) == (1.0, None, {"t": 3.0})
     assert read_values("7.5", None, []) == (7.5, None, {})
@@ -256,7 +256,7 @@ def test_the_program(tmp_path):
         ),
     ],
 )
-def test_what_is_wrong_in_the_file(tmp_path, change, why):
+def test_errors_in_the_file(tmp_path, change, why):
     (tmp_path / "study.toml").write_text(STUDY.format(script='"true"').replace(*change))
     with pytest.raises(ValueError) as error:  # noqa: PT011
         read_config(tmp_path / "study.toml")

@@ -189,7 +189,7 @@ def test_run_settings_do_not_affect_the_tuner():
         assert (study.settings["pause"], study.settings["keep"], study.settings["guard.stop_above"]) == (5, 2000, None)
         assert exact(study) == before
         study.tell(trial, 1.0)  # it is still open
-        with pytest.raises(ValueError, match=r"guard.failures=0 is not a number of rounds"):
+        with pytest.raises(ValueError, match=r"guard.failures=0 is not a valid number of rounds"):
             study.set({"guard.failures": 0, "pause": 1})
         with pytest.raises(ValueError, match="keep=3 is not a valid number of rounds"):
             study.set({"keep": 3})

@@ -172,10 +172,10 @@ def test_a_file_with_a_similar_name_is_suggested(tmp_path):
         (("[knobs.x]", "value = 3\n[knobs.x]"), "value=3 must be a name"),
         (("[knobs.x]", "[knobs]"), "knobs must be tables, one per knob: write"),
         (("start = 5", "start = 50"), "start=50 is outside 0 to 10"),
-        (("start = 5", "start = 5\n[guard]\nfailures = 0"), "guard.failures=0 is not a number of rounds"),
+        (("start = 5", "start = 5\n[guard]\nfailures = 0"), "guard.failures=0 is not a valid number of rounds"),
         (("start = 5", "start = 5\n[guard]\nlargest_move = 2"), "guard.largest_move=2 is out of range"),
-        (("start = 5", 'start = 5\n[guard]\nquiet_hours = ["10-25"]'), "is not a span of the day"),
-        (("start = 5", 'start = 5\n[guard]\napproval = "yes"'), "is neither true nor false"),
+        (("start = 5", 'start = 5\n[guard]\nquiet_hours = ["10-25"]'), "is not a valid time span"),
+        (("start = 5", 'start = 5\n[guard]\napproval = "yes"'), "must be true or false"),
         (("start = 5", "start = 5\n[guard]\nlimit = 3"), "unknown field guard.limit"),
         (("start = 5", 'start = 5\n[guard]\non_failures = "stop"'), "choose 'hold' or 'start'"),
         (

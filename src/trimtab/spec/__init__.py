@@ -1,1 +1,1 @@
-"""What a person says of a study: guard rails, constraints, knobs as stored, and settings as they are now."""
+"""The definition of a study: guard settings, limits on other numbers, stored knobs, and present settings."""

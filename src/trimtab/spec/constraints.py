@@ -1,9 +1,9 @@
-"""Limits of a second number (a temperature, a share of errors): what a person wrote, and how far it is exceeded.
+"""Limits on other measured numbers (a temperature, an error rate): their definition, and how far they are exceeded.
 
-    g = (value − max)/scale, or (min − value)/scale, is to be ≤ 0 in the long run
+    g = (value − max)/scale, or (min − value)/scale, should be ≤ 0 in the long run
 
-and is what `primal_dual` is told beside the value. A price on each limit grows while it is exceeded and falls while it
-is not; nothing here keeps a single probe within it.
+`primal_dual` receives g with the value. The price of each limit grows while the limit is exceeded, and falls otherwise;
+a single probe may exceed it.
 """
 
 from __future__ import annotations
@@ -15,29 +15,29 @@ from typing import Any, NamedTuple
 from trimtab.types import Document, Fields
 from trimtab.validation import choose, real
 
-WINDOW = 100  # rounds, or so, of the share that was beyond a limit
+WINDOW = 100  # rounds over which the share of exceedances is averaged
 TABLE = ("max", "min", "scale")
 LimitsSpec = Mapping[str, Fields]
-"""By name: max, min or both, and a scale."""
+"""name → max, min or both, and optionally a scale."""
 
 
 class Limit(NamedTuple):
-    """One side of one number."""
+    """A bound on one side of a number."""
 
     name: str
     side: str
     """max or min."""
     bound: float
     scale: float = 1.0
-    """In units of the number: what an excess is divided by before it is weighed against the value."""
+    """The excess is divided by this, in units of the number, before it is weighed against the value."""
 
     def excess(self, value: float) -> float:
-        """By how much a value is beyond, in its own units; negative within."""
+        """Return how far a value exceeds the bound, in its own units; negative within."""
         return value - self.bound if self.side == "max" else self.bound - value
 
 
 class Limits(NamedTuple):
-    """All limits of a study, and what was measured of them; part of its state.
+    """All limits of a study with their statistics; part of its state.
 
     >>> limits = Limits.of({"temperature": {"max": 80, "scale": 10}})
     >>> limits.names, limits.excesses(limits.read({"temperature": 95}))
@@ -47,19 +47,19 @@ class Limits(NamedTuple):
     all: tuple[Limit, ...] = ()
     told: int = 0
     means: tuple[float, ...] = ()
-    """The mean excess of each over all values told, in its own units."""
+    """The mean excess of each limit over all rounds, in units of its number."""
     last: tuple[float, ...] = ()
-    """The numbers of the last round, by name."""
+    """The numbers of the last round, in the order of `names`."""
     exceeded: tuple[float, ...] = ()
-    """The share of the last hundred rounds or so in which each was exceeded."""
+    """The share of about the last hundred rounds in which each limit was exceeded."""
 
     @property
     def names(self) -> list[str]:
-        """Of the numbers, each once."""
+        """The names of the numbers, without duplicates."""
         return list(dict.fromkeys(limit.name for limit in self.all))
 
     def read(self, given: Fields | None) -> list[float]:
-        """The numbers that are told beside a value, in the order of their names; NaN where one was not measured."""
+        """Validate the numbers told with a value; return them in the order of `names`, NaN for None."""
         names = self.names
         if not names and given:
             raise ValueError(f"limits={given!r} do not apply: this study has no limits; leave them out")
@@ -75,12 +75,12 @@ class Limits(NamedTuple):
         return [_number(name, (given or {})[name]) for name in names]
 
     def excesses(self, values: Sequence[float]) -> list[float]:
-        """g of each limit, for the tuner."""
+        """Return g of each limit, for the tuner."""
         by_name = dict(zip(self.names, values, strict=True))
         return [limit.excess(by_name[limit.name]) / limit.scale for limit in self.all]
 
     def after(self, values: Sequence[float]) -> Limits:
-        """After the numbers of a round."""
+        """Return the limits after the numbers of a round."""
         by_name, told = dict(zip(self.names, values, strict=True)), self.told + 1
         old = self.means or (0.0,) * len(self.all)
         now = [limit.excess(by_name[limit.name]) for limit in self.all]
@@ -90,7 +90,7 @@ class Limits(NamedTuple):
         return self._replace(told=told, means=means, last=tuple(values), exceeded=exceeded)
 
     def describe(self) -> list[Document]:
-        """For JSON and people: name, side, bound, the last number, its mean excess and the long-run violation."""
+        """Return for each limit: name, side, bound, last number, mean excess and long-run violation."""
         last = dict(zip(self.names, self.last or [None] * len(self.names), strict=True))
         means: Sequence[float | None] = self.means or [None] * len(self.all)
         return [
@@ -106,17 +106,17 @@ class Limits(NamedTuple):
         ]
 
     def corrected(self, wanted: Limits) -> Limits:
-        """With other bounds or scales; what was measured against the old ones begins anew."""
+        """Return the limits with other bounds or scales, which restart the statistics."""
         if [limit[:2] for limit in wanted.all] != [limit[:2] for limit in self.all]:
             raise ValueError(
-                f"its limits are {_said(self.all)}, but its definition says {_said(wanted.all)}: once the study has"
+                f"its limits are {_listed(self.all)}, but its definition says {_listed(wanted.all)}: once the study has"
                 " begun, only a bound or a scale can change; restore them, or give the study a new name"
             )
         return self if wanted.all == self.all else wanted
 
     @classmethod
     def of(cls, given: LimitsSpec | None) -> Limits:
-        """What a person wrote."""
+        """Read limits from their tables in a study.toml."""
         if not isinstance(given or {}, Mapping):
             raise ValueError(f"limits={given!r} must be a table: write [limits] with temperature = {{max = 80}}")
         found: list[Limit] = []
@@ -134,12 +134,12 @@ class Limits(NamedTuple):
         return cls(tuple(found))
 
     def to_dict(self) -> Document:
-        """For JSON."""
+        """Convert to JSON types."""
         return self._asdict()
 
     @classmethod
     def from_dict(cls, saved: Document | None) -> Limits:
-        """What `to_dict` gave."""
+        """Read the output of `to_dict`."""
         if saved is None:
             return cls()
         limits = tuple(Limit(*limit) for limit in saved["all"])
@@ -148,7 +148,7 @@ class Limits(NamedTuple):
 
 
 def _number(name: str, given: Any) -> float:
-    """A number, or NaN for none."""
+    """Return a number; NaN for None."""
     if given is None:
         return math.nan
     try:
@@ -162,5 +162,5 @@ def _number(name: str, given: Any) -> float:
     return number
 
 
-def _said(limits: Sequence[Limit]) -> str:
+def _listed(limits: Sequence[Limit]) -> str:
     return ", ".join(f"{limit.name} {limit.side}" for limit in limits) or "none"

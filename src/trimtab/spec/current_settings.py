@@ -1,4 +1,4 @@
-"""What a person may correct while a study runs, as it is now: the knobs with their limits, and the rails of the run."""
+"""The settings that can change while a study runs, at their present values: knobs with limits, guard, run settings."""
 
 from __future__ import annotations
 
@@ -13,40 +13,40 @@ from trimtab.util.durations import WANTED
 
 KEEP = 100_000
 TABLES: dict[str, type] = {"guard": Guard}
-"""The tables of a study.toml whose fields may be corrected: name → the dataclass that checks them."""
+"""The tables of a study.toml whose fields can change: name → the dataclass that validates them."""
 RUN: Document = {"pause": 0.0, "timeout": 60.0, "keep": KEEP}
-"""The fields outside of tables, with their defaults."""
+"""The fields outside tables, with their defaults."""
 
 
 @dataclass(frozen=True)
 class RunSettings:
-    """The knobs as they are now, what was said of the run, and by which correction it came to be so."""
+    """The present knobs and settings, the last definition of the study, and the last change."""
 
     knobs: Knobs
     settings: Fields = field(default_factory=dict)
-    """Where they are not the defaults."""
+    """The values that differ from the defaults."""
     said: Fields = field(default_factory=dict)
-    """Every field as whoever opened the study said it last: what has changed since then is a correction."""
+    """All fields of the last definition; `Study.open` applies those that have changed since."""
     starts: Fields = field(default_factory=dict)
-    """Where knobs began that could not begin there between the limits of now."""
+    """The original starts of knobs whose start is now outside the limits."""
     since: int | None = None
-    """The event of the last correction that was not taken back."""
+    """The event of the last change of settings that was not undone."""
 
     def __getitem__(self, name: str) -> Any:
         return self.settings.get(name, DEFAULTS[name])
 
     def to_dict(self) -> Document:
-        """For JSON."""
+        """Convert to JSON types."""
         more = {name: dict(getattr(self, name)) for name in ("settings", "said", "starts")}
         return {**described(self.knobs), **more, "since": self.since}
 
     @classmethod
     def from_dict(cls, saved: Document) -> RunSettings:
-        """What `to_dict` gave."""
+        """Read the output of `to_dict`."""
         return cls(read_knobs(saved), saved["settings"], saved["said"], saved["starts"], saved["since"])
 
     def with_settings(self, changes: Fields) -> RunSettings:
-        """The terms with other settings, checked."""
+        """Return a copy with changed settings, validated."""
         settings = {**self.settings, **changes}
         check(settings)
         return replace(self, settings={name: value for name, value in settings.items() if value != DEFAULTS[name]})
@@ -57,7 +57,7 @@ class RunSettings:
 
 
 def check(settings: Fields) -> None:
-    """Refuse what cannot be."""
+    """Refuse invalid settings."""
     found = {**RUN, **settings}
     number("pause", found["pause"], 0, LONGEST, WANTED, equal=True)
     number("timeout", found["timeout"], 0, LONGEST, WANTED)
@@ -75,9 +75,9 @@ def table(name: str, settings: Fields) -> Any:
 
 
 def flattened(tables: Fields) -> Document:
-    """Tables, as dataclasses → dotted names and values."""
+    """Return the fields of tables by dotted names."""
     return {f"{name}.{f.name}": getattr(made, f.name) for name, made in tables.items() for f in fields(made)}
 
 
 DEFAULTS: Fields = MappingProxyType({**RUN, **flattened({name: kind() for name, kind in TABLES.items()})})
-"""Of every setting."""
+"""The default of every setting."""

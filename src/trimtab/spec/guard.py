@@ -1,4 +1,4 @@
-"""The guard rails of a study, and how fields that people write are checked."""
+"""The guard settings of a study, and validation of user input."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 
 LONGEST = 10**9  # seconds
 SPELT = {"minimize": "minimise", "maximize": "maximise", "center": "centre"}
-"""What people type, too."""
+"""Accepted alternative spellings."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Guard:
-    """The rails: what the tuner may not do, and what happens when things go wrong."""
+    """Bounds on what the tuner may do, and reactions to failures."""
 
     largest_move: float | None = None
     failures: int | None = None
@@ -32,7 +32,7 @@ class Guard:
             number("guard.largest_move", self.largest_move, 0, 1, "a share of the ranges, for example 0.02")
         if self.failures is not None and (type(self.failures) is not int or self.failures < 1):
             raise ValueError(
-                f"guard.failures={self.failures!r} is not a number of rounds: give a whole number, at least 1"
+                f"guard.failures={self.failures!r} is not a valid number of rounds: give a whole number, at least 1"
             )
         choice("guard.on_failures", self.on_failures, "hold", "start")
         object.__setattr__(self, "leave_at", spelt(self.leave_at))
@@ -42,14 +42,14 @@ class Guard:
                 number(f"guard.{name}", getattr(self, name), -math.inf, math.inf, "a value of the measurement")
         for name in ("approval", "dry_run"):
             if not isinstance(getattr(self, name), bool):
-                raise ValueError(f"guard.{name}={getattr(self, name)!r} is neither true nor false")
+                raise ValueError(f"guard.{name}={getattr(self, name)!r} must be true or false")
         if not isinstance(self.quiet_hours, list):
             raise ValueError(f'guard.quiet_hours={self.quiet_hours!r} must be a list: write ["22:00-06:00"]')
         for span in self.quiet_hours:
             _span(span)
 
     def quiet(self, now: datetime.time) -> bool:
-        """Whether no round may start at this time of the day.
+        """Whether this time of day is within the quiet hours.
 
         >>> Guard(quiet_hours=["22:00-06:00"]).quiet(datetime.time(23, 30))
         True
@@ -60,7 +60,7 @@ class Guard:
         return False
 
     def beyond(self, value: float) -> str | None:
-        """Why this value ends the run, if it does."""
+        """Return why this value ends the run, or None."""
         if self.stop_above is not None and value > self.stop_above:
             return f"the value {value:g} is above guard.stop_above={self.stop_above:g}"
         if self.stop_below is not None and value < self.stop_below:
@@ -69,7 +69,7 @@ class Guard:
 
 
 def number(name: str, number: Any, low: float, high: float, what: str, *, equal: bool = False) -> None:
-    """Refuse what is no number above low (or equal to it) and not above high."""
+    """Refuse anything but a number above `low` (`equal`: at least `low`) and at most `high`."""
     good = isinstance(number, int | float) and not isinstance(number, bool) and abs(number) <= sys.float_info.max
     if not good or not (low < number <= high or (equal and number == low)):
         limits = (
@@ -83,12 +83,12 @@ def number(name: str, number: Any, low: float, high: float, what: str, *, equal:
 
 
 def spelt(word: Any) -> Any:
-    """As the house spells it; what is no text is left for `choice` to refuse."""
+    """Normalise the spelling of a word; other types are left for `choice` to refuse."""
     return SPELT.get(word, word) if isinstance(word, str) else word
 
 
 def choice(name: str, word: object, *choices: str) -> None:
-    """Refuse what is none of the choices."""
+    """Refuse a word that is not among the choices."""
     if word not in choices:
         raise ValueError(f"{name}={word!r} is unknown: choose {' or '.join(map(repr, choices))}")
 
@@ -100,5 +100,5 @@ def _span(text: Any) -> tuple[datetime.time, datetime.time]:
             return begin, end
         why = "has a time zone, but these are local times of this machine"
     except (ValueError, AttributeError):
-        why = "is not a span of the day"
+        why = "is not a valid time span"
     raise ValueError(f'guard.quiet_hours: {text!r} {why}: write "22:00-06:00"')

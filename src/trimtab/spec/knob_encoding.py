@@ -1,4 +1,4 @@
-"""The knobs of a study are those of `trimtab.knobs`: how they are stored."""
+"""Encoding of knobs and their values for the store; the knobs are those of `trimtab.knobs`."""
 
 from __future__ import annotations
 
@@ -13,38 +13,38 @@ __all__ = ["Knob", "Knobs", "Level", "Setting", "decode", "described", "encode",
 
 
 def described(knobs: Knobs) -> Document:
-    """What a store keeps of them."""
+    """Return the knobs as a document for the store."""
     ranges = {"ranges": {name: list(pair) for name, pair in knobs.ranges.items()}} if knobs.ranges else {}
     return {"knobs": knobs.to_list(), "radius": knobs.radius, **ranges}
 
 
 def read_knobs(setup: Document) -> Knobs:
-    """What `described` gave."""
+    """Read the output of `described`."""
     return _read(json.dumps([setup["knobs"], setup.get("radius", SHARE), setup.get("ranges", {})]))
 
 
 @lru_cache(1000)
 def _read(text: str) -> Knobs:
-    """Most studies of a store, and all states of a study, have the same knobs."""
+    """Cached, because most studies of a store and all states of a study have the same knobs."""
     given, radius, ranges = json.loads(text)
     knobs = Knobs.of(given, radius)
     return Knobs(knobs.all, knobs.radius, {name: (low, high) for name, (low, high) in ranges.items()})
 
 
 def level(knob: Knob, value: Level) -> float:
-    """A value as a number: of a choice, the number of the possibility, from 0 on."""
+    """Return a value as a number; for a choice, its index from 0."""
     if knob.choices is None:
         return float(value)
     return float(knob.place(value).index(1.0)) if knob.size else 0.0
 
 
 def encode(knobs: Knobs, values: Sequence[object]) -> list[float]:
-    """Values as an event keeps them."""
+    """Return values as the numbers that an event stores."""
     return [level(knob, value) for knob, value in zip(knobs.all, values, strict=True)]
 
 
 def decode(knobs: Knobs, numbers: Sequence[float], *, whole: bool) -> list[object]:
-    """What `encode` gave; `whole` where these were set, so that those of integers and switches are none in between."""
+    """Decode the output of `encode`; whole: the values were applied, so integers and switches are exact."""
     return [_value(knob, number, whole) for knob, number in zip(knobs.all, numbers, strict=True)]
 
 
