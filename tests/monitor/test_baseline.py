@@ -1,4 +1,4 @@
-"""Baseline rounds: when they come, that the tuner does not notice them, and what survives what."""
+"""Baseline rounds: their schedule, their independence of the tuner, and persistence."""
 
 import json
 import math
@@ -23,11 +23,11 @@ def cost(knobs):
 
 
 def run(study, rounds):
-    """The kinds of this many rounds."""
+    """Return the kinds of this many rounds."""
     return [trial.kind for trial in factories.run(study, rounds, cost)]
 
 
-def test_one_in_every_block_at_a_place_of_its_own():
+def test_every_block_has_one_baseline_round_at_a_random_place():
     seeds = []
     for seed in range(50):
         baseline, found = Baseline().planned(20, None, seed), []
@@ -42,7 +42,7 @@ def test_one_in_every_block_at_a_place_of_its_own():
     assert len({tuple(places) for places in seeds}) == 50
 
 
-def test_after_a_failure_it_waits():
+def test_the_baseline_waits_after_a_failure():
     baseline = Baseline().planned(4, None, 1)
     for _ in range(30):
         baseline = baseline.after("skip", True, 1)
@@ -50,10 +50,10 @@ def test_after_a_failure_it_waits():
     baseline = baseline.after("tell", False, 1)
     assert baseline.is_due
     block = baseline.slot // 4
-    assert baseline.after("baseline", True, 1).due // 4 == block + 1  # also one that failed is done
+    assert baseline.after("baseline", True, 1).due // 4 == block + 1  # a failed one counts
 
 
-def test_the_tuner_does_not_notice(tmp_path):
+def test_the_tuner_is_not_affected(tmp_path):
     with (
         Study.open(tmp_path / "a.db", "a", KNOBS, seed=3, baseline=7) as study,
         Study.open(tmp_path / "b.db", "a", KNOBS, seed=3, baseline=0) as other,
@@ -73,7 +73,7 @@ def test_the_tuner_does_not_notice(tmp_path):
         assert other.saving.saved is None
 
 
-def test_what_is_asked_again_undone_and_moved(tmp_path):
+def test_asking_again_undo_and_export(tmp_path):
     with Study.open(tmp_path / "a.db", "a", KNOBS, seed=3, baseline=5) as study:
         while (trial := study.ask()).kind != "baseline":
             study.tell(trial, 1.0)
@@ -97,7 +97,7 @@ def test_what_is_asked_again_undone_and_moved(tmp_path):
         run(study, 30)
         study.undo(trial.round)
         again = study.ask()
-        assert again[1:] == trial[1:]  # the same but for its number
+        assert again[1:] == trial[1:]  # the same except for its id
         run(study, 60)
         text, saving, position = study.export(), study.saving, study._position
     Study.adopt(tmp_path / "b.db", text)
@@ -106,13 +106,13 @@ def test_what_is_asked_again_undone_and_moved(tmp_path):
         assert (moved.baseline, moved._position.ledger) == (position.baseline, position.ledger)
         assert check_study(moved._store, moved._saved) == []
         assert {event.kind for event in moved.events()} >= {"tell", "baseline", "undo", "import"}
-    with Study.open(tmp_path / "a.db", "a") as study:  # by the snapshot and what was told since
+    with Study.open(tmp_path / "a.db", "a") as study:  # from the snapshot and the values since
         assert study.saving == saving
         study.reset()
-        assert study.saving == saving  # what was paid was paid
+        assert study.saving == saving  # past costs remain
 
 
-def test_a_skipped_one_is_no_round_of_the_tuner(tmp_path):
+def test_a_skipped_baseline_round_does_not_reach_the_tuner(tmp_path):
     with Study.open(tmp_path / "a.db", "a", KNOBS, seed=3, baseline=5) as study:
         while (trial := study.ask()).kind != "baseline":
             study.tell(trial, 1.0)
@@ -126,7 +126,7 @@ def test_a_skipped_one_is_no_round_of_the_tuner(tmp_path):
         assert (last.kind, last.value, last.note) == ("baseline", None, "no answer")
 
 
-def test_another_reference_and_how_often_may_change(tmp_path):
+def test_reference_and_frequency_can_change(tmp_path):
     with Study.open(tmp_path / "a.db", "a", KNOBS, seed=3, baseline={"every": 5, "knobs": {"gain": 4}}) as study:
         run(study, 60)
         assert {tuple(event.query) for event in study.events() if event.kind == "baseline"} == {(4.0, 8)}
@@ -136,11 +136,11 @@ def test_another_reference_and_how_often_may_change(tmp_path):
         assert study.saving.baseline_rounds == told
         assert run(study, 60).count("baseline") in (5, 6, 7)
         seq = study.seq
-    with Study.open(tmp_path / "a.db", "a", KNOBS) as study:  # as it was
+    with Study.open(tmp_path / "a.db", "a", KNOBS) as study:  # unchanged
         assert study.seq == seq
         assert study.baseline.every == 10
     with Study.open(tmp_path / "a.db", "a", baseline=0) as study:
-        assert study.saving.baseline_rounds == 0  # of the start
+        assert study.saving.baseline_rounds == 0  # those of the start do not count
         assert run(study, 60) == ["probe"] * 60
         study.undo(20)
         assert study.baseline.every == 0
@@ -161,14 +161,14 @@ def test_another_reference_and_how_often_may_change(tmp_path):
         ({"knobs": 3}, "baseline.knobs=3 must be a table"),
     ],
 )
-def test_what_cannot_be_a_baseline(given, why):
+def test_invalid_baselines_are_refused(given, why):
     with pytest.raises(ValueError) as error:  # noqa: PT011
         read_baseline(given, Knobs.of(KNOBS))
     assert why in str(error.value)
 
 
-def test_what_probing_costs_and_how_far_it_goes(tmp_path):
-    """f = |x|²·50 in shares, probed at a known width: the plane finds ½·100·l², l² = 2·(0.05·width)²."""
+def test_the_cost_and_length_of_probes(tmp_path):
+    """For f = 50|x|² in shares and a known width, the plane finds ½·100·l², l² = 2·(0.05·width)²."""
     knobs = [{"name": n, "low": 0.0, "high": 10.0, "start": 5.0} for n in "ab"]
     method = tt.auto(radius=0.05, narrowest=0.999, widest=1.0)
     with Study.open(tmp_path / "a.db", "a", knobs, method, seed=0, baseline=0) as study:
@@ -202,7 +202,7 @@ start = 20
 BOWL = "echo $(( 2000 + (KNOB_X - 60) * (KNOB_X - 60) + (KNOB_Y - 50) * (KNOB_Y - 50) + TRIMTAB_ROUND % 5 ))"
 
 
-def test_the_program_ends_with_what_it_saves(tmp_path):
+def test_the_program_ends_with_the_saving(tmp_path):
     more = "[baseline]\nevery = 10\n"
     (tmp_path / "study.toml").write_text(STUDY.format(script=json.dumps(BOWL)) + more)
     done = program.run("tune", "study.toml", "--rounds", "120", cwd=tmp_path)
@@ -227,7 +227,7 @@ def test_the_program_ends_with_what_it_saves(tmp_path):
     assert sum(row.split(",")[3] == "baseline" for row in rows) == 12
 
 
-def test_never_while_failures_hold_nor_unapproved(tmp_path):
+def test_no_baseline_round_during_a_hold_or_without_approval(tmp_path):
     script = "test $TRIMTAB_SEQ -lt 9 || test $TRIMTAB_SEQ -gt 30 && echo 1"
     more = "[guard]\nfailures = 2\n[baseline]\nevery = 3\n"
     (tmp_path / "study.toml").write_text(STUDY.format(script=json.dumps(script)) + more)
@@ -253,5 +253,5 @@ def test_never_while_failures_hold_nor_unapproved(tmp_path):
         for report in runner.rounds(1):
             assert report.kind == "note"
             assert report.setting == study.start
-            runner.stop.set()  # nobody decides: nothing runs
+            runner.stop.set()  # without a decision nothing runs
         assert study.seq == seq

@@ -1,4 +1,4 @@
-"""The figures against what is known of made-up histories."""
+"""Diagnostics of synthetic histories with known results."""
 
 import json
 import math
@@ -30,12 +30,12 @@ NOWHERE = LimitDistance(np.zeros(1), np.zeros(1))
 def test_contrast_of_noise_and_no_drift():
     values = np.random.default_rng(0).normal(0, 3, 5000)
     found = figures(fed(values))
-    assert found["contrast"] == pytest.approx(3 * math.sqrt(2), rel=0.3)  # of about 100 rounds
+    assert found["contrast"] == pytest.approx(3 * math.sqrt(2), rel=0.3)  # over about 100 rounds
     assert found["drift"] < 0.5
 
 
 def test_drift_of_a_random_walk():
-    """(y_t − y_{t−k})² grows by V² a round: steps of 2 about noise of 1."""
+    """(y_t − y_{t−k})² grows by V² per round: steps of 2 with noise of 1."""
     rng = np.random.default_rng(1)
     values = np.cumsum(rng.normal(0, 2, 20_000)) + rng.normal(0, 1, 20_000)
     drifts, running = [], Diagnostics()
@@ -46,7 +46,7 @@ def test_drift_of_a_random_walk():
 
 
 def test_signal_to_noise_of_moves():
-    """Moves of (1, 0) plus noise of total power 4: signal over noise is 1/4."""
+    """Moves of (1, 0) plus noise of total power 4: a signal-to-noise ratio of 1/4."""
     rng = np.random.default_rng(2)
     moves = rng.normal([1.0, 0.0], math.sqrt(2), (4000, 2))
     found, running = [], Diagnostics()
@@ -71,8 +71,8 @@ def test_contraction_caps_and_edges():
     assert found.beyond_square == pytest.approx((4.0, 4.0))
 
 
-def test_other_coordinates_and_other_limits():
-    """Twice as large: moves are, too. A knob with new limits has been at none."""
+def test_rescaled_coordinates_and_changed_limits():
+    """Moves scale with the coordinates; statistics at limits restart for a knob with new limits."""
     found = fed(np.arange(200.0), np.full((200, 2), 0.5), sides=1.0).rescaled(np.full(2, 2.0), np.array([True, False]))
     assert found.heading == pytest.approx((1.0, 1.0))
     assert found.moved == pytest.approx(2.0)
@@ -81,7 +81,7 @@ def test_other_coordinates_and_other_limits():
     assert Diagnostics().rescaled(np.ones(2), np.array([True, True])) == Diagnostics()
 
 
-def test_figures_of_before_that_are_no_more_are_left_out():
+def test_obsolete_fields_are_ignored():
     assert Diagnostics.from_dict({"told": 3, "early": 2.0}) == Diagnostics(told=3)
 
 
@@ -94,7 +94,7 @@ def test_memory_is_constant_and_exact():
     assert replace(found, failures=2).missed().failures == 3
 
 
-def test_huge_values_do_no_harm(tmp_path):
+def test_huge_values_stay_finite(tmp_path):
     with Study.open(tmp_path / "t.db", "a", [{"name": "x", "low": 0.0, "high": 1.0, "start": 0.5}], seed=0) as study:
         for value in (1.0, 1e308, -1e308, 1e200, 2.0):
             study.tell(study.ask(), value)
@@ -103,8 +103,8 @@ def test_huge_values_do_no_harm(tmp_path):
         assert [event.value for event in study.events()][1:] == [1.0, 1e308, -1e308, 1e200, 2.0]
 
 
-def test_a_cap_beyond_all_bounds_caps_nothing():
-    """Of a method that was made so: the square of the cap would be no number."""
+def test_an_enormous_cap_caps_nothing():
+    """A cap whose square would overflow."""
     knobs = [{"name": "x", "low": 0, "high": 1, "start": 0.5}]
     with Study.open(":memory:", "a", knobs, replace(tt.auto(radius=0.05), max_move=1e300), seed=1) as study:
         for value in (1.0, 2.0, 3.0):

@@ -1,4 +1,4 @@
-"""What a study says it saves: by hand, and how often its interval holds on made-up values."""
+"""The saving of a study: computed by hand, and the coverage of its interval on synthetic values."""
 
 import functools
 import itertools
@@ -24,7 +24,7 @@ def saving(ledger, maximise=False):
 
 
 def places(rounds, every=20, seed=0):
-    """Where a study puts its baseline rounds."""
+    """Return the slots of a study's baseline rounds."""
     baseline, found = Baseline().planned(every, None, seed), np.zeros(rounds, dtype=bool)
     for slot in range(rounds):
         found[slot] = baseline.is_due
@@ -37,10 +37,10 @@ def all_places(runs, rounds):
     return np.stack([places(rounds, seed=run) for run in range(runs)])
 
 
-def test_by_hand():
+def test_a_saving_computed_by_hand():
     kinds = [False, True, False, False, False, True]
     ledger = fed([7.0, 10.0, 9.0, 8.0, 9.0, 16.0], kinds)
-    # before the first baseline round its value stands for it; in slots 2, 3, 4 it is 11.5, 13, 14.5
+    # before the first baseline round its value is used; in slots 2, 3, 4 the baseline is 11.5, 13, 14.5
     assert ledger.batches == ((1.0, 7.0, 10.0), (3.0, 26.0, 39.0))
     for _ in range(2):
         last = ledger.reference_slot
@@ -49,10 +49,10 @@ def test_by_hand():
     assert saving(ledger).sentence == "no saving can be stated yet: 4 of 8 baseline rounds"
 
 
-def test_drift_that_both_feel_is_no_saving():
+def test_common_drift_is_not_a_saving():
     base, level = places(400), 100.0 + 0.7 * np.arange(400)
     found = saving(fed(np.where(base, level, level - 3.0), base))
-    assert found.saved == pytest.approx(3.0, abs=0.05)  # but for the stretch before the first baseline round
+    assert found.saved == pytest.approx(3.0, abs=0.05)  # except for the stretch before the first baseline round
     assert found.low < 3.0 < found.high
     assert found.baseline - found.paid == pytest.approx(found.saved)
     assert found.rounds + found.baseline_rounds == np.flatnonzero(base)[-1] + 1
@@ -82,14 +82,14 @@ def test_the_sentence(tuned, base, maximise, words):
     assert math.copysign(1, found.saved) == (1 if words[0] in "sg" else -1)
 
 
-def test_no_difference_is_not_called_a_saving():
+def test_an_insignificant_difference_is_not_called_a_saving():
     where = places(600)
     found = saving(fed(100 + np.random.default_rng(0).normal(0, 5, 600), where, 0.25))
     assert found.low < 0 < found.high
     assert found.sentence.endswith("probing costs 0.25 per round")
 
 
-def test_without_baseline_rounds_it_says_how_to_have_them():
+def test_without_baseline_rounds_the_sentence_names_the_remedy():
     found = SavingsSums().saving(maximise=False, every=0, against="the start")
     assert "no saving can be stated: there are no baseline rounds (add [baseline]" in found.sentence
 
@@ -111,7 +111,7 @@ def test_memory_is_constant_and_exact():
     assert Baseline(**json.loads(json.dumps(baseline.to_dict()))) == baseline
 
 
-def test_huge_values_do_no_harm():
+def test_huge_values_stay_finite():
     where = places(2000)
     found = saving(fed(np.where(np.arange(2000) % 2, 1e308, -1e308), where))
     assert all(math.isfinite(number) for number in (found.saved, found.low, found.high))
@@ -140,7 +140,7 @@ LAWS = [
 
 
 def made_up(law, runs, rounds, rng, where):
-    """Values `(runs, rounds)` at the baseline, and what tuning saves in each round."""
+    """Return values `(runs, rounds)` at the baseline, and what tuning saves in each round."""
     t, noise = np.arange(rounds), rng.normal(size=(runs, rounds))
     if law in ("heavy tails", "all"):
         noise = rng.standard_t(2.2, (runs, rounds))
@@ -155,7 +155,7 @@ def made_up(law, runs, rounds, rng, where):
     if law in ("walk", "all"):
         noise = noise + np.cumsum(rng.normal(0, 0.3, (runs, rounds)), axis=1)
     if law in ("sine", "in step"):
-        period = 137 if law == "sine" else 20  # as long as a block
+        period = 137 if law == "sine" else 20  # the length of a block
         noise = noise + 4 * np.sin(2 * np.pi * (t / period + rng.random((runs, 1))))
     if law == "spikes":
         noise = 0.3 * noise + 100.0 * (rng.random((runs, rounds)) < 0.01)
@@ -171,8 +171,8 @@ def made_up(law, runs, rounds, rng, where):
     ("law", "rounds"),
     [*itertools.product(LAWS, (180, 600)), ("spikes", 2000), ("Lomax", 2000), ("lognormal", 2000)],
 )
-def test_the_interval_holds_at_least_nine_times_in_ten(law, rounds):
-    """It says 95 %; the seeds are fixed."""
+def test_the_interval_covers_at_least_nine_times_in_ten(law, rounds):
+    """The nominal coverage is 95 %; the seeds are fixed."""
     runs, held = 200, 0
     rng = np.random.default_rng(LAWS.index(law) * 1000 + rounds)
     where = all_places(runs, rounds)
@@ -183,14 +183,14 @@ def test_the_interval_holds_at_least_nine_times_in_ten(law, rounds):
         last = np.flatnonzero(base)[-1]
         if found.saved is None:
             assert base.sum() <= FEWEST
-            held += 1  # nothing said, nothing wrong
+            held += 1  # no statement, no error
             continue
         held += bool(found.low <= saved[:last][~base[:last]].mean() <= found.high)
     assert held / runs >= 0.9
 
 
-def test_what_no_baseline_round_showed_is_not_in_the_interval():
-    """Spikes at the reference alone, in 2 % of its rounds: it holds once one of them was met, and cannot before."""
+def test_the_interval_cannot_cover_spikes_before_one_was_measured():
+    """Spikes in 2 % of rounds, at the reference only: the interval can cover them once one was measured."""
     runs, rounds = 200, 600
     rng, where = np.random.default_rng(5), all_places(200, 600)
     held: dict[bool, list[bool]] = {True: [], False: []}
@@ -205,7 +205,7 @@ def test_what_no_baseline_round_showed_is_not_in_the_interval():
     assert np.mean(held[False]) < 0.1
 
 
-def test_the_sentence_says_where_a_few_rounds_dominate():
+def test_the_sentence_mentions_dominating_rounds():
     where, rng = places(600), np.random.default_rng(3)
     values = np.where(where, 100.0, 90.0) + rng.normal(0, 1, 600)
     assert "dominate" not in saving(fed(values, where)).sentence

@@ -1,1 +1,1 @@
-"""How a study does: running figures, savings, and the baseline that they are measured against."""
+"""Monitoring of a study: diagnostics, savings, and the baseline that savings are measured against."""

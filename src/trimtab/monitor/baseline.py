@@ -1,8 +1,7 @@
-"""When a study measures its reference setting instead of a probe: once in every block of rounds, at a place drawn from
-the seed.
+"""Schedule of baseline rounds, which measure the reference setting: one in every block, at a random place.
 
-The place is independent of the values, and spread so that a disturbance that comes in step with the rounds (every
-hour, every tenth batch) cannot meet the same kind of round each time. What is paid for it is one round in `every`.
+The place depends on the seed and not on the values. It varies from block to block, so that a periodic disturbance
+(every hour, every tenth batch) does not always coincide with the baseline. The cost is one round in `every`.
 """
 
 from __future__ import annotations
@@ -16,15 +15,15 @@ from trimtab.types import Document, Fields
 from trimtab.util.checksums import checksum
 from trimtab.validation import choose, near, whole
 
-EVERY = 20  # rounds, one of which is for the baseline, in studies that do not say otherwise: a price of 5 % of them
-RAREST = 10**9  # rounds; places are counted in float64, exactly
+EVERY = 20  # default rounds per block: the baseline takes 5 % of all rounds
+RAREST = 10**9  # rounds per block; slots stay exact in float64
 TABLE = ("every", "knobs")
 BaselineSpec = int | Fields
-"""How often, or `every` and the `knobs` of the reference setting."""
+"""Rounds per block, or a table of `every` and the `knobs` of the reference setting."""
 
 
 class Baseline(NamedTuple):
-    """How often, of what, and where in its block the next one is; part of a study's state.
+    """Schedule and setting of baseline rounds; part of a study's state.
 
     >>> from trimtab.live import Study
     >>> knobs = [dict(name="heat", low=150, high=220, start=180)]
@@ -36,29 +35,29 @@ class Baseline(NamedTuple):
     """
 
     every: int = 0
-    """Rounds, one of which measures the reference; 0 if none does."""
+    """Rounds per baseline round; 0 for none."""
     setting: Setting | None = None
-    """The reference; None is where the study started."""
+    """The reference setting; None for the start of the study."""
     slot: int = 0
-    """Rounds so far, of both kinds."""
+    """Rounds so far, including baseline rounds."""
     due: int = 0
     """The slot of the next baseline round."""
 
     @property
     def is_due(self) -> bool:
-        """Whether the next round is for the baseline."""
+        """Whether the next round measures the baseline."""
         return self.every > 0 and self.slot >= self.due
 
     def planned(self, every: int, setting: Setting | None, seed: int) -> Baseline:
-        """As often as this from now on."""
+        """Return the baseline with a new schedule and setting."""
         found = self._replace(every=every, setting=setting)
         here = 0 if every == 0 else found._place(self.slot // every, seed)
         return found._replace(due=here if here >= self.slot else found._following(seed))
 
     def after(self, kind: str, failed: bool, seed: int) -> Baseline:
-        """After a round: one that failed is not followed by the baseline, which then waits for the next that does not.
+        """Return the baseline after a round. After a failure it is postponed until a round succeeds.
 
-        So it depends on the history of rounds alone, and never runs while a guard holds the system still.
+        The schedule thus depends on the history only, and never interrupts a hold of the guard.
         """
         slot, due = self.slot + 1, self.due
         if kind == "baseline":
@@ -72,17 +71,17 @@ class Baseline(NamedTuple):
         return block * self.every + checksum(["baseline", seed, block]) % self.every
 
     def to_dict(self) -> Document:
-        """For JSON."""
+        """Convert to JSON types."""
         return self._asdict()
 
 
 def read_baseline(given: BaselineSpec, knobs: Knobs) -> tuple[int, Setting | None]:
-    """What a person wrote: how often, and the reference, where it is not the start."""
+    """Validate a baseline; return the rounds per block and the reference, None for the start."""
     table = given if isinstance(given, Mapping) else {"every": given}
     for name in table:
         if name not in TABLE:
-            usual = f"write every = {EVERY}, or knobs to name a reference"
-            raise ValueError(f"unknown field baseline.{name}: {near(name, TABLE) or usual}")
+            remedy = f"write every = {EVERY}, or knobs to name a reference"
+            raise ValueError(f"unknown field baseline.{name}: {near(name, TABLE) or remedy}")
     every = whole("baseline.every", table.get("every", EVERY), 0, RAREST, why=" of rounds, or 0 for no baseline")
     if every == 1:
         raise ValueError(
@@ -105,5 +104,5 @@ def read_baseline(given: BaselineSpec, knobs: Knobs) -> tuple[int, Setting | Non
 
 
 def baseline_fields(plan: tuple[int, Setting | None]) -> Document:
-    """What `read_baseline` gave, by the dotted names of a study.toml."""
+    """Return the output of `read_baseline` by the dotted names of a study.toml."""
     return {"baseline.every": plan[0], "baseline.knobs": plan[1]}

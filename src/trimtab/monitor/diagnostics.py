@@ -1,15 +1,15 @@
-"""How the tuning goes, from told values and moves alone, in O(1) per round; `trimtab.study.advice` makes advice of it.
+"""Diagnostics of a study from its values and moves, in O(1) per round; `trimtab.study.advice` interprets them.
 
-All are running means over about the last hundred rounds (a plain mean before that), of what happened in told rounds:
-y the values, Δ the moves of the centre as shares of the ranges, ρ the length of a probe.
+All are running means over about the last hundred told rounds (plain means before that). y are the values, Δ the moves
+of the centre as shares of the ranges, ρ is the length of a probe.
 
-    contrast     √⟨(y_t − y_{t−1})²⟩: what a round's change of the value is worth
-    drift        V_f per round, √(⟨(y_t − y_{t−16})²⟩ − ⟨(y_t − y_{t−1})²⟩)/√15: how the value wanders, beyond probes
+    contrast     √⟨(y_t − y_{t−1})²⟩: typical change of the value from one round to the next
+    drift        V_f per round, √(⟨(y_t − y_{t−16})²⟩ − ⟨(y_t − y_{t−1})²⟩)/√15: drift of the value, beyond probes
                  and noise
-    contraction  α = 2⟨Δ²⟩/ρ²: the paper's 4dL²η²/δ², L from the contrast and for a move of random direction
-    signal       ‖⟨Δ⟩‖² against ⟨‖Δ‖²⟩, less what pure noise gives: signal over noise of one estimate
-    capped       the share of moves as long as the cap allows
-    edge         the share of rounds with a knob within a probe of its limit
+    contraction  α = 2⟨Δ²⟩/ρ²: the paper's 4dL²η²/δ², with L from the contrast, for a move of random direction
+    signal       ‖⟨Δ⟩‖² over ⟨‖Δ‖²⟩, corrected for pure noise: signal-to-noise ratio of one estimate
+    capped       share of moves at the cap
+    edge         share of rounds with a knob within a probe of its limit
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ LAG = 16
 
 
 class LimitDistance(NamedTuple):
-    """Where the operating point is, as seen after a round."""
+    """The limits that the operating point is at after a round."""
 
     sides: Array
     """+1 or −1 for a coordinate at its high or low limit, else 0."""
     slope: Array
-    """How steeply the value gets better beyond it: above 0 beyond a high limit, below 0 beyond a low one."""
+    """Slope of improvement beyond the limit: positive beyond a high limit, negative beyond a low one."""
 
 
 @dataclass(frozen=True)
 class Diagnostics:
-    """The running figures of a study; `after` gives those of the next round.
+    """Running statistics of a study; `after` returns those after the next round.
 
     >>> from trimtab.live import Study
     >>> knobs = [dict(name="heat", low=150, high=220, start=180)]
@@ -54,9 +54,9 @@ class Diagnostics:
     told: int = 0
     skipped: int = 0
     failures: int = 0
-    """Failed rounds in a row, now."""
+    """The present number of consecutive failures."""
     values: tuple[float, ...] = ()
-    """The last values, for the lags."""
+    """The last LAG values."""
     near: float = 0.0
     far: float = 0.0
     slow: float = 0.0
@@ -65,23 +65,23 @@ class Diagnostics:
     capped: float = 0.0
     heading: tuple[float, ...] = ()
     edges: tuple[float, ...] = ()
-    """Per coordinate: the share of rounds at its high limit, less that at its low one."""
+    """Per coordinate: share of rounds at its high limit, minus the share at its low limit."""
     beyond: tuple[float, ...] = ()
     beyond_square: tuple[float, ...] = ()
-    """Per coordinate: the mean slope beyond the limit it is at, and its mean square."""
+    """Per coordinate: mean slope beyond the limit it is at, and mean square of that slope."""
     long: float = 0.0
-    """The share of moves that were longer than 0.7 probes: an outlier is one of many, whatever its size."""
+    """Share of moves longer than 0.7 probes; a share is robust against outliers."""
     at_edge: int = 0
-    """Rounds with any knob at a limit, ever."""
+    """Total rounds with any knob at a limit."""
 
     def missed(self) -> Diagnostics:
-        """After a round without a value."""
+        """Return the statistics after a round without a value."""
         return replace(self, skipped=self.skipped + 1, failures=self.failures + 1)
 
     def after(self, value: float, move: Array, cap: float, edge: LimitDistance, probe: float = math.inf) -> Diagnostics:
-        """After a value and the move it led to."""
+        """Return the statistics after a value and the move it led to."""
         told = self.told + 1
-        value = min(max(value, -LARGEST), LARGEST)  # whose squares are finite
+        value = min(max(value, -LARGEST), LARGEST)  # so that squares are finite
         weight, short = max(1 / told, 1 / WINDOW), max(1 / told, 1 / SHORT)
         square = float(move @ move)
         old = self.values
@@ -112,7 +112,7 @@ class Diagnostics:
         )
 
     def rescaled(self, factors: Array, limits: Array) -> Diagnostics:
-        """In coordinates `factors` times as large; a knob whose limits are others now (`limits`) has been at none."""
+        """Convert to coordinates scaled by `factors`; restart the statistics of knobs with changed `limits`."""
         if not self.told:
             return self
         heading, moved = np.asarray(self.heading) * factors, self.moved / float(np.mean(factors**-2.0))
@@ -120,24 +120,24 @@ class Diagnostics:
         return replace(self, heading=tuple(heading.tolist()), moved=moved, edges=edges, beyond=new, beyond_square=new)
 
     def to_dict(self) -> Document:
-        """For JSON."""
+        """Convert to JSON types."""
         return dict(vars(self))
 
     @classmethod
     def from_dict(cls, saved: Document) -> Diagnostics:
-        """What `to_dict` gave."""
+        """Read the output of `to_dict`."""
         known = {name: value for name, value in saved.items() if name in cls.__dataclass_fields__}
         plain: Document = {name: tuple(v) if isinstance(v, list) else v for name, v in known.items()}
         return cls(**plain)
 
     @property
     def trend(self) -> float:
-        """The mean of the last ten values or so, less that of the last hundred."""
+        """The mean of about the last ten values, minus that of about the last hundred."""
         return self.fast - self.slow
 
     @property
     def signal(self) -> float:
-        """Signal over noise of one estimate, in power; about 1/d when all is well and the optimum is not reached."""
+        """Signal-to-noise ratio of one estimate, in power; about 1/d in a healthy study far from its optimum."""
         if self.moved == 0 or self.told < 2:
             return 0.0
         weight = max(1 / self.told, 1 / WINDOW)
@@ -147,7 +147,7 @@ class Diagnostics:
         return steady / (1 - steady)
 
     def figures(self, probe: float) -> dict[str, float]:
-        """Every figure; `probe` is the length of a probe of the radius given."""
+        """Return all diagnostics by name; probe: length of a probe at the given radius."""
         return {
             "contrast": math.sqrt(self.near),
             "drift": math.sqrt(max(self.far - self.near, 0.0) / (LAG - 1)) if self.told > LAG else 0.0,

@@ -1,25 +1,25 @@
-"""What a study saves against its baseline, with an interval, in O(1): the mean over all rounds between baseline rounds.
+"""Estimate what a study saves against its baseline, with a confidence interval, in O(1) per round.
 
-Between two baseline rounds with the values b and b′ the baseline is taken to go straight from one to the other. A
-stretch of n tuned rounds with the sum P, whose mean place in between is f, is compared with n·(b + f·(b′ − b)); those
-before the first baseline round with its value. Where the system drifts, both drift; where it wanders between two
-baseline rounds, the error has the mean 0, and shows as scatter of the differences.
+The baseline is interpolated linearly between two baseline rounds with the values b and b′. A stretch of n tuned rounds
+between them, with sum P and mean relative place f, is compared with n·(b + f·(b′ − b)); rounds before the first
+baseline round are compared with its value. Drift thus affects both sides alike, and fluctuations between baseline
+rounds are an error of mean 0 that shows as scatter of the differences.
 
-Stretches are gathered in batches, and when there are 32, neighbours are joined and every batch is twice as long from
-then on (dynamic batch means): however slowly things vary, batches get longer than that. With N_j rounds in batch j, S_j
-saved in it, θ = ΣS_j/ΣN_j and e_j = S_j − θN_j,
+Stretches are collected in batches. At 32 batches, neighbours are merged and the batch length doubles (dynamic batch
+means), so that batches outgrow any correlation time. With N_j rounds in batch j, S_j saved in it, θ = ΣS_j/ΣN_j and
+e_j = S_j − θN_j,
 
-    var θ = k/(k − 3)·(Σe_j² + 2·max(0, Σe_j·e_{j+1}))/(ΣN_j)²,   interval θ ± t(0.975; (k − 1)/2)·√(var θ):
+    var θ = k/(k − 3)·(Σe_j² + 2·max(0, Σe_j·e_{j+1}))/(ΣN_j)²,   interval θ ± t(0.975; (k − 1)/2)·√(var θ).
 
-neighbours share a baseline value, hence the second sum; both k/(k − 3) and the halved degrees of freedom pay for having
-estimated it. What is saved relative to the baseline is R = ΣS_j/ΣB_j, with e_j = S_j − R·B_j. Tuning that gets better
-makes the S_j differ, too, and the interval wider than it need be. Nothing is said before there are 8 batches.
+The second sum is there because neighbours share a baseline value; k/(k − 3) and the halved degrees of freedom account
+for estimating it. The relative saving is R = ΣS_j/ΣB_j, with e_j = S_j − R·B_j. If tuning improves over time, the S_j
+differ more and the interval is conservative. There is no estimate before 8 batches.
 
-Rare values far off (one round in a hundred) are met by the many tuned rounds before the few baseline rounds meet one,
-and until then the batches scatter too little. With d the change from one tuned round to the next, the variance of a
-round is mean(d²)/2, and (π/4)·mean(|d|)² if it were normal; the difference r, where positive, is carried by few rounds.
-Baseline rounds are taken to have as much of it: var θ is at least r·(1/baseline rounds + 1/ΣN_j).
-What comes at the reference alone, and came in none of the baseline rounds, nobody can know of.
+Rare outliers (one round in a hundred) occur among the many tuned rounds before they occur among the few baseline
+rounds, and until then the batches scatter too little. With d the change from one tuned round to the next, the variance
+of a round is mean(d²)/2, which would be (π/4)·mean(|d|)² under a normal distribution; their difference r, if positive,
+is due to few rounds. Baseline rounds are assumed to have the same excess: var θ is at least
+r·(1/baseline rounds + 1/ΣN_j). Outliers that occur only at the reference cannot be seen until a baseline round has one.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from typing import NamedTuple
 from trimtab.types import Document
 from trimtab.util.reprs import Facts, line, line_html
 
-MOST = 32  # batches; then there are half as many
-FEWEST = 8  # batches, or there is no interval: with fewer, it would hold too seldom
-LARGEST = 1e140  # a value beyond counts as this, as in the core
-PROBED = 20  # rounds of which the estimator could say what probing cost, before a mean of it is shown
-Z = 1.959963984540054  # of 95 %
+MOST = 32  # batches before they are merged in pairs
+FEWEST = 8  # batches needed for an interval; with fewer, its coverage is too low
+LARGEST = 1e140  # larger values are clipped, as in the core
+PROBED = 20  # rounds with a known cost of probing before their mean is shown
+Z = 1.959963984540054  # normal quantile of a 95 % interval
 
 Batch = tuple[float, float, float]
-"""Rounds, what they paid, what the baseline would have paid."""
+"""Number of rounds, their total cost, and the total cost of the baseline over the same rounds."""
 
 
 class Saving(NamedTuple):
-    """What tuning saves; per round, in the units of the value; None where it is not known yet.
+    """What tuning saves per round, in the units of the value; None while it is unknown.
 
     >>> from trimtab.live import Study
     >>> knobs = [dict(name="heat", low=150, high=220, start=180)]
@@ -56,23 +56,23 @@ class Saving(NamedTuple):
     """
 
     rounds: int
-    """Tuned rounds that have a baseline to be compared with."""
+    """Tuned rounds that are compared with the baseline."""
     baseline_rounds: int
     paid: float | None
-    """By the tuned rounds, in the mean."""
+    """Mean value of the tuned rounds."""
     baseline: float | None
-    """What the reference would have paid in the same rounds."""
+    """Mean value of the reference over the same rounds, interpolated."""
     saved: float | None
-    """The difference; where values are to be large, what was gained. Below 0 it was lost."""
+    """The difference, positive if tuning helps; when maximising, the gain."""
     low: float | None
     high: float | None
-    """The interval of 95 % of `saved`."""
+    """Ends of the 95 % interval of `saved`."""
     relative: float | None
-    """`saved` as a share of `baseline`; None where values are not all of one sign, and a share makes no sense."""
+    """`saved` as a share of `baseline`; None if values differ in sign, which makes a share meaningless."""
     relative_low: float | None
     relative_high: float | None
     probing: float | None
-    """What probing costs: played less the centre, as the estimator's plane has it; None for those without one."""
+    """Estimated cost of the queries minus that of the centre; None if the method does not estimate it."""
     sentence: str
 
     def _facts(self) -> Facts:
@@ -87,7 +87,7 @@ class Saving(NamedTuple):
 
 
 class SavingsSums(NamedTuple):
-    """The running sums; `tuned` and `reference` give those after a round."""
+    """Running sums; `tuned` and `reference` return those after a round."""
 
     reference_value: float | None = None
     reference_slot: int = 0
@@ -95,25 +95,25 @@ class SavingsSums(NamedTuple):
     told: int = 0
     paid: float = 0.0
     places: float = 0.0
-    """The tuned rounds since then: how many, the sum of their values and of their slots, from that one on."""
+    """Tuned rounds since then: their number, the sum of their values, and the sum of their slots since then."""
     batches: tuple[Batch, ...] = ()
     length: int = 1
-    """Stretches in a batch."""
+    """Stretches per batch."""
     rest: Batch = (0.0, 0.0, 0.0)
     stretches: int = 0
-    """The batch that is being filled."""
+    """The unfinished batch: its sums in `rest`, and its number of stretches."""
     baseline_rounds: int = 0
     probed: int = 0
     probing: float = 0.0
-    """Rounds of which it is known what probing cost, and the mean of it."""
+    """Rounds with a known cost of probing, and its mean."""
     last: float | None = None
     changes: int = 0
     change_sum: float = 0.0
     change_square: float = 0.0
-    """The last tuned value; changes from one to the next: how many, the sum of their sizes and of their squares."""
+    """The last tuned value; changes between consecutive ones: number, sum of absolute values, sum of squares."""
 
     def tuned(self, slot: int, value: float, probing: float | None) -> SavingsSums:
-        """After a value of a probe, in round `slot`."""
+        """Return the sums after a tuned round, in `slot`."""
         place, found, value = slot - self.reference_slot, self, _bounded(value)
         if probing is not None:
             probed = self.probed + 1
@@ -128,7 +128,7 @@ class SavingsSums(NamedTuple):
         return found._replace(told=self.told + 1, paid=self.paid + value, places=self.places + place, last=value)
 
     def reference(self, slot: int, value: float) -> SavingsSums:
-        """After a value of the baseline: the stretch before it is finished."""
+        """Return the sums after a baseline round, which ends a stretch."""
         value, found = _bounded(value), self
         if self.told:
             there = value
@@ -150,7 +150,7 @@ class SavingsSums(NamedTuple):
         return self._replace(batches=batches, length=length, rest=(0.0, 0.0, 0.0), stretches=0)
 
     def saving(self, *, maximise: bool, every: int, against: str) -> Saving:
-        """What it comes to. every: how often the baseline is measured; against: its name, for the sentence."""
+        """Return the saving. every: rounds per baseline round; against: the name of the reference in the sentence."""
         batches = [*self.batches[:-1], _joined(self.batches[-1], self.rest)] if self.batches else []
         rounds, paid, there = (math.fsum(column) for column in zip(*batches, strict=True)) if batches else (0, 0, 0)
         probing = self.probing if self.probed >= PROBED else None
@@ -171,18 +171,18 @@ class SavingsSums(NamedTuple):
             size = abs(there)
             relative = math.fsum(gains) / size
             errors = [gain - relative * abs(b) for gain, (_, _, b) in zip(gains, batches, strict=True)]
-            least_of_it = math.sqrt(rare * ((paid / there) ** 2 / self.baseline_rounds + 1 / rounds)) * rounds / size
-            error = t * max(_scatter(errors) / size, least_of_it)
+            least_share = math.sqrt(rare * ((paid / there) ** 2 / self.baseline_rounds + 1 / rounds)) * rounds / size
+            error = t * max(_scatter(errors) / size, least_share)
             found = found._replace(relative=relative, relative_low=relative - error, relative_high=relative + error)
         few = "; a few rounds dominate" if least > scatter else ""
         return found._replace(sentence=_sentence(found, maximise, against) + few)
 
     def _rare(self) -> float:
-        """The variance of a tuned round that few of them carry."""
+        """Return the excess variance of a tuned round that is due to few rounds."""
         if not self.changes:
             return 0.0
-        usual = self.change_sum / self.changes
-        return max(self.change_square / self.changes / 2 - math.pi / 4 * usual * usual, 0.0)
+        mean = self.change_sum / self.changes
+        return max(self.change_square / self.changes / 2 - math.pi / 4 * mean * mean, 0.0)
 
     def _unknown(self, every: int) -> str:
         if every == 0:
@@ -190,18 +190,18 @@ class SavingsSums(NamedTuple):
         return f"no saving can be stated yet: {self.baseline_rounds} of {FEWEST} baseline rounds"
 
     def to_dict(self) -> Document:
-        """For JSON."""
+        """Convert to JSON types."""
         return self._asdict()
 
     @classmethod
     def from_dict(cls, saved: Document) -> SavingsSums:
-        """What `to_dict` gave."""
+        """Read the output of `to_dict`."""
         batches, rest = (tuple(tuple(x) if isinstance(x, list) else x for x in saved[k]) for k in ("batches", "rest"))
         return cls(**{**saved, "batches": batches, "rest": rest})
 
 
 def quantile(freedom: float) -> float:
-    """t(0.975) for so many degrees of freedom, by Fisher's expansion: within 0.1 % from 3.5 on.
+    """Return t(0.975) by Fisher's expansion; within 0.1 % from 3.5 degrees of freedom on.
 
     >>> round(quantile(10), 3), round(quantile(1e9), 3)
     (2.228, 1.96)
@@ -217,7 +217,7 @@ def quantile(freedom: float) -> float:
 
 
 def _scatter(errors: Sequence[float]) -> float:
-    """The standard deviation of a sum that scatters by these errors over batches."""
+    """Return the standard deviation of a sum, from the errors of its batches."""
     k = len(errors)
     squares = math.fsum(e * e for e in errors)
     common = math.fsum(a * b for a, b in itertools.pairwise(errors))
@@ -225,7 +225,7 @@ def _scatter(errors: Sequence[float]) -> float:
 
 
 def _sentence(found: Saving, maximise: bool, against: str) -> str:
-    """For people: what it saves, and what probing costs."""
+    """Describe the saving and the cost of probing in words."""
     assert found.saved is not None
     assert found.high is not None
     word = "gains" if maximise else "saves"
