@@ -47,7 +47,7 @@ def test_a_folder_that_is_a_file(store, words):
     (store / "file").write_text("not a folder")
     line = refusal(store, words, "file")
     assert "cannot be written" in line
-    assert any(remedy in line for remedy in ("create it first", "name another"))
+    assert any(remedy in line for remedy in ("create it first", "name another folder", "use another path"))
     assert (store / "file").read_text() == "not a folder"
 
 
@@ -67,17 +67,17 @@ def test_a_read_only_folder_is_named_before_the_work(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "access", lambda place, mode: False)
     with pytest.raises(PermissionError, match=f"^a.db cannot be written: {Path.cwd()} is read-only"):
         files.check_destination(Path("a.db"))
-    with pytest.raises(PermissionError, match=r"a\.db cannot be written: .* is read-only: name a place where you may"):
+    with pytest.raises(PermissionError, match=r"a\.db cannot be written: .* is read-only: use a path where you can"):
         files.check_destination(tmp_path / "a.db")
 
 
 @pytest.mark.parametrize(
     ("code", "remedy"),
     [
-        (errno.EROFS, "name a place where you may write"),
-        (errno.EACCES, "name a place where you may write"),
-        (errno.ENOSPC, "make room there, or name another place"),
-        (errno.EIO, "name another place"),
+        (errno.EROFS, "use a path where you can write"),
+        (errno.EACCES, "use a path where you can write"),
+        (errno.ENOSPC, "free some space, or use another path"),
+        (errno.EIO, "use another path"),
     ],
 )
 def test_a_failure_while_writing_names_what_was_to_be_written(tmp_path, monkeypatch, code, remedy):

@@ -307,7 +307,7 @@ def test_changes_survive_reopening_and_export(tmp_path):
         ({"guard.falures": 3}, "unknown field guard.falures: did you mean .guard.failures.?"),
         ({"comand": "echo"}, "unknown field comand: did you mean .command.?"),
         ({"knobs.x.hihg": 3}, "unknown field knobs.x.hihg: did you mean .high.?"),
-        ({"timeout": "10 lightyears"}, "timeout='10 lightyears' is out of range: give seconds, or a text such as"),
+        ({"timeout": "10 lightyears"}, "timeout='10 lightyears' is out of range: give seconds, or text such as"),
         ({"radius": 0.7}, "radius=0.7 must be a finite number"),
         ({"radius": "wide"}, "radius='wide' must be a finite number"),
         ({"knobs.x.high": "far"}, "knob 'x': high='far' is not a finite number"),

@@ -138,7 +138,7 @@ def test_a_file_with_a_similar_name_is_suggested(tmp_path):
         (('"a"', "3"), "name=3 must be text"),
         (('["echo", "{x}"]', '"echo {x}"'), "must be a list of strings"),
         (("{x}", "{y}"), "command uses {y}, which is not a knob: choose from x"),
-        (("[knobs.x]", "pause = -1\n[knobs.x]"), "pause=-1 is out of range: give seconds, or a text "),
+        (("[knobs.x]", "pause = -1\n[knobs.x]"), "pause=-1 is out of range: give seconds, or text "),
         (("[knobs.x]", "timeout = 0\n[knobs.x]"), "timeout=0 is out of range"),
         (("[knobs.x]", 'goal = "min"\n[knobs.x]'), "goal='min' is unknown: choose 'minimise' or 'maximise'"),
         (("[knobs.x]", 'method = "two-point"\n[knobs.x]'), "method='two-point' is unknown: choose "),

@@ -90,7 +90,7 @@ def _explained(error: Exception) -> str:
     """In one line; of an error of the system, which file it is about."""
     if not isinstance(error, OSError) or error.filename is None or error.strerror is None:
         return reason(error)
-    return f"{error.filename} cannot be used ({error.strerror}): {REMEDIES.get(error.errno or 0, 'name another place')}"
+    return f"{error.filename} cannot be used ({error.strerror}): {REMEDIES.get(error.errno or 0, 'use another path')}"
 
 
 def say(head: str, text: str = "") -> None:

@@ -1,1 +1,1 @@
-"""Small helpers that know nothing of tuning: files, text, logs, checksums, optional dependencies."""
+"""General helpers: files, text, logs, checksums, optional dependencies."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 
 class AdviceWarning(UserWarning):
-    """Advice on a tuner or a study, which runs all the same; each kind is warned of once.
+    """Advice on a running tuner or study; each kind of advice is issued once.
 
     >>> import warnings
     >>> import trimtab as tt
-    >>> warnings.filterwarnings("ignore", category=tt.AdviceWarning)  # for those who look at the dashboard
+    >>> warnings.filterwarnings("ignore", category=tt.AdviceWarning)  # if you watch the dashboard
     >>> warnings.filters.pop(0)[0]
     'ignore'
     """

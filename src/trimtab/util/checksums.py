@@ -1,6 +1,6 @@
-"""Checksums of what is stored and exported: blake2b over canonical JSON, 8 bytes as one signed whole number.
+"""Checksums of stored and exported data: blake2b over canonical JSON, as a signed 64-bit integer.
 
-They tell damage and mutation from what was written; they are no signature.
+They detect damage and accidental edits; they are not signatures.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ __all__ = ["canonical", "checksum", "hashed", "quoted"]
 
 
 canonical = json.JSONEncoder(separators=(",", ":"), sort_keys=True, allow_nan=False).encode
-"""One text for one document: no spaces, keys in order, no NaN."""
+"""Canonical JSON: no spaces, sorted keys, no NaN."""
 
 
 def checksum(document: object) -> int:
-    """Of anything that JSON can hold.
+    """Return the checksum of a JSON document.
 
     >>> checksum({"a": 1, "b": 2.5}) == checksum({"b": 2.5, "a": 1}) != checksum({"a": 1, "b": 2})
     True
@@ -26,5 +26,5 @@ def checksum(document: object) -> int:
 
 
 def hashed(data: bytes) -> int:
-    """Of what has only one way to be written."""
+    """Return the checksum of bytes."""
     return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "big", signed=True)

@@ -1,4 +1,4 @@
-"""Durations as people write them: seconds, or a text such as "10s", "2m", "1h" or "500ms"."""
+"""Parsing of durations: seconds, or text such as "10s", "2m", "1h" or "500ms"."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from trimtab.types import Document, Fields
 
 UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 FIELDS = ("pause", "timeout", "store_patience")
-WANTED = 'seconds, or a text such as "10s", "2m", "1h" or "500ms"'
+WANTED = 'seconds, or text such as "10s", "2m", "1h" or "500ms"'
 
 
 def seconds(given: Any) -> Any:
-    """A duration with a unit as seconds; whatever else it is stays, for a check to refuse.
+    """Convert a duration with a unit to seconds; return anything else unchanged, for later validation.
 
     >>> seconds("2m"), seconds("1.5 h"), seconds("500ms"), seconds(3), seconds("soon")
     (120.0, 5400.0, 0.5, 3, 'soon')
@@ -23,5 +23,5 @@ def seconds(given: Any) -> Any:
 
 
 def in_seconds(fields: Fields) -> Document:
-    """The fields of a study, every duration in seconds."""
+    """Return the fields of a study with all durations in seconds."""
     return {name: seconds(value) if name in FIELDS else value for name, value in fields.items()}

@@ -1,4 +1,4 @@
-"""What to type when an extra is missing: a pip command that works for how trimtab was installed here."""
+"""The pip command for a missing extra, depending on how trimtab was installed."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from pathlib import Path
 
 
 def pip_install(*extras: str) -> str:
-    """The command that adds extras, from the same place: a clone on this disk, a wheel, or an index.
+    """Return the command that installs extras from the same source: a local clone, a wheel, or an index.
 
-    A clone that is imported in place stays so (`-e`): it is not replaced by a copy.
+    An editable clone stays editable (`-e`).
 
     >>> pip_install("live").startswith("pip install ")
     True
@@ -17,7 +17,7 @@ def pip_install(*extras: str) -> str:
 
 
 def _origin() -> str:
-    import json  # these take a while, and are needed only when something is missing
+    import json  # slow to import, and only needed for an error
     from importlib import metadata
     from urllib.parse import unquote, urlsplit
 

@@ -1,4 +1,4 @@
-"""Files: written atomically, read with care."""
+"""Atomic writing and safe reading of files."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, NoReturn
 if TYPE_CHECKING:
     from trimtab.types import Arrays, Document, Json
 
-ELSEWHERE = "name a place where you may write"
+ELSEWHERE = "use a path where you can write"
 REMEDIES = {
-    **dict.fromkeys((errno.ENOENT, errno.ENOTDIR), "create its folder first, or name another place"),
+    **dict.fromkeys((errno.ENOENT, errno.ENOTDIR), "create its folder first, or use another path"),
     **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), ELSEWHERE),
-    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "make room there, or name another place"),
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "free some space, or use another path"),
 }
 
 
 def digest(data: bytes) -> str:
-    """A short fingerprint, by which a change is noticed.
+    """Return a short fingerprint to detect changes.
 
     >>> digest(b"trimtab")
     '47eb20e12134681d'
@@ -34,31 +34,31 @@ def digest(data: bytes) -> str:
 
 
 def canonical(document: object) -> bytes:
-    """The one way to write a document on a line."""
+    """Return canonical JSON on one line."""
     return json.dumps(document, allow_nan=False, sort_keys=True, separators=(",", ":")).encode()
 
 
 def parse(text: str | bytes) -> Json:
-    """JSON, or a ValueError: also for what is nested too deeply, and for numbers that JSON does not have."""
+    """Parse JSON; ValueError also for too deep nesting, and for NaN and infinities."""
     try:
-        return json.loads(text, parse_constant=_no_number)
+        return json.loads(text, parse_constant=_refuse_constant)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
 
 
-def _no_number(word: str) -> NoReturn:
+def _refuse_constant(word: str) -> NoReturn:
     raise ValueError(f"{word} is not a valid JSON number")
 
 
 def cache_folder() -> Path:
-    """Where what can be computed again is kept: $TRIMTAB_CACHE, or trimtab in $XDG_CACHE_HOME or ~/.cache."""
+    """Return the cache directory: $TRIMTAB_CACHE, or trimtab in $XDG_CACHE_HOME or ~/.cache."""
     if folder := os.environ.get("TRIMTAB_CACHE"):
         return Path(folder)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "trimtab"
 
 
 def reason(error: BaseException) -> str:
-    """Why it failed, without the number that the system has for it.
+    """Return the message of an error, without the errno of an OSError.
 
     >>> reason(FileNotFoundError(2, "No such file or directory", "a.txt")), reason(ValueError("no"))
     ('No such file or directory', 'no')
@@ -68,23 +68,23 @@ def reason(error: BaseException) -> str:
 
 @contextmanager
 def writing(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Make an error within name the destination and the remedy; it stays an error of the same kind."""
+    """Add the destination and the remedy to any OSError raised within; its type stays the same."""
     try:
         yield
     except OSError as error:
-        if error.strerror is None:  # it says so already
+        if error.strerror is None:  # it has a complete message already
             raise
-        remedy = REMEDIES.get(error.errno or 0, "name another place")
+        remedy = REMEDIES.get(error.errno or 0, "use another path")
         raise _named(error, f"{os.fspath(path)} cannot be written ({error.strerror}): {remedy}") from error
 
 
 @contextmanager
 def reading(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Make an error within name the file; it stays an error of the same kind."""
+    """Add the path to any OSError raised within; its type stays the same."""
     try:
         yield
     except OSError as error:
-        if error.strerror is None:  # it says so already
+        if error.strerror is None:  # it has a complete message already
             raise
         raise _named(error, f"{os.fspath(path)} cannot be read ({error.strerror}): check the path") from error
 
@@ -96,8 +96,8 @@ def _named(error: OSError, message: str) -> OSError:
 
 
 def check_destination(path: Path) -> None:
-    """Refuse a place where no file can be written, before the work that leads to one."""
-    folder = path.parent if path.parent.parts else Path.cwd()  # "." would tell a reader little
+    """Refuse an unwritable destination before the work that leads to the file."""
+    folder = path.parent if path.parent.parts else Path.cwd()  # more informative than "."
     if not folder.is_dir():
         raise FileNotFoundError(f"{path} cannot be written: {folder} is not a folder: create it first")
     if not os.access(folder, os.W_OK | os.X_OK):
@@ -105,9 +105,9 @@ def check_destination(path: Path) -> None:
 
 
 def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
-    """Afterwards the file is either the old one or the new one, whatever happens meanwhile; its mode stays.
+    """Replace a file atomically, keeping its mode and following links.
 
-    A link stays a link. What is no file (a device, a pipe, a folder) is refused.
+    Anything but a regular file (a device, a pipe, a folder) is refused.
     """
     with writing(path):
         _write_atomically(Path(os.path.realpath(path)), data)
@@ -130,7 +130,7 @@ def _write_atomically(path: Path, data: bytes) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    if os.name == "posix":  # the new name, too, must survive a power cut
+    if os.name == "posix":  # the new directory entry must survive a power failure too
         folder = os.open(path.parent, os.O_RDONLY)
         try:
             os.fsync(folder)
@@ -139,7 +139,7 @@ def _write_atomically(path: Path, data: bytes) -> None:
 
 
 def writable(path: Path) -> int | None:
-    """The mode of the file that is there; None if there is nothing; an error if it is no file."""
+    """Return the mode of a regular file; None if the path does not exist; ValueError if it is not a regular file."""
     try:
         found = os.stat(path).st_mode
     except FileNotFoundError:
@@ -150,15 +150,15 @@ def writable(path: Path) -> int | None:
 
 
 def read_file(path: Path) -> bytes:
-    """The bytes of a file; what is no file, and may have no end, is refused."""
+    """Read a regular file; anything else is refused, since it may never end."""
     if writable(path) is None:
         raise FileNotFoundError(f"there is no file {path}")
     return path.read_bytes()
 
 
 def pack_archive(document: Document, arrays: Arrays, *, compressed: bool = False) -> bytes:
-    """A NumPy .npz with a JSON document beside the arrays."""
-    import numpy as np  # here: what only reads or writes a file does not need it
+    """Pack a JSON document and arrays into a NumPy .npz."""
+    import numpy as np  # imported here: reading and writing files does not need it
 
     text = json.dumps(document, allow_nan=False).encode()
     buffer = io.BytesIO()
@@ -168,8 +168,8 @@ def pack_archive(document: Document, arrays: Arrays, *, compressed: bool = False
 
 
 def read_archive(path: str | os.PathLike[str], *, compressed: bool = False) -> tuple[Json, Arrays]:
-    """The document and the arrays that `pack_archive` packed; what was not compressed must not inflate."""
-    import zipfile  # here, as in NumPy: it brings all compressors along
+    """Read the output of `pack_archive`; refuse a compressed file unless `compressed`."""
+    import zipfile  # imported here, as in NumPy: it imports all compressors
 
     import numpy as np
 
@@ -183,5 +183,5 @@ def read_archive(path: str | os.PathLike[str], *, compressed: bool = False) -> t
         with np.load(io.BytesIO(data), allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
         return parse(arrays.pop("document").tobytes()), arrays
-    except Exception as error:  # whatever the zip reader stumbles over, the file is not what was written
+    except Exception as error:  # the zip reader raises many types on damaged files
         raise ValueError(f"{path} is not a saved file, or is damaged ({error}): restore it from a backup") from None

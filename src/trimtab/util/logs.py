@@ -1,4 +1,4 @@
-"""Logging by the standard library, under the name "trimtab.live": plain, or one JSON object a line."""
+"""Logging under the name "trimtab.live", as plain text or one JSON object per line."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import time
 from typing import Any
 
 LOG = logging.getLogger("trimtab.live")
-FIELDS = "trimtab"  # the name under which a record carries its fields
+FIELDS = "trimtab"  # attribute of a log record with its named fields
 
 
 def log(level: int, message: str, **fields: object) -> None:
-    """A message with named fields, for people and for machines."""
+    """Log a message with named fields."""
     LOG.log(level, message, extra={FIELDS: fields})
 
 
 class JsonLines(logging.Formatter):
-    """time, level, message, and the fields: round, value, seconds, commit, retries, …"""
+    """Format time, level, message and the named fields: round, value, seconds, commit, retries, …"""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line."""
+        """Return one line of JSON."""
         when = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z"
         line = {"time": when, "level": record.levelname.lower(), "message": record.getMessage()}
         line |= getattr(record, FIELDS, {})
@@ -30,7 +30,7 @@ class JsonLines(logging.Formatter):
 
 
 def log_to(stream: Any, form: str) -> logging.Handler:
-    """Send everything to a stream: "text" or "json"."""
+    """Log everything to a stream; form: "text" or "json"."""
     handler = logging.StreamHandler(stream)
     text = logging.Formatter("%(asctime)s %(levelname)s %(message)s")
     handler.setFormatter(JsonLines() if form == "json" else text)

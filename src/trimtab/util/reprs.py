@@ -1,4 +1,4 @@
-"""Objects in one line: for the prompt of Python and, with every text escaped, for notebooks."""
+"""One-line representations of objects, for the Python prompt and, as HTML, for notebooks."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 Facts = Sequence[tuple[str, object]]
-"""Labels and what they are of, in the order of their weight; None is left out. The label "" is of a name."""
+"""Labels and values, most important first; None is left out. The label "" marks a name."""
 
-MOST = 6  # numbers or knobs of one fact; the rest is counted
-LONGEST = 60  # characters of a text
+MOST = 6  # elements shown of one value; the rest is counted
+LONGEST = 60  # characters shown of text
 
 
 class Brief:
-    """Shows itself by what matters, its `_facts`."""
+    """Base class with a short representation built from `_facts`."""
 
     @abstractmethod
     def _facts(self) -> Facts: ...
@@ -27,7 +27,7 @@ class Brief:
 
 
 def line(kind: str, facts: Facts) -> str:
-    """The facts for a prompt.
+    """Format facts for the prompt.
 
     >>> line("Study", [("", "queue"), ("round", 3), ("centre", {"workers": 4, "codec": "zstd"}), ("value", None)])
     "<Study 'queue' round=3 centre=(workers=4, codec='zstd')>"
@@ -37,7 +37,7 @@ def line(kind: str, facts: Facts) -> str:
 
 
 def line_html(kind: str, facts: Facts) -> str:
-    """The facts for a notebook.
+    """Format facts for a notebook.
 
     >>> line_html("Study", [("", "<queue>"), ("round", 3)])
     '<b>Study</b> &#x27;&lt;queue&gt;&#x27; · round <b>3</b>'

@@ -1,4 +1,4 @@
-"""Text from elsewhere, made fit to be stored and shown: no escape sequences, no NUL, not too long."""
+"""Formatting of text: untrusted text for storage and display, counts, values and times."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ LONGEST = 500
 
 
 def clean(text: str, longest: int = LONGEST) -> str:
-    """The text with everything that does not print escaped; of a long one, the end.
+    """Escape unprintable characters; of long text, keep the end.
 
     >>> clean("a\\x1b[31mb\\x00")
     'a\\\\x1b[31mb\\\\x00'
@@ -18,7 +18,7 @@ def clean(text: str, longest: int = LONGEST) -> str:
 
 
 def plural(count: int, noun: str) -> str:
-    """A count with its noun.
+    """Return a count with its noun.
 
     >>> plural(1, "round"), plural(0, "round"), plural(2, "study")
     ('1 round', '0 rounds', '2 studies')
@@ -29,12 +29,12 @@ def plural(count: int, noun: str) -> str:
 
 
 def shown(text: str, longest: int = 60) -> str:
-    """The same in quotes, for a message."""
+    """Clean, shorten and quote text for a message."""
     return f"'{clean(text.strip(), longest)}'"
 
 
 def word(value: object) -> str:
-    """The value of a knob as a command is given it.
+    """Format the value of a knob for a command.
 
     >>> word("gzip"), word(True), word(3), word(0.25)
     ('gzip', 'true', '3', '0.25')
@@ -43,7 +43,7 @@ def word(value: object) -> str:
 
 
 def moment(seconds: float) -> str:
-    """A point in time, in seconds since 1970, by the clock of this machine and with its zone.
+    """Format a Unix time in local time with its zone.
 
     >>> len(moment(0.0).split())
     3
