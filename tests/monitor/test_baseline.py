@@ -214,7 +214,7 @@ def test_the_program_ends_with_the_saving(tmp_path):
     shown = trimtab(tmp_path, "show")
     assert shown.startswith(f"a: {first}\n")
     assert "probe" in shown.splitlines()[3]
-    assert first in trimtab(tmp_path, "list")
+    assert first.partition("; ")[0] in trimtab(tmp_path, "list")
     about = json.loads(trimtab(tmp_path, "show", "--json"))
     listed = json.loads(trimtab(tmp_path, "list", "--json"))
     assert about["saving"]["sentence"] == listed[0]["saving"]["sentence"] == first
