@@ -184,7 +184,7 @@ def test_compare_over_a_suite(shell, tmp_path):
 def test_progress_is_told_in_a_pipe_too(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TRIMTAB_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(console, "QUIET", 0.0)
+    monkeypatch.setattr(console, "PROGRESS_INTERVAL", 0.0)
     words = ("compare", "--suite", "late", "--methods", "still", "--trials", "2", "--quick", "--json", "--jobs", "1")
     done = CliRunner().invoke(app, words, catch_exceptions=False)
     assert "suite late: cells, 100% after" in done.stderr

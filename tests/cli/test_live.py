@@ -339,7 +339,7 @@ def small(folder, rounds=3):
 def test_a_full_disk_for_what_is_printed_does_not_end_the_tuning(tmp_path):
     small(tmp_path)
     warned = shell(tmp_path, "trimtab tune study.toml --rounds 20 2>&1 >/dev/full")
-    assert warned.count("warning: output stops, the rounds go on: No space left on device") == 1
+    assert warned.count("warning: output stops, tuning continues: No space left on device") == 1
     assert "20 rounds run" in warned
     printed = shell(tmp_path, "trimtab tune study.toml --rounds 20 2>/dev/full")
     assert len([line for line in printed.splitlines() if " tell " in line or " baseline " in line]) == 20
@@ -382,7 +382,7 @@ def test_a_terminal_that_lacks_letters(tmp_path):
 
 
 def test_what_takes_long_says_how_far_it_is(tmp_path, monkeypatch):
-    monkeypatch.setattr("trimtab.cli.console.QUIET", -1.0)
+    monkeypatch.setattr("trimtab.cli.console.PROGRESS_INTERVAL", -1.0)
     store = str(tmp_path / "t.db")
     with Study.open(store, "a", [{"name": "x", "low": 0, "high": 1, "start": 0.5}], seed=1) as study:
         for value in range(250):
@@ -438,7 +438,7 @@ def test_an_empty_store_says_how_to_begin(tmp_path):
     with Store(tmp_path / "trimtab.db", "create"):
         pass
     told = shell(tmp_path, "trimtab list")
-    assert told.startswith("No study in ")
+    assert told.startswith("No studies in ")
     assert "trimtab init && trimtab tune study.toml" in told
     assert json.loads(shell(tmp_path, "trimtab list --json")) == []
 

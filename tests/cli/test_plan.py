@@ -67,9 +67,9 @@ def test_what_is_missing_for_the_guarantee_is_said(words, note):
         (["concave"], "there is no theorem 'concave': choose one of convex-lipschitz"),
         ([*USUAL, "--setting", "magic"], "setting='magic' is unknown"),
         ([*USUAL, "--exponent", "nan"], "exponent=nan must be a finite number"),
-        ([*USUAL, "--exponent", "1000"], "numbers too large or too small for floating point: give values nearer to 1"),
-        ([*USUAL, "--distance", "1e200"], "numbers too large or too small"),
-        ([*USUAL[:-1], "1e200", "--distance", "1", "--variation", "0.1", "--json"], "numbers too large or too small"),
+        ([*USUAL, "--exponent", "1000"], "too large or too small for floating point: give values closer to 1"),
+        ([*USUAL, "--distance", "1e200"], "too large or too small"),
+        ([*USUAL[:-1], "1e200", "--distance", "1", "--variation", "0.1", "--json"], "too large or too small"),
         (
             ["nonconvex-smooth", "--dim=3", "--horizon=9", "--lipschitz=1", "--smoothness=1", "--gap=1",
              "--variation=0.1", "--accumulated=-500"],

@@ -135,12 +135,9 @@ def test_tokens_from_the_shell(start, tmp_path):
     def call(*words):
         return run("token", *words, "--store", service.store)
 
-    assert "No token yet" in call("list").stdout
+    assert "No tokens yet" in call("list").stdout
     made = call("create", "--scope", "tell", "--study", "a", "--label", "press 4")
-    assert (
-        "warning: this is the first token (for tell, of study a alone), so every request without a token is"
-        in made.stderr
-    )
+    assert "warning: this is the first token (valid only for tell on study a), so every request" in made.stderr
     token = made.stdout.strip()
     assert call("create", "--scope", "read").stderr == ""  # not the first
     assert re.fullmatch(r"tt_[0-9a-f]{12}_[0-9a-f]{64}", token)
@@ -262,6 +259,6 @@ def test_a_first_token_for_everything_locks_nobody_out(tmp_path):
 
 def test_a_first_token_to_read_is_warned_of(tmp_path):
     made = run("token", "create", "--store", tmp_path / "t.db", "--scope", "read")
-    assert "(for read alone)" in made.stderr
+    assert "(valid only for read)" in made.stderr
     assert made.stdout.startswith("tt_")
     assert len(made.stdout.splitlines()) == 1

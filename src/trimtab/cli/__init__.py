@@ -1,6 +1,6 @@
-"""The program `trimtab`: arguments in, calls out. A command is a module that adds itself to the application.
+"""The program `trimtab`. Each command is a module that registers itself with the application.
 
-What takes long to import (NumPy, the laboratory, pictures) is imported by the command that needs it.
+Slow imports (NumPy, the laboratory, plotting) are left to the commands that need them.
 """
 
 import contextlib
@@ -16,10 +16,10 @@ COMMANDS = ("tune", "studies", "stores", "serve", "compare", "plan", "paper")
 
 
 def main() -> None:
-    """Run the program, or say what it needs."""
+    """Run the program; if an extra is missing, print how to install it."""
     sys.stdout, sys.stderr = (stream or open(os.devnull, "w") for stream in (sys.stdout, sys.stderr))  # noqa: SIM115
-    if isinstance(sys.stdout, io.TextIOWrapper):  # what the terminal cannot show is no reason to fail
-        with contextlib.suppress(OSError):  # a pipe in the place of a file that was open before it
+    if isinstance(sys.stdout, io.TextIOWrapper):  # escape characters that the terminal cannot show
+        with contextlib.suppress(OSError):  # standard output may be a pipe that replaced an open file
             sys.stdout.reconfigure(errors="backslashreplace")
     try:
         console = _console()
@@ -30,7 +30,7 @@ def main() -> None:
 
 
 def _console() -> Any:
-    """The console, with every command added."""
+    """Import the console and all commands."""
     for name in COMMANDS:
         importlib.import_module(f"trimtab.cli.{name}")
     return importlib.import_module("trimtab.cli.console")

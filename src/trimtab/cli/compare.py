@@ -1,4 +1,4 @@
-"""`trimtab compare`: methods side by side on a drifting problem, or over a suite of them."""
+"""`trimtab compare`: methods side by side on a drifting problem or a suite."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from trimtab.lab import SuiteResult
     from trimtab.lab.sim.provenance import Plain
 
-USUAL = "quadratic-v1"
-"""The problem for methods that come without one."""
-PICTURES = "regret", "played", "variance"  # of a comparison, as .png and .svg
+DEFAULT_PROBLEM = "quadratic-v1"
+"""Problem for a file that registers only methods."""
+PICTURES = "regret", "played", "variance"  # written as .png and .svg
 
 
 @app.command("compare", epilog="Example: trimtab compare lqr-v1 --methods residual,one-point,two-point --rounds 50")
@@ -110,7 +110,7 @@ def compare_methods(
         raise ValueError("--fresh contradicts --cells: give one of them")
     place = None if fresh else cells or cache_folder()
     given = None if methods is None else _names(methods)
-    # Ray tells of its workers on standard output, where the result belongs: hence `redirect_stdout`.
+    # Ray prints about its workers on standard output, which is for the result: hence `redirect_stdout`.
     if suite is not None:
         options = {"rounds": rounds, "tuning-trials": tuning_trials, "radius": radius, "param": param, "noise": noise}
         options |= {"static": static or None, "gradients": gradients or None}
@@ -119,7 +119,7 @@ def compare_methods(
         target = folder or Path("out") / f"suite-{suite}{'-held-out' if held_out else ''}"
         _check_writable(target)
         with redirect_stdout(sys.stderr), whole_bar(f"suite {suite}", show=True) as bar:
-            standings = judge(
+            result = judge(
                 suite,
                 given,
                 held_out=held_out,
@@ -132,7 +132,7 @@ def compare_methods(
                 folder=place,
                 report=(lambda share: bar("cells", share)) if bar else None,
             )
-        _show(standings, target, as_json=as_json, place=place)
+        _show(result, target, as_json=as_json, place=place)
         return
     if held_out or quick:
         raise ValueError("--held-out and --quick go with --suite drift")
@@ -182,7 +182,7 @@ def compare_methods(
 
 
 def _problem(what: list[str]) -> tuple[str, list[str], list[str]]:
-    """The problem, the files among what was typed, and the methods that these register."""
+    """Parse the arguments: problem, user files, and the methods they register."""
     from trimtab.lab.user_files import load_own, read_own
 
     files = [word for word in what if word.endswith(".py")]
@@ -197,7 +197,7 @@ def _problem(what: list[str]) -> tuple[str, list[str], list[str]]:
         )
     if len(ids) > 1 or (len(problems) > 1 and not ids):
         raise ValueError(f"one problem at a time: choose from {', '.join(ids or problems)}")
-    return (ids or problems or [USUAL])[0], files, methods
+    return (ids or problems or [DEFAULT_PROBLEM])[0], files, methods
 
 
 def _names(methods: str) -> list[str]:
@@ -208,7 +208,7 @@ def _names(methods: str) -> list[str]:
 
 
 def _check_writable(target: Path) -> None:
-    """Before the work, not after it; a folder that was made to see it goes again."""
+    """Check before the work that the folder can be written; remove folders created for the test."""
     new = [folder for folder in (target, *target.parents) if not folder.exists()]
     try:
         target.mkdir(parents=True, exist_ok=True)
@@ -223,10 +223,10 @@ def _check_writable(target: Path) -> None:
 
 
 def _clear(target: Path) -> None:
-    """Away with the pictures and records of an earlier run, which its summary names; other files are the user's."""
+    """Delete pictures and records of an earlier run, as listed in its summary; keep the user's files."""
     try:
         names = list(json.loads((target / "summary.json").read_text())["methods"])
-    except (OSError, ValueError, KeyError, TypeError):  # none, or not of a comparison
+    except (OSError, ValueError, KeyError, TypeError):  # missing, or not the summary of a comparison
         return
     for name in (name for name in names if name == Path(name).name):
         for suffix in (".npz", ".json"):
@@ -237,7 +237,7 @@ def _clear(target: Path) -> None:
 
 
 def _interrupted(what: str, *, place: str | Path | None) -> None:
-    """Say what was kept, and end."""
+    """Report what is kept, and exit."""
     rest = f"finished parts are kept in {place}" if place else "with --fresh nothing is kept"
     text = f"interrupted: {what}; {rest}; run the same command again to continue"
     err.print(escape(text), highlight=False, soft_wrap=True)

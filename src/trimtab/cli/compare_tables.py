@@ -1,4 +1,4 @@
-"""The tables of `trimtab compare`."""
+"""Tables of `trimtab compare`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def comparison_table(found: Comparison) -> Table:
-    """Medians and quartiles of each method on one problem."""
+    """Build the table of medians and quartiles on one problem."""
     summary = found.summary()
     table = new_table(
         title=f"{summary['problem']}: {summary['rounds']} rounds, {summary['trials']} trials, seed {summary['seed']}",
@@ -61,7 +61,7 @@ def _spread(values: Mapping[str, float | str | None] | None) -> str:
 
 
 def ratio_table(found: SuiteResult) -> Table:
-    """How each method did over a suite, in ratios to the references."""
+    """Build the table of ratios to the references over a suite."""
     from trimtab.lab.suites.scores import SCORES
 
     kind = "held out" if found.held_out else "for development"
@@ -97,7 +97,7 @@ def ratio_table(found: SuiteResult) -> Table:
 
 
 def _short(value: float) -> str:
-    """Two digits or three, without a leading zero: a table has many."""
+    """Format in two or three digits, without a leading zero, as the table is wide."""
     if math.isnan(value):
         return "-"
     return f"{value:.0f}" if value >= 10 else f"{value:.1f}" if value >= 2 else f"{value:.2f}".removeprefix("0")

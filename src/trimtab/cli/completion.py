@@ -1,4 +1,4 @@
-"""Names of studies for the completion of a shell: from a file alone, at once, and never with an error."""
+"""Shell completion of study names: fast, from SQLite files only, and without errors."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from urllib.parse import quote
 
 import typer
 
-MOST = 200  # names
-PATIENCE = 0.2  # seconds to wait for whoever writes: a person holds the tab key
+MAX_NAMES = 200
+TIMEOUT = 0.2  # seconds to wait for a writer: the user is holding the tab key
 
 
 def studies(context: typer.Context, incomplete: str) -> list[str]:
-    """The studies of the store that is named on the line, or by TRIMTAB_STORE; none of a server, which may hang."""
+    """Complete from the store given as an option or by TRIMTAB_STORE; a server could hang, so it is not queried."""
     store = context.params.get("store") or os.environ.get("TRIMTAB_STORE") or "trimtab.db"
-    import sqlite3  # only here: every command would load it
+    import sqlite3  # here, because every command imports this module
 
     try:
         if "://" in store or not Path(store).is_file():
             return []
         address = f"file:{quote(os.path.abspath(store))}?mode=ro"
-        found = sqlite3.connect(address, uri=True, timeout=PATIENCE)
+        database = sqlite3.connect(address, uri=True, timeout=TIMEOUT)
         try:
-            words = "SELECT name FROM trimtab_studies WHERE substr(name, 1, ?) = ? ORDER BY name LIMIT ?"
-            return [name for (name,) in found.execute(words, (len(incomplete), incomplete, MOST))]
+            query = "SELECT name FROM trimtab_studies WHERE substr(name, 1, ?) = ? ORDER BY name LIMIT ?"
+            return [name for (name,) in database.execute(query, (len(incomplete), incomplete, MAX_NAMES))]
         finally:
-            found.close()
+            database.close()
     except (sqlite3.Error, OSError, ValueError):
         return []

@@ -1,4 +1,4 @@
-"""What every command shares: the application, the consoles, the progress bar, and how it ends."""
+"""Shared by all commands: the application, consoles, progress bars and error handling."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
 Report = Callable[[int, float], None]
 
-WIDE = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 120  # in a pipe nothing has to be squeezed
-QUIET = 10.0  # seconds from one line of progress to the next, where there is no bar
+WIDE = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 120  # a pipe has no width to fit
+PROGRESS_INTERVAL = 10.0  # seconds between progress lines, without a bar
 
 # The exit statuses; the table is in docs/live.md.
 DAMAGED, BAD_INPUT, STOPPED, ALL_FAILED, NO_STORE, INTERRUPTED = 1, 2, 3, 4, 5, 130
 
 
 class Program(typer.Typer):
-    """An application that fills the paragraphs of its help texts to the width of the terminal."""
+    """A Typer application that rewraps help texts to the width of the terminal."""
 
     def command(self, name: str | None = None, **options: Any) -> Callable[[CommandFunctionType], CommandFunctionType]:
-        """Add a command; Typer would keep the line breaks of its docstring and wrap each line again."""
+        """Add a command; unlike Typer, drop the line breaks within paragraphs of its docstring."""
 
         def add(function: CommandFunctionType) -> CommandFunctionType:
             paragraphs = (inspect.getdoc(function) or "").split("\n\n")
@@ -55,30 +55,30 @@ out, err = Console(width=WIDE), Console(stderr=True)
 
 
 def main() -> None:
-    """Run the program; bad input ends it with one clear line and status 2."""
+    """Run the program; report bad input in one line, with exit status 2."""
     try:
         try:
             app()
         finally:
             sys.stdout.flush()
-    except BrokenPipeError as error:  # whoever reads has enough
+    except BrokenPipeError as error:  # the reader closed the pipe, as `head` does
         discard(sys.stdout)
         sys.exit(error.__context__.code if isinstance(error.__context__, SystemExit) else 0)
     except SystemExit as end:
-        if isinstance(end.__context__, BrokenPipeError):  # as Typer and Rich end then, with status 1
+        if isinstance(end.__context__, BrokenPipeError):  # Typer and Rich exit with status 1 then
             sys.exit(0)
         raise
     except (ValueError, TypeError, ImportError, OSError) as error:
         try:
             sys.stdout.flush()
-        except OSError:  # the disk is full, and Python would try once more at its end
+        except OSError:  # the disk is full; Python would flush again at exit
             discard(sys.stdout)
         say("error:", _explained(error))
         sys.exit(BAD_INPUT)
     except ArithmeticError:
         say(
             "error:",
-            "these values lead to numbers too large or too small for floating point: give values nearer to 1",
+            "the result is too large or too small for floating point: give values closer to 1",
         )
         sys.exit(BAD_INPUT)
     except KeyboardInterrupt:
@@ -87,32 +87,32 @@ def main() -> None:
 
 
 def _explained(error: Exception) -> str:
-    """In one line; of an error of the system, which file it is about."""
+    """Explain an error in one line; for OS errors, with the file."""
     if not isinstance(error, OSError) or error.filename is None or error.strerror is None:
         return reason(error)
     return f"{error.filename} cannot be used ({error.strerror}): {REMEDIES.get(error.errno or 0, 'use another path')}"
 
 
 def say(head: str, text: str = "") -> None:
-    """One line for a person, whatever is in it."""
+    """Print one line to stderr, with control characters removed."""
     line = Text.assemble((head, "bold red" if text else ""), f" {clean(text, 2000)}" if text else "")
     err.print(line, highlight=False, soft_wrap=True)
 
 
 def discard(stream: TextIO) -> None:
-    """Have all that is written to a stream from now on, and what waits to be, go nowhere."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, stream.fileno())
-    os.close(nowhere)
+    """Redirect a stream to /dev/null, including what it still buffers."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, stream.fileno())
+    os.close(null)
 
 
 def cell(text: str | None) -> Text:
-    """Text from elsewhere in a table: neither markup nor escape sequences."""
+    """Return a table cell for foreign text, without markup or escape sequences."""
     return Text(clean(text or ""))
 
 
 def new_table(*columns: str, **options: Any) -> Table:
-    """Imported where one is drawn: most commands draw none."""
+    """Create a table; Rich's tables are imported only when one is drawn."""
     from rich.table import Table
 
     return Table(*columns, **options)
@@ -135,9 +135,9 @@ def _program(
 
 @contextmanager
 def whole_bar(title: str, *, show: bool) -> Iterator[Callable[[str, float], None] | None]:
-    """One bar for the whole work, with the time that is left: report(what, share of the whole).
+    """Show one progress bar with the remaining time: report(description, share done).
 
-    Where nobody looks on, in a pipe or a log, it is a line now and then.
+    Without a terminal, print a line now and then instead.
     """
     if not show:
         yield None
@@ -154,7 +154,7 @@ def whole_bar(title: str, *, show: bool) -> Iterator[Callable[[str, float], None
 
 
 def working(title: str) -> AbstractContextManager[object]:
-    """In a terminal, a sign that it works, where nobody knows how long it takes."""
+    """Show a spinner in a terminal, for work of unknown length."""
     return err.status(title) if err.is_terminal else nullcontext()
 
 
@@ -164,7 +164,7 @@ def _lines(title: str) -> Callable[[str, float], None]:
     def report(what: str, share: float) -> None:
         nonlocal last
         now = time.monotonic()
-        if now - last >= QUIET:
+        if now - last >= PROGRESS_INTERVAL:
             last = now
             err.print(f"{title}: {what}, {share:.0%} after {now - start:.0f} s", highlight=False, soft_wrap=True)
 
@@ -173,13 +173,13 @@ def _lines(title: str) -> Callable[[str, float], None]:
 
 @contextmanager
 def progress_bar(names: list[str], *, show: bool) -> Iterator[Report | None]:
-    """The same for pieces of equal size: report(n, share of piece n)."""
+    """Show one progress bar for pieces of equal size: report(n, share done of piece n)."""
     shares = [0.0] * len(names)
-    with whole_bar("comparing", show=show) as whole:
+    with whole_bar("comparing", show=show) as report_all:
 
         def report(n: int, share: float) -> None:
             shares[n] = share
-            if whole:
-                whole(names[n], sum(shares) / len(names))
+            if report_all:
+                report_all(names[n], sum(shares) / len(names))
 
-        yield report if whole else None
+        yield report if report_all else None

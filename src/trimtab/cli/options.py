@@ -1,4 +1,4 @@
-"""Options and formats that several commands have."""
+"""Options and formats shared by several commands."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Name = Annotated[
     str | None,
     typer.Argument(help="Name of the study (default: the only one in the store).", autocompletion=studies),
 ]
-Named = Annotated[str, typer.Argument(help="Name of the study.", autocompletion=studies)]
+RequiredName = Annotated[str, typer.Argument(help="Name of the study.", autocompletion=studies)]
 StudyOption = Annotated[
     str | None,
     typer.Option("--study", help="Name of the study (default: the only one in the store).", autocompletion=studies),
@@ -27,14 +27,14 @@ Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing file
 
 
 def short(value: object, digits: int = 5) -> str:
-    """A number in five digits, a choice or a switch as a command is given it, or a dash."""
+    """Format a value: a number in five digits, a choice or switch as commands take it, None as a dash."""
     if isinstance(value, str | bool):
         return clean(word(value), 60)
     return "-" if value is None else f"{value:.{digits}g}"
 
 
 def limits_in_words(limits: Limits) -> list[str]:
-    """A line for each: where it is, and by how much it was exceeded in the mean."""
+    """Return one line per limit: its value, its bound and the long-run violation."""
     return [
         clean(f"limit: {one['name']} {short(one['value'])}, {one['side']} {short(one['bound'])}")
         + f"; long-run violation {short(one['violation'], 3)}"
@@ -43,7 +43,7 @@ def limits_in_words(limits: Limits) -> list[str]:
 
 
 def ends(knob: Knob) -> tuple[str, str]:
-    """Where a knob's range begins and ends, or what there is to choose from."""
+    """Return the ends of a knob's range, or its choices."""
     if knob.choices is None:
         return short(knob.low), short(knob.high)
     return "one of", ", ".join(map(short, knob.choices))

@@ -1,4 +1,4 @@
-"""`trimtab paper`: both experiments of the paper, its figures, and a verdict on each claim."""
+"""`trimtab paper`: reproduce the paper's experiments, figures and claims."""
 
 from __future__ import annotations
 

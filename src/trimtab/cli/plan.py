@@ -1,4 +1,4 @@
-"""`trimtab plan`: what a theorem of the paper says to do, and what it promises."""
+"""`trimtab plan`: parameters and guarantee by a theorem of the paper."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def plan_run(
     drift = _given(variation=variation, gap=gap, accumulated=accumulated, squared=squared)
     if "variation" in inspect.signature(theorems[theorem]).parameters:
         problem |= _given(variation=variation)
-    _fits(theorem, problem)
+    _check_constants(theorem, problem)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         plan = theorems[theorem](**problem, setting=setting)
@@ -125,7 +125,7 @@ def _flag(name: str) -> str:
 
 
 def _missing(plan: Plan, drift: Document) -> str | None:
-    """What the guarantee still needs."""
+    """Return the name of a constant that the guarantee still needs."""
     if not plan.convex:
         return "gap" if "gap" not in drift else None if drift.keys() & {"variation", "squared"} else "variation"
     if "variation" not in drift:
@@ -133,8 +133,8 @@ def _missing(plan: Plan, drift: Document) -> str | None:
     return "distance" if plan.distance is None and not plan.feasible else None
 
 
-def _fits(theorem: str, given: Document) -> None:
-    """Everything that the theorem needs is there, and nothing that it has no use for."""
+def _check_constants(theorem: str, given: Document) -> None:
+    """Check that a theorem gets all the constants it needs, and no others."""
     from trimtab.theory import theorems
 
     parameters = inspect.signature(theorems[theorem]).parameters

@@ -1,4 +1,4 @@
-"""`trimtab serve`, `trimtab token`: studies over HTTP, and who may use them."""
+"""`trimtab serve`, `trimtab token`: a service over HTTP, and its access tokens."""
 
 from __future__ import annotations
 
@@ -38,27 +38,27 @@ def serve(
 ) -> None:
     """Serve the studies of a store over HTTP, with a dashboard.
 
-    Programs in any language can tune through it, on the same store that `trimtab tune` uses. As long as there is no
-    token, only requests from this machine are answered; `trimtab token create` makes a token.
+    Programs in any language can tune through it, on the same store that `trimtab tune` uses. Until a token exists, only
+    requests from this machine are answered; `trimtab token create` creates one.
     """
     try:
         from trimtab.serve.server import check_port, run
         from trimtab.serve.settings import Settings, is_loopback
     except ImportError as error:
         raise ImportError(f"trimtab serve needs {error.name}: {pip_install('cli', 'serve')}") from error
-    about: Document = {"host": host, "port": port, "workers": workers, "connections": connections, "rate": rate}
+    options: Document = {"host": host, "port": port, "workers": workers, "connections": connections, "rate": rate}
     check_port(host, port)
-    about |= {"metrics_studies": metrics_studies, "access_log": not (quiet or demo)}
+    options |= {"metrics_studies": metrics_studies, "access_log": not (quiet or demo)}
     if not demo:
-        run(Settings(store=store, **about))
+        run(Settings(store=store, **options))
         return
     from trimtab.serve.demo import running_demo
 
     if not is_loopback(host):
-        raise ValueError(f"--host {host}: --demo is for this machine alone: leave it out")
-    with running_demo(port) as place:
+        raise ValueError(f"--host {host}: --demo serves this machine only: leave --host out")
+    with running_demo(port) as demo_store:
         print(f"Three simulated systems, tuned live: http://127.0.0.1:{port}", flush=True)
-        run(Settings(store=place, **about))
+        run(Settings(store=demo_store, **options))
 
 
 @token.command("create", epilog="Example: trimtab token create --scope tell --study ingest")
@@ -83,11 +83,11 @@ def create(
         expires = None if days is None else time.time() + days * 86400
         print(tokens.create(opened, scope, study, label, expires=expires))
     if first and (study is not None or scope != "admin"):
-        may = f"{scope}{'' if study is None else f', of study {study}'}"
+        may = f"{scope}{'' if study is None else f' on study {study}'}"
         say(
             "warning:",
-            f"this is the first token (for {may} alone), so every request without a token is refused from now on, also"
-            " from this machine; create one for yourself: trimtab token create --scope admin",
+            f"this is the first token (valid only for {may}), so every request without a token is refused from now on,"
+            " also from this machine; create one for yourself: trimtab token create --scope admin",
         )
 
 
@@ -109,21 +109,20 @@ def list_tokens(
         print(json.dumps([token._asdict() for token in found], indent=1))
         return
     if not found:
-        print(
-            "No token yet: any caller on this machine may do everything. Restrict: trimtab token create --scope admin"
-        )
+        print("No tokens yet: every user of this machine has full access.")
+        print("To change that: trimtab token create --scope admin")
     for one in found:
-        over = one.revoked is not None or (one.expires is not None and one.expires < time.time())
-        made = time.strftime("%F", time.localtime(one.created))
-        words = [
+        is_over = one.revoked is not None or (one.expires is not None and one.expires < time.time())
+        created = time.strftime("%F", time.localtime(one.created))
+        columns = [
             one.id,
             f"{one.scope:8}",
             f"{one.study or 'all studies':20}",
-            made,
+            created,
             one.label,
-            "(over)" if over else None,
+            "(expired or revoked)" if is_over else None,
         ]
-        print("  ".join(filter(None, words)))
+        print("  ".join(filter(None, columns)))
 
 
 @token.command("revoke", epilog="Example: trimtab token revoke 3f9a12bc04d1")

@@ -1,4 +1,4 @@
-"""`trimtab list`, `backup`, `check`: a store as a whole."""
+"""`trimtab list`, `backup`, `check`: commands for a whole store."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from trimtab.types import Document
 from trimtab.util.files import check_destination, writable, writing
 from trimtab.util.text import clean, plural
 
-LOGS = ("-wal", "-shm", "-journal")
-"""How the names of files end that SQLite keeps beside a database."""
+SIDE_FILES = ("-wal", "-shm", "-journal")
+"""Suffixes of the files that SQLite keeps beside a database."""
 COLUMNS = ("study", "saving", "rounds", "last", "value", "mean", "trend", "skipped", "goal", "centre", "pending")
 LEFT_OUT = ("trend", "skipped", "goal", "value", "rounds", "centre", "mean")
-"""Columns that a narrow terminal does not show, the least important first."""
+"""Columns that a narrow terminal does not show, least important first."""
 
 
 @app.command("list", epilog="Example: trimtab list --json")
@@ -41,26 +41,26 @@ def list_studies(
         print(json.dumps(listed, indent=1))
         return
     if not found:
-        print(f"No study in {opened.where} yet. To begin one: trimtab init && trimtab tune study.toml")
+        print(f"No studies in {opened.where} yet. To start one: trimtab init && trimtab tune study.toml")
         return
     rows = [list(COLUMNS)]
     for name, study in found.items():
         if isinstance(study, Damaged):
             rows.append([clean(name), "damaged", *["-"] * 8, "trimtab check"])
             continue
-        about = summary(study)
-        numbers = (short(about[key]) for key in ("value", "mean", "trend"))
-        waits, saving = about["waits"], about["saving"] or {}
-        approval = None if waits is None else f"approve round {waits['round']}: {_settings(waits['setting'])}"
-        advice = f"advice on {', '.join(about['advice'])}: trimtab show {name}" if about["advice"] else None
+        fields = summary(study)
+        numbers = (short(fields[key]) for key in ("value", "mean", "trend"))
+        proposal, saving = fields["waits"], fields["saving"] or {}
+        approval = None if proposal is None else f"approve round {proposal['round']}: {_settings(proposal['setting'])}"
+        advice = f"advice on {', '.join(fields['advice'])}: trimtab show {name}" if fields["advice"] else None
         what = "; ".join(filter(None, (approval, advice)))
-        words = (str(about["skipped"]), about["goal"], _settings(about["centre"]), what)
+        words = (str(fields["skipped"]), fields["goal"], _settings(fields["centre"]), what)
         rows.append(
             [
                 name,
                 clean((saving.get("sentence") or "-").partition("; ")[0]),
-                counted(about["rounds"], saving.get("baseline_rounds", 0)),
-                _age(about["age"]),
+                counted(fields["rounds"], saving.get("baseline_rounds", 0)),
+                _age(fields["age"]),
                 *numbers,
                 *words,
             ]
@@ -69,8 +69,8 @@ def list_studies(
 
 
 def table_lines(rows: list[list[str]], room: int | None) -> list[str]:
-    """The lines of a table whose first row are COLUMNS; without the least important columns if there is no room."""
-    columns = list(zip(*rows, strict=True))  # a thousand rows: no table that measures each cell again
+    """Format a table whose first row is COLUMNS; leave out the least important columns if it does not fit."""
+    columns = list(zip(*rows, strict=True))  # plain padding: a Rich table is slow with thousands of rows
     widths = {column[0]: max(map(len, column)) for column in columns}
     for name in LEFT_OUT:
         if room is None or sum(widths.values()) + 2 * (len(widths) - 1) <= room:
@@ -96,20 +96,20 @@ def backup(
     temporary = file.with_name(f".{file.name}.{os.urandom(6).hex()}.tmp")
     try:
         with Store(store, "read") as opened:
-            _may_be_replaced(file, opened.where)
+            _check_replaceable(file, opened.where)
             with writing(file):
-                temporary.touch(0o600)  # what is wrong with the place is not for SQLite to find
+                temporary.touch(0o600)  # fail here, with a clear message, if the place is not writable
             opened.backup(temporary)
         with Store(temporary, "read", thorough=True):
             pass
         with writing(file):
             with open(temporary, "rb") as written:
                 os.fsync(written.fileno())
-            for ending in LOGS:  # of what was there: SQLite would take them for those of the copy
+            for ending in SIDE_FILES:  # left over from a replaced store: SQLite would apply them to the copy
                 Path(f"{file}{ending}").unlink(missing_ok=True)
             os.replace(temporary, file)
     finally:
-        for ending in ("", *LOGS):
+        for ending in ("", *SIDE_FILES):
             Path(f"{temporary}{ending}").unlink(missing_ok=True)
     with Store(file, "read", thorough=True) as copy:
         print(f"written: {file}, {plural(len(copy.names()), 'study')}")
@@ -147,8 +147,8 @@ def check(
         raise typer.Exit(DAMAGED)
 
 
-def _may_be_replaced(file: Path, where: str) -> None:
-    """Refuse to write over the store that is copied, and over one that is in use."""
+def _check_replaceable(file: Path, where: str) -> None:
+    """Refuse to overwrite the store being copied, or a store in use."""
     if not file.exists():
         return
     if os.path.exists(where) and os.path.samefile(file, where):
@@ -157,7 +157,7 @@ def _may_be_replaced(file: Path, where: str) -> None:
         with Store(file, "read") as there:
             held = there.held()
     except StoreError:
-        return  # no store of ours, or a damaged one: nobody uses it
+        return  # not a store, or damaged: not in use
     if held:
         raise ValueError(
             f"{file} is a store in use ({', '.join(held)}): give the copy another name, or stop those studies first"
@@ -165,7 +165,7 @@ def _may_be_replaced(file: Path, where: str) -> None:
 
 
 def only_study(store: str, name: str | None) -> str:
-    """The name given, or that of the only study."""
+    """Return the given name, or the name of the only study."""
     if name is not None:
         return name
     with Store(store, "read") as opened:

@@ -1,4 +1,4 @@
-"""`trimtab show`, `set`, `export`, `import`, `undo`, `reset-to`, `approve`: one study."""
+"""`trimtab show`, `set`, `export`, `import`, `undo`, `reset-to`, `approve`: commands for one study."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import typer
 
 from trimtab.cli.completion import studies
 from trimtab.cli.console import app, cell, new_table, out, whole_bar, working
-from trimtab.cli.options import Force, Name, Named, StoreOption, StudyOption, ends, limits_in_words, short
+from trimtab.cli.options import Force, Name, RequiredName, StoreOption, StudyOption, ends, limits_in_words, short
 from trimtab.cli.stores import only_study
 from trimtab.types import Document
 from trimtab.util.files import check_destination, read_file, writable, write_atomically
@@ -49,8 +49,8 @@ def show(
         if as_json:
             findings = {key: finding._asdict() for key, finding in study.findings().items()}
             history = [study.describe(event) for event in events]
-            about = {**study.summary(), "probes": study.probes, "baseline": study.baseline._asdict()}
-            print(json.dumps({**about, "diagnostics": findings, "events": history}, indent=1))
+            document = {**study.summary(), "probes": study.probes, "baseline": study.baseline._asdict()}
+            print(json.dumps({**document, "diagnostics": findings, "events": history}, indent=1))
         elif as_csv:
             _write_csv(study, events)
         else:
@@ -80,7 +80,7 @@ def approve(
 
 @app.command("export", epilog="Example: trimtab export demo demo.json")
 def export(
-    name: Named,
+    name: RequiredName,
     file: Annotated[Path, typer.Argument(help="File to write.")],
     store: StoreOption = "trimtab.db",
     force: Force = False,
@@ -112,7 +112,7 @@ def import_study(
 
 @app.command("set", epilog="Example: trimtab set demo knobs.valve.high=80 radius=0.02 --why 'the pump rattles'")
 def set_fields(
-    name: Named,
+    name: RequiredName,
     changes: Annotated[list[str], typer.Argument(help="FIELD=VALUE as in study.toml; the value none clears a field.")],
     why: Annotated[str | None, typer.Option(help="Reason, recorded in the history.")] = None,
     who: Annotated[str | None, typer.Option(help="Author, recorded in the history (default: you).")] = None,
@@ -186,7 +186,7 @@ def reset_to(
 
 
 def _study_and_round(what: list[str], study: str | None) -> tuple[str | None, int | None]:
-    """What was typed after undo: a name, a round, or both."""
+    """Parse the arguments of undo: a name, a round, or both."""
     *names, last = what or [""]
     round = int(last) if last.isdecimal() else None
     names += [last] if last and round is None else []
@@ -222,20 +222,20 @@ def _write_csv(study: Study, events: list[Event]) -> None:
     for event in events:
         when = time.strftime("%Y-%m-%dT%H:%M:%S%z", time.localtime(event.time))
         query: list[object] = [""] * len(names) if event.query is None else [*event.query]
-        beside = [""] * len(limits) if event.limits is None else event.limits
-        write([event.seq, when, event.round, event.kind, event.value, *query, *event.centre, *beside, event.note])
+        limit_values = [""] * len(limits) if event.limits is None else event.limits
+        write([event.seq, when, event.round, event.kind, event.value, *query, *event.centre, *limit_values, event.note])
 
 
 def _print_study(study: Study, events: list[Event]) -> None:
-    about, probes = study.summary(), study.probes
+    summary, probes = study.summary(), study.probes
     out.print(f"{study.name}: {study.saving.sentence}", highlight=False)
-    table = new_table("knob", "centre", "probe", "low", "high", "unit", title=f"{study.name}: {about['goal']}")
+    table = new_table("knob", "centre", "probe", "low", "high", "unit", title=f"{study.name}: {summary['goal']}")
     for knob in study.knobs.all:
         low, high = map(cell, ends(knob))
         probe = f"±{short(probes[knob.name], 3)}"
-        table.add_row(knob.name, cell(short(about["centre"][knob.name])), probe, low, high, cell(knob.unit))
+        table.add_row(knob.name, cell(short(summary["centre"][knob.name])), probe, low, high, cell(knob.unit))
     out.print(table)
-    counts = ", ".join(f"{key} {short(about[key])}" for key in ("value", "mean", "trend", "skipped", "failures"))
+    counts = ", ".join(f"{key} {short(summary[key])}" for key in ("value", "mean", "trend", "skipped", "failures"))
     for line in (f"{study.counted}: {counts}", *limits_in_words(study.limits)):
         out.print(cell(line))
     table = new_table("diagnostic", "now", "advice", title="Diagnostics")

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from trimtab.tune.config import Config
     from trimtab.tune.loop import Runner
 
-FAILED = "no round gave a value: run the command by hand with the knobs that --dry-run prints, and check its last line"
+ALL_ROUNDS_FAILED = (
+    "no round gave a value: run the command by hand with the knobs that --dry-run prints, and check its last line"
+)
 
 
 @app.command("init", epilog="Example: trimtab init && trimtab tune study.toml --rounds 300")
@@ -101,7 +103,7 @@ def tune(
                 _rehearse(config, study, rounds)
             return
         status = _tune(config, rounds, log, live=out.is_terminal and not plain and log is None)
-    except Unavailable as error:  # a server that is not up yet, say: the same may succeed later
+    except Unavailable as error:  # for example a server that is not up yet: a later attempt may succeed
         say("error:", str(error))
         status = NO_STORE
     if status:
@@ -109,7 +111,7 @@ def tune(
 
 
 def _tune(config: Config, rounds: int | None, log: str | None, *, live: bool) -> int:
-    """The exit status, after the rounds; none is run where somebody has set guard.dry_run."""
+    """Run the rounds and return the exit status; with guard.dry_run, only print them."""
     from trimtab.cli.tune_display import display
     from trimtab.tune.loop import Runner
 
@@ -126,7 +128,7 @@ def _tune(config: Config, rounds: int | None, log: str | None, *, live: bool) ->
 
 
 def _rehearse(config: Config, study: Study, rounds: int | None) -> None:
-    """What would be set, in lines that a shell can run."""
+    """Print the next commands, as lines that a shell can run."""
     from trimtab.tune.dry_run import spans
 
     found = spans(study)
@@ -136,20 +138,20 @@ def _rehearse(config: Config, study: Study, rounds: int | None) -> None:
             now, widest = (f"{short(least)} to {short(largest)}" for least, largest in found[knob.name])
             where = now if now == widest else f"{now} now, {widest} at the widest"
         print(f"# probes of {knob.name} about {short(study.centre[knob.name])}: {where}")
-    print("# example rounds, as they could come if every value were the same:")
+    print("# example rounds, assuming equal values:")
     for trial in study.ahead(rounds or 5):
         knobs = " ".join(f"KNOB_{name.upper()}={shlex.quote(word(value))}" for name, value in trial.knobs.items())
         print(f"{knobs} {shlex.join(config.words(trial.knobs))}  # round {trial.round}")
 
 
 def _say_in_handler(text: str) -> None:
-    """What is safe in a signal handler, also when the terminal is gone."""
+    """Write a line by means that are safe in a signal handler, even without a terminal."""
     with contextlib.suppress(OSError):
         os.write(2, f"{text}\n".encode())
 
 
 def _run(runner: Runner, rounds: int | None, shown: Display) -> int:
-    """The exit status, after everything is said and the system is where it shall stay."""
+    """Run the rounds, leave the system at its final setting, and return the exit status."""
     from trimtab.tune.command import Interrupted
     from trimtab.tune.loop import Stopped, stops_on_signals
     from trimtab.tune.systemd import notify
@@ -176,7 +178,7 @@ def _run(runner: Runner, rounds: int | None, shown: Display) -> int:
                     shown.show(report)
     shown.sum_up()
     if status == 0 and runner.failed and not runner.told:
-        shown.say("failed:", FAILED)
+        shown.say("failed:", ALL_ROUNDS_FAILED)
         status = ALL_FAILED
     sys.stdout.flush()
     return status

@@ -1,4 +1,4 @@
-"""What `trimtab tune` shows: a display in a terminal, a line per round elsewhere, or a log."""
+"""Output of `trimtab tune`: a live display in a terminal, else one line per round, or a log."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ BARS = "▁▂▃▄▅▆▇█"
 
 
 class Display:
-    """Shows reports; when nobody reads any more (the terminal is gone, the pipe is closed), the run is stopped.
+    """Show reports. If the output goes away (closed terminal or pipe), the run is stopped.
 
-    Where they are written to a disk that is full, it goes on without them.
+    If the disk that receives the output is full, the run continues without output.
     """
 
     def __init__(self, study: Study, runner: Runner, logs: str | None, live: Live | None, most: int | None) -> None:
@@ -45,42 +45,42 @@ class Display:
         self._seen: deque[float] = deque(maxlen=60)
 
     def show(self, report: Report) -> None:
-        """One round."""
+        """Show the report of a round."""
         self._seen.extend([] if report.value is None or report.kind in ("baseline", "leave") else [report.value])
         if self._logs:
             if report.kind in ("note", "leave"):  # rounds and advice are logged by the runner
                 log(logging.INFO, f"{report.kind}: {report.note or ''}", round=report.round, setting=report.setting)
             return
-        with self._read_by_somebody(sys.stdout):
+        with self._guard_output(sys.stdout):
             if self._live is None:
                 print(line(self._study, report, self._count()), flush=True)
-            elif report.kind != "advice":  # which the picture has
+            elif report.kind != "advice":  # advice is part of the picture
                 self._progress.update(ROUNDS, completed=self._run)
                 shown = [self._progress] if self._most else []
                 self._live.update(Group(*shown, picture(self._study, report, self._seen)), refresh=True)
 
     @property
     def _run(self) -> int:
-        """Rounds since the start of the program."""
+        """Rounds run by this process."""
         return self._runner.told + self._runner.failed
 
     def _count(self) -> str | None:
         return f"{self._run}/{self._most}" if self._most else None
 
     def say(self, head: str, text: str = "") -> None:
-        """Something that a person should know."""
-        with self._read_by_somebody(sys.stderr):
+        """Print a message to stderr, or log it."""
+        with self._guard_output(sys.stderr):
             if self._logs:
                 log(logging.ERROR, f"{head} {text}".strip())
             else:
                 say(head, text)
 
     def sum_up(self) -> None:
-        """At the end: where it is, and what to do better."""
+        """Print the final position and advice."""
         study = self._study
         text = f"{plural(self._run, 'round')} run; {study.counted} in total; centre: {settings(study, study.centre)}"
         advice = [f"advice: {finding.advice}" for finding in study.findings().values() if finding.advice]
-        with self._read_by_somebody(sys.stderr):
+        with self._guard_output(sys.stderr):
             for words in (study.saving.sentence, text, *advice):
                 if self._logs:
                     log(logging.INFO, words)
@@ -88,8 +88,8 @@ class Display:
                     err.print(Text(words), highlight=False, soft_wrap=True)
 
     @contextlib.contextmanager
-    def _read_by_somebody(self, stream: TextIO) -> Iterator[None]:
-        """What cannot be written to the stream is lost, and so is all that comes; a full disk is no reason to stop."""
+    def _guard_output(self, stream: TextIO) -> Iterator[None]:
+        """Discard a stream after a failed write; a closed one stops the run, a full disk does not."""
         try:
             yield
         except OSError as error:
@@ -98,26 +98,26 @@ class Display:
             if error.errno in (errno.EPIPE, errno.EIO):
                 self._runner.stop.set()
             elif stream is sys.stdout:
-                self.say("warning:", f"output stops, the rounds go on: {error.strerror}; free some space")
+                self.say("warning:", f"output stops, tuning continues: {error.strerror}; free some space")
 
 
 @contextlib.contextmanager
 def display(
     study: Study, runner: Runner, logs: str | None, *, live: bool, most: int | None = None
 ) -> Iterator[Display]:
-    """For as long as a run takes, of `most` rounds; without `logs`, only warnings are logged."""
+    """Show a run of at most `most` rounds; without `logs`, only warnings are logged."""
     handler = log_to(sys.stderr, logs or "text")
     handler.setLevel(logging.INFO if logs else logging.WARNING)
     try:
         shown = Live(console=out, auto_refresh=False) if live else contextlib.nullcontext()
-        with shown as picture, warnings.catch_warnings(action="ignore", category=AdviceWarning):  # it is shown, once
+        with shown as picture, warnings.catch_warnings(action="ignore", category=AdviceWarning):  # the display shows it
             yield Display(study, runner, logs, picture, most)
     finally:
         logging.getLogger("trimtab.live").removeHandler(handler)
 
 
 def rounds_bar(most: int | None) -> Progress:
-    """Rounds run of those asked for, and the time left."""
+    """Create a progress bar of rounds, with the time left."""
     columns = MofNCompleteColumn(), BarColumn(), TextColumn("left:"), TimeRemainingColumn()
     bar = Progress(*columns, console=out, auto_refresh=False)
     bar.add_task("rounds", total=most)
@@ -125,7 +125,7 @@ def rounds_bar(most: int | None) -> Progress:
 
 
 def line(study: Study, report: Report, count: str | None = None) -> str:
-    """A round, for a log file; count: how many of all there were."""
+    """Format a round as one line; count: its number in this run."""
     value = "-" if report.value is None else f"{report.value:.6g}"
     parts = [time.strftime("%T"), f"round {report.round}", f"{report.kind} {value}"]
     if report.kind == "tell":
@@ -139,7 +139,7 @@ def line(study: Study, report: Report, count: str | None = None) -> str:
 
 
 def settings(study: Study, setting: Setting) -> str:
-    """Every knob with its unit."""
+    """Format a setting with units."""
     return clean(", ".join(f"{knob.name} {_value(knob, setting[knob.name])}" for knob in study.knobs.all), 2000)
 
 
@@ -148,12 +148,12 @@ def _value(knob: Knob, value: object) -> str:
 
 
 def _size(knob: Knob, probes: dict[str, float]) -> str:
-    """How far a probe goes, of a number with its unit."""
+    """Format the size of a knob's probes."""
     return f"±{short(probes[knob.name], 3)}" + (f" {knob.unit}" if knob.unit and knob.choices is None else "")
 
 
 def picture(study: Study, report: Report, seen: deque[float]) -> Any:
-    """The display: value, trend, knobs in their ranges, figures, advice."""
+    """Build the live display: value, trend, knobs in their ranges, diagnostics and advice."""
     running = study.diagnostics
     head = Text.assemble(
         (f"{study.name}  ", "bold"),
@@ -168,19 +168,21 @@ def picture(study: Study, report: Report, seen: deque[float]) -> Any:
         where = bar(knob.share(centre)) if knob.choices is None else ""
         table.add_row(knob.name, Text(clean(_value(knob, centre))), low, where, high)
     found = study.findings()
-    figures = "  ".join(f"{name} {finding.value:.3g}" for name, finding in found.items())
+    diagnostics = "  ".join(f"{name} {finding.value:.3g}" for name, finding in found.items())
     moves = f"moves {100 * running.moved**0.5:.2g} % of the ranges"
     probes = ", ".join(f"{knob.name} {_size(knob, study.probes)}" for knob in study.knobs.all)
     counts = f"skipped {running.skipped}  failures in a row {running.failures}  rounds at a limit {running.at_edge}"
     advice = [Text(finding.advice, "yellow") for finding in found.values() if finding.advice]
     note = [Text(clean(f"{report.kind}: {report.note}"), "red")] if report.note else []
     limits = limits_in_words(study.limits)
-    told = [Text(words, "dim") for words in (figures, f"{moves}  {counts}", clean(f"probes: {probes}", 2000), *limits)]
-    return Group(Text(study.saving.sentence, "bold green"), head, table, *told, *advice, *note)
+    dimmed = [
+        Text(words, "dim") for words in (diagnostics, f"{moves}  {counts}", clean(f"probes: {probes}", 2000), *limits)
+    ]
+    return Group(Text(study.saving.sentence, "bold green"), head, table, *dimmed, *advice, *note)
 
 
 def spark(values: Any) -> str:
-    """The last values as a line of bars."""
+    """Draw the last values as a sparkline."""
     last = list(islice(values, max(len(values) - 40, 0), None))
     if not last:
         return ""
@@ -189,6 +191,6 @@ def spark(values: Any) -> str:
 
 
 def bar(share: float, width: int = 30) -> str:
-    """Where a knob is in its range."""
+    """Draw a knob's position in its range."""
     place = min(max(round(share * (width - 1)), 0), width - 1)
     return "─" * place + "●" + "─" * (width - 1 - place)
