@@ -24,11 +24,12 @@ from trimtab.store.tables import (
     Event,
     Marks,
     Snapshot,
+    StudyColumns,
     StudyRow,
 )
 from trimtab.types import Fields
 
-WIDTH = len(STUDY_COLUMNS.split(", "))
+WIDTH = len(StudyColumns._fields) - 1  # without the packed state
 GLANCE = ("id", "uid", "seq", *Marks._fields)
 
 
@@ -79,10 +80,11 @@ class SharedStore(Store):
         db.verify()
         return stored
 
-    def rows(self, names: Sequence[str]) -> list[Any]:
-        """Return STUDY_COLUMNS and the packed state of the studies with these names, skipping unknown ones."""
+    def rows(self, names: Sequence[str]) -> list[StudyColumns]:
+        """Return the rows of the studies with these names, with the packed state, skipping unknown ones."""
         among, values = self._ready().among("name", names)
-        return self._db.execute(f"SELECT {STUDY_COLUMNS}, state FROM trimtab_studies WHERE {among}", *values)
+        rows = self._db.execute(f"SELECT {STUDY_COLUMNS}, state FROM trimtab_studies WHERE {among}", *values)
+        return [StudyColumns(*row) for row in rows]
 
     def first_after(self, study: StudyRow, seq: int, but: Sequence[str]) -> Event | None:
         """Return the first event from `seq` on whose kind is not in `but`."""

@@ -28,6 +28,7 @@ from trimtab.store.tables import (
     Event,
     Marks,
     Snapshot,
+    StudyColumns,
     StudyRow,
     marks_checksum,
 )
@@ -100,11 +101,11 @@ class Store:
     def _each(self, rows: Sequence[Sequence[Any]]) -> dict[str, StudyRow | Damaged]:
         """Read rows of STUDY_COLUMNS, by name; damaged ones as errors."""
         found: dict[str, StudyRow | Damaged] = {}
-        for row in rows:
+        for row in (StudyColumns(*row) for row in rows):
             try:
-                found[row[2]] = tables.read_study(row, self.where)
+                found[row.name] = tables.read_study(row, self.where)
             except Damaged as error:
-                found[str(row[2])] = error
+                found[str(row.name)] = error
         return found
 
     def find(self, name: str) -> StudyRow | None:

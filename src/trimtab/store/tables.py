@@ -170,10 +170,46 @@ class Commit(NamedTuple):
         return self.study._replace(seq=self.event.seq, status=self.status)
 
 
-STUDY_COLUMNS = (
-    "id, uid, name, created, setup, seq, status, failures, advised, told, checksum, proposal, decision, holder, paused,"
-    " archived, marked"
-)
+class StudyColumns(NamedTuple):
+    """A row of trimtab_studies as it is stored, not yet checked."""
+
+    id: int
+    uid: str
+    name: str
+    created: float
+    setup: str
+    seq: int
+    status: str
+    failures: int
+    advised: int
+    told: float | None
+    checksum: int
+    proposal: str | None
+    decision: str | None
+    holder: str | None
+    paused: str | None
+    archived: float | None
+    marked: int
+    state: bytes | None = None
+    """The packed state, if the query asked for it."""
+
+    @property
+    def marks(self) -> Marks:
+        """The columns that `marked` is the checksum of."""
+        return Marks(self.proposal, self.decision, self.holder, self.paused, self.archived)
+
+    @property
+    def is_intact(self) -> bool:
+        """Whether the checksums match."""
+        described = (self.uid, self.name, self.created, self.setup, self.seq, self.status)
+        try:
+            expected = row_checksum(*described, self.failures, self.advised, self.told)
+            return self.checksum == expected and self.marked == marks_checksum(self.uid, self.marks)
+        except (ValueError, TypeError, AttributeError):  # a value of another type
+            return False
+
+
+STUDY_COLUMNS = ", ".join(StudyColumns._fields[:-1])
 EVENT_COLUMNS = "seq, round, kind, value, query, centre, time, note, checksum, limits"
 SNAPSHOT_COLUMNS = "seq, state, diagnostics, checksum"
 INSERT_EVENT = f"INSERT INTO trimtab_events (study, {EVENT_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -195,14 +231,6 @@ def marks_checksum(uid: str, marks: Sequence[object]) -> int:
     return hashed(repr((uid, *marks)).encode())
 
 
-def is_intact(row: Sequence[Any]) -> bool:
-    """Whether the checksums of a row of STUDY_COLUMNS match."""
-    try:
-        return bool(row[10] == row_checksum(*row[1:10]) and row[16] == marks_checksum(row[1], row[11:16]))
-    except (ValueError, TypeError, AttributeError):  # a value of another type
-        return False
-
-
 @lru_cache(1000)
 def _hashed(text: str) -> int:
     return hashed(text.encode())
@@ -210,10 +238,11 @@ def _hashed(text: str) -> int:
 
 def read_study(row: Sequence[Any], where: str) -> StudyRow:
     """Read a row of STUDY_COLUMNS; `Damaged` if a checksum does not match."""
-    id, uid, name, created, setup, seq, status = row[:7]
-    if not is_intact(row):
-        raise damaged_row(name, where)
-    return StudyRow(id, uid, name, created, json.loads(setup), seq, json.loads(status), *Marks(*row[11:16]), setup)
+    row = StudyColumns(*row)
+    if not row.is_intact:
+        raise damaged_row(row.name, where)
+    setup, status = json.loads(row.setup), json.loads(row.status)
+    return StudyRow(row.id, row.uid, row.name, row.created, setup, row.seq, status, *row.marks, row.setup)
 
 
 def damaged_row(name: str, where: str) -> Damaged:

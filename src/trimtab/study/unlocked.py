@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from trimtab.store import approvals, tables
 from trimtab.store.errors import Damaged
 from trimtab.store.shared_store import SharedStore
-from trimtab.store.tables import ROUTINE, STILL, Commit, Event, Setting, Snapshot, StudyRow
+from trimtab.store.tables import ROUTINE, STILL, Commit, Event, Setting, Snapshot, StudyColumns, StudyRow
 from trimtab.study import core_calls
 from trimtab.study.packed_state import SHAPES, Shape, packed, unpack
 from trimtab.study.position import Position, advance, follow
@@ -69,16 +69,15 @@ def load(store: SharedStore, names: Sequence[str]) -> list[Known | Damaged]:
         except Damaged as error:
             found.append(error)
             continue
-        rest += [row[2]] if known is None else []
+        rest += [row.name] if known is None else []
         found += [] if known is None else [known]
     return found + _from_snapshots(store, rest) if rest else found
 
 
-def of_row(row: Sequence[Any], where: str) -> Known | None:
+def of_row(row: StudyColumns, where: str) -> Known | None:
     """Load a study from its row alone; None if its packed state is stale, or its shape is not cached."""
-    *columns, state = row
-    saved = tables.read_study(columns, where)
-    found = None if state is None else unpack(saved.uid, state, saved.seq)
+    saved = tables.read_study(row, where)
+    found = None if row.state is None else unpack(saved.uid, row.state, saved.seq)
     shape = None if found is None else SHAPES.get(found.key)
     if found is None or shape is None:
         return None

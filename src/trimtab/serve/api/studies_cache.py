@@ -6,14 +6,14 @@ import random
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable
+from typing import TypeVar
 
 from trimtab.serve.http.errors import ApiError
 from trimtab.store.errors import Damaged
 from trimtab.store.pool import Pool
 from trimtab.store.shared_store import GLANCE, SharedStore
-from trimtab.store.tables import StudyRow
+from trimtab.store.tables import StudyColumns, StudyRow
 from trimtab.study.unlocked import Known, UnlockedStudy, caught_up, load, of_row
 
 T = TypeVar("T")
@@ -80,10 +80,10 @@ class StudyCache:
             return found
         raise ApiError(404, "no-study", f"there is no study {name!r}")
 
-    def as_in_row(self, store: SharedStore, row: Sequence[Any]) -> Known:
+    def as_in_row(self, store: SharedStore, row: StudyColumns) -> Known:
         """Return a study from a row of `SharedStore.rows`."""
         found = of_row(row, store.where)
-        return self.get(store, row[2]) if found is None else found
+        return self.get(store, row.name) if found is None else found
 
     def check_writable(self, store: SharedStore, name: str, *, archives: bool = False) -> None:
         """Raise an error if a lost commit could not succeed on retry either.

@@ -151,7 +151,7 @@ def _tell_once_each(
     answers: list[Answer | None],
 ) -> None:
     """Store one result per study, all in one transaction."""
-    found = {row[2]: row for row in store.rows([given[n].study for n in numbers])}
+    found = {row.name: row for row in store.rows([given[n].study for n in numbers])}
     ready: dict[int, tuple[int, Answer]] = {}  # row id → (index of the result, its answer once stored)
     moves: list[Commit] = []
     for n in numbers:
