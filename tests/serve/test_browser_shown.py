@@ -181,3 +181,14 @@ def test_the_labels_of_both_pages(service, visit):
     page.get_by_role("button", name="Change settings").click()
     expect(page.get_by_label("Clear")).to_be_visible()
     expect(page.get_by_label("Reason (recorded in the history)")).to_be_visible()
+
+
+def test_a_phone_breaks_no_time_and_no_note(service, visit):
+    service.make(baseline={"every": 2})
+    service.run(6)
+    service.act("hold", why="maintenance")
+    page = visit(f"{service.url}/studies/a", 390)
+    lines = "all => all.map(one => one.getClientRects().length)"
+    assert set(page.locator(".log time").evaluate_all(lines)) == {1}
+    assert page.locator(".log .note", has_text="baseline").first.evaluate("one => one.clientHeight") < 30
+    assert all(page.locator(".card").evaluate_all("all => all.map(one => one.scrollWidth <= one.clientWidth)"))
