@@ -36,11 +36,11 @@ from typing import Any, ClassVar
 
 import psutil
 
-from trimtab import storage
 from trimtab.serve.api import ask_tell
 from trimtab.serve.api.ask_tell import Result
 from trimtab.serve.api.tell_batch import response_to, to_json_text
 from trimtab.spec.knob_encoding import Knobs
+from trimtab.state import Key
 from trimtab.store.pool import Pool
 from trimtab.store.shared_store import SharedStore
 from trimtab.store.tables import EVENT_COLUMNS, Marks, seal, seal_marks, snapshot_row, urgency
@@ -122,7 +122,7 @@ def fill(where: str, count: int) -> None:
         assert isinstance(known, Known)
         status = canonical(first.status)
         begun = [
-            known.position._replace(setup=storage.reseeded(known.position.setup, n)) for n in range(min(SEEDS, count))
+            known.position._replace(state=known.position.state._replace(key=Key(n))) for n in range(min(SEEDS, count))
         ]
         store.execute("SET statement_timeout = 0")
         cursor = store._db._db.cursor()  # type: ignore[attr-defined]

@@ -206,8 +206,8 @@ def duel(axes: Any, problem: Problem, order: str, method: tt.Method) -> tuple[np
     """Regret and b_t over the rounds."""
     against = make(problem.id, order=order)
     world = against.world(SEED, TRIALS)
-    setup = Setup(method, (TRIALS, against.dim), domain=against.domain, seed=SEED)
-    state = init(setup, against.start(SEED, TRIALS))
+    setup = Setup(method, (TRIALS, against.dim), domain=against.domain)
+    state = init(setup, against.start(SEED, TRIALS), SEED)
     regret, level = [], []
     for t in range(against.rounds):
         query, centre = ask(setup, state).x[:, None], np.array(state.centre)[:, None]

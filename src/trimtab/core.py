@@ -16,24 +16,28 @@ from numpy.typing import ArrayLike
 from trimtab.inputs import finite
 from trimtab.kernel import Kernel, build
 from trimtab.setup import Setup
-from trimtab.state import NEVER, Look, State, Trial, frozen
+from trimtab.state import NEVER, Key, Look, State, Trial, frozen
 from trimtab.types import Array, Value
+from trimtab.validation import whole
 
 
-def init(setup: Setup, x0: ArrayLike) -> State:
+def init(setup: Setup, x0: ArrayLike, seed: int = 0, lane: int = 0, copies: int = 1) -> State:
     """The state before round 0, at x0, or where x0 is at the edge, at the nearest point whose probes all stay inside.
 
     With margin="erode" that is no farther than a probe reaches (on a simplex, near a corner, somewhat more); with
-    margin="project" it is x0 itself.
+    margin="project" it is x0 itself. seed, lane, copies: whose random numbers, see `trimtab.state.Key`.
     """
     x = np.array(x0, dtype=float)
     if x.shape != setup.shape:
         raise ValueError(f"x0 has shape {x.shape}, but the setup has shape {setup.shape}")
     if not setup.admits(finite(x)):
         setup.outside(x)
+    key = Key(whole("seed", seed, 0, 2**64), whole("lane", lane, 0, 2**63), whole("copies", copies, 1, 2**20))
+    if (setup.lanes or 1) % copies:
+        raise ValueError(f"copies={copies} does not divide the {setup.lanes or 1} lanes")
     zero, centre, never = setup.frame.zero, setup.home.project(setup.inward(x)), setup.count(NEVER)
     nothing, memory = (zero + math.nan,) * setup.queries * setup.told, setup.rule.start(centre)
-    return frozen(State(0, centre, memory, Look(never, centre, zero), nothing, never, setup.count(0), ()))
+    return frozen(State(key, 0, centre, memory, Look(never, centre, zero), nothing, never, setup.count(0), ()))
 
 
 def ask(setup: Setup, state: State, id: int | None = None) -> Trial:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from trimtab.setup import Setup
-from trimtab.state import NEVER, Look, State, Trial, frozen, make
+from trimtab.state import NEVER, Key, Look, State, Trial, frozen, make
 from trimtab.types import Array, Value
 
 
@@ -46,12 +46,12 @@ def build(setup: Setup) -> Kernel:
     def ask(state: State, id: int) -> Trial:
         nonlocal latest
         look = look_of(state, id)
-        point = point_of(look)
+        point = point_of(state.key, look)
         latest = (state, id, look, point)  # where it is also in the user's hands, no rule reads it
         return make(Trial, (id, outward(point) if outward else point, look, None))
 
     def tell(state: State, id: int, told: object) -> State:
-        round, still_open = (id + 1, ()) if id == state[0] and one_at_a_time else _close(state, id)
+        round, still_open = (id + 1, ()) if id == state.round and one_at_a_time else _close(state, id)
         if single and type(told) is float and -largest <= told <= largest:  # the fast way, most of the time
             values: tuple[Value, ...] | None = (-told if maximise else told,)
         else:
@@ -60,11 +60,11 @@ def build(setup: Setup) -> Kernel:
             return state._replace(round=round, skipped=state.skipped + 1, open=still_open)
         asked = latest
         if asked[0] is not state or asked[1] != id:
-            asked = (state, id, look := look_of(state, id), point_of(look))
+            asked = (state, id, look := look_of(state, id), point_of(state.key, look))
         look, point = asked[2], asked[3]
         centre, memory = learn(state, look, point, values)
         centre.setflags(write=False)  # it will be in the user's hands; the rest of one system's state when that is
-        new = make(State, (round, centre, memory, look, values, id, state.skipped, still_open))
+        new = make(State, (state.key, round, centre, memory, look, values, id, state.skipped, still_open))
         if not in_lanes:
             return new
         failed = xp.failed(values)
@@ -72,29 +72,29 @@ def build(setup: Setup) -> Kernel:
 
     def estimate(state: State, id: int, values: tuple[Value, ...]) -> Array:
         look = look_of(state, id)
-        return rule.slope(state, look, point_of(look), values)
+        return rule.slope(state, look, point_of(state.key, look), values)
 
     return Kernel(ask, tell, estimate)
 
 
-def _points(setup: Setup) -> Callable[[Look], Array]:
-    """look → its point, or points: chosen once from how many there are, and whether they are projected back."""
+def _points(setup: Setup) -> Callable[[Key, Look], Array]:
+    """(key, look) → its point, or points: chosen once from how many there are, and whether they are projected back."""
     frame = setup.frame
     axpy, direction = frame.xp.axpy, frame.direction
     radius, *more = (offset * setup.method.radius for offset in setup.method.estimator.offsets)
 
-    def one(look: Look) -> Array:
-        point: Array = axpy(look.width * radius, direction(look.trial), look.centre)
+    def one(key: Key, look: Look) -> Array:
+        point: Array = axpy(look.width * radius, direction(key, look.trial), look.centre)
         return point
 
-    def several(look: Look) -> Array:
-        u = direction(look.trial)
+    def several(key: Key, look: Look) -> Array:
+        u = direction(key, look.trial)
         return np.stack([axpy(look.width * r, u, look.centre) for r in (radius, *more)], axis=-2)
 
     points = several if more else one
     if setup.method.margin != "project" or frame.free:
         return points
-    return lambda look: frame.project(points(look))
+    return lambda key, look: frame.project(points(key, look))
 
 
 def _close(state: State, id: int) -> tuple[int, tuple[tuple[int, Look], ...]]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from trimtab.state import Look, State, make
+from trimtab.state import Key, Look, State, make
 from trimtab.types import Array, Integers, Memory, Value
 
 
@@ -31,8 +31,8 @@ class Frame(NamedTuple):
     """The largest ‖u‖; for normals, which NumPy draws below 14, more than can occur."""
     tallest: float
     """The largest |u_j|, √2 at most: so far a probe may go along one coordinate."""
-    direction: Callable[[int | Integers], Array]
-    """trial → u."""
+    direction: Callable[[Key, int | Integers], Array]
+    """(key, trial) → u."""
     partner: Callable[[int | Integers], int | Integers | None]
     """trial → the trial whose u is minus that of this one, if there is one."""
     zero: Value

@@ -1,4 +1,4 @@
-"""What does not change: method, shape, domain, seed, …, validated, with everything that can be worked out once."""
+"""Configuration: method, shape, domain, …, validated, with everything that follows from it computed once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from trimtab.directions import Gaussian, Rademacher, Stream
+from trimtab.directions import Gaussian, Rademacher, Streams
 from trimtab.domains import Box, Domain, Everywhere
 from trimtab.inputs import LARGEST as LARGEST
 from trimtab.inputs import locked, pairs, reader, shortly
@@ -44,16 +44,14 @@ def fitting(domain: object, dim: int | None) -> Domain:
 
 @dataclass(frozen=True, eq=False)
 class Setup:
-    """Everything that stays: what to run, where, on which random numbers.
+    """Everything that does not change: what to run, and where. Many states may share one.
 
     With `bounds`, coordinates are scaled to the range, and the domain is the unit box; where low == high, the
-    coordinate is fixed, and centres do not have it (`inner` is their shape). `lane` is the number of the first lane.
-    With `copies`, so many neighbouring lanes share a number and so their directions: to try several step sizes (a step
-    per lane) on the same random numbers.
+    coordinate is fixed, and centres do not have it (`inner` is their shape).
 
     >>> import trimtab as tt
-    >>> setup = Setup(tt.residual(radius=0.1, step=0.01), (3,), seed=1)
-    >>> state = tt.init(setup, [0.0, 0.0, 0.0])
+    >>> setup = Setup(tt.residual(radius=0.1, step=0.01), (3,))
+    >>> state = tt.init(setup, [0.0, 0.0, 0.0], seed=1)
     >>> tt.tell(setup, state, 4.2).round
     1
     """
@@ -62,18 +60,13 @@ class Setup:
     shape: tuple[int, ...]
     domain: Domain = field(default_factory=Everywhere)
     bounds: ArrayLike | None = None
-    seed: int = 0
-    lane: int = 0
-    copies: int = 1
     maximise: bool = False
     max_pending: int = 1
 
     def __post_init__(self) -> None:
         if len(self.shape) not in (1, 2) or min(self.shape) < 1:
             raise ValueError(f"shape={self.shape} is neither (d,) nor (lanes, d) with at least one of each")
-        limits = {"seed": (0, 2**64), "lane": (0, 2**63), "copies": (1, 2**20), "max_pending": (1, 2**20)}
-        for name, (least, below) in limits.items():
-            object.__setattr__(self, name, whole(name, getattr(self, name), least, below))
+        object.__setattr__(self, "max_pending", whole("max_pending", self.max_pending, 1, 2**20))
         if not isinstance(self.method, Method):
             raise TypeError(
                 f"method={self.method!r} is not a Method: use for example tt.auto(radius=0.05), or"
@@ -85,8 +78,6 @@ class Setup:
         steps = self.method.step.constant
         if isinstance(steps, tuple) and len(steps) != self.lanes:
             raise ValueError(f"{len(steps)} steps do not fit {self.lanes or 1} lanes: give one number, or one per lane")
-        if (self.lanes or 1) % self.copies:
-            raise ValueError(f"copies={self.copies} does not divide the {self.lanes or 1} lanes")
         if self.bounds is not None:
             if not (isinstance(self.domain, Everywhere) or self.domain == Box(0.0, 1.0)):
                 raise ValueError("give either bounds or a domain; for both, use Intersection(Box(low, high), domain)")
@@ -153,7 +144,7 @@ class Setup:
     def frame(self) -> Frame:
         """What the parts may know."""
         law = self.directions
-        stream = Stream(law, self.inner, seed=self.seed, lane=self.lane, copies=self.copies)
+        streams = Streams(law, self.inner)
         flat = type(self.domain).flatten is Domain.flatten
         return Frame(
             xp=Single if self.lanes is None else Lanes,
@@ -163,7 +154,7 @@ class Setup:
             scale=law.scale(self.dim),
             longest=min(law.reach(self.dim)[1], 14.0 * math.sqrt(self.dim)),
             tallest=min(law.reach(self.dim)[0], math.sqrt(2.0)),
-            direction=stream if flat else lambda trial: self.domain.flatten(stream(trial)),
+            direction=streams if flat else lambda key, trial: self.domain.flatten(streams(key, trial)),
             partner=law.partner,
             zero=0.0 if self.lanes is None else locked(np.zeros(self.lanes)),
             project=self.home.project,

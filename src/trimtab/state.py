@@ -16,6 +16,16 @@ make = tuple.__new__
 NEVER = -1  # the trial before the first
 
 
+class Key(NamedTuple):
+    """Whose random numbers: directions are a function of the key and the trial."""
+
+    seed: int
+    lane: int = 0
+    """The number of the first lane."""
+    copies: int = 1
+    """How many neighbouring lanes share their directions, to compare step sizes on the same random numbers."""
+
+
 class Look(NamedTuple):
     """Where a trial looks from: with the seed, all that its query depends on."""
 
@@ -40,6 +50,8 @@ class Trial(NamedTuple):
 class State(NamedTuple):
     """Everything that changes."""
 
+    key: Key
+    """Whose random numbers."""
     round: int
     """The number of the next new trial."""
     centre: Array

@@ -21,7 +21,7 @@ from trimtab.core import init
 from trimtab.recipes import Method
 from trimtab.registry import parts
 from trimtab.setup import Setup
-from trimtab.state import State, frozen
+from trimtab.state import Key, State, frozen
 from trimtab.types import Array, Arrays, Document, Json, Memory
 from trimtab.util.files import canonical, digest, pack_archive, parse, read_archive, reading, write_atomically
 from trimtab.validation import whole
@@ -29,8 +29,6 @@ from trimtab.validation import whole
 FORMAT = "trimtab.tuner"
 VERSION = 3
 BIGGEST = 1e300  # of any saved number: squares of the largest values are below
-SEEDLESS = (*(f.name for f in fields(Setup)), "free", "inner", "directions", "probe_length", "longest", "home", "read")
-"""What a setup was given, and what it works out without its seed."""
 BESIDE = 16  # arrays with more numbers stand beside the document
 DAMAGED = (KeyError, TypeError, AttributeError, OverflowError, IndexError, MemoryError)
 
@@ -105,8 +103,8 @@ def _document(setup: Setup, state: State, knobs: Document | None, arrays: Arrays
 
 
 def described(setup: Setup) -> Document:
-    """What a setup was given but its seed, in terms of JSON."""
-    return {f.name: _pack(getattr(setup, f.name), None) for f in fields(setup) if f.name != "seed"}
+    """What a setup was given, in terms of JSON."""
+    return {f.name: _pack(getattr(setup, f.name), None) for f in fields(setup)}
 
 
 def _verify(checksum: object, content: object) -> None:
@@ -168,8 +166,7 @@ def _beside(value: Document, arrays: Arrays) -> Array:
 def revive(document: Json, arrays: Arrays, method: Method | None, *, verified: bool = False) -> tuple[Setup, State]:
     """Setup and state of a document, checked.
 
-    verified: it is one of many of a store that keeps a checksum of its own; setups that differ in their seeds alone
-    are made once.
+    verified: it is one of many of a store that keeps a checksum of its own; those of one configuration share a setup.
     """
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ValueError("this is not a saved tuner: give what to_json() or save() wrote")
@@ -181,13 +178,13 @@ def revive(document: Json, arrays: Arrays, method: Method | None, *, verified: b
     if method is not None and not isinstance(method, Method):
         raise TypeError(f"method={method!r} is not a Method: use for example tt.auto(radius=0.05)")
     try:
-        if verified:
-            given = dict(document["setup"])
-            seed = whole("seed", given.pop("seed"), 0, 2**64)
-            setup, fresh = _seedless(canonical(given))
-            setup = reseeded(setup, seed)
-        else:
+        if not verified:
             _verify(document["checksum"], _content(document))
+        if document["version"] == 2:
+            document = _upgraded(document)
+        if verified:
+            setup, fresh = _known(canonical(document["setup"]))
+        else:
             setup, fresh = _setup(document["setup"], arrays, method), None
         if (found := np.shape(_unpack(document["state"]["centre"], arrays))) != setup.inner:
             raise ValueError(f"the saved centre has shape {found} instead of {setup.inner}")
@@ -195,6 +192,14 @@ def revive(document: Json, arrays: Arrays, method: Method | None, *, verified: b
         return setup, _state(setup, fresh, document["state"], arrays, verified=verified)
     except DAMAGED as error:
         raise ValueError(f"the saved tuner is damaged ({error!r}): restore it from a backup") from None
+
+
+def _upgraded(document: Document) -> Document:
+    """A document of version 2, where the key stood in the setup, and the memory in two fields of the state."""
+    setup, state = dict(document["setup"]), dict(document["state"])
+    key = {name: setup.pop(name) for name in Key._fields}
+    memory = {name: state.pop(name) for name in ("slope", "pace")}
+    return {**document, "setup": setup, "state": {**state, "key": key, "memory": memory}}
 
 
 def _setup(saved: Document, arrays: Arrays, method: Method | None) -> Setup:
@@ -206,8 +211,8 @@ def _setup(saved: Document, arrays: Arrays, method: Method | None) -> Setup:
 
 
 @lru_cache(256)
-def _seedless(text: bytes) -> tuple[Setup, State]:
-    """The setup that is written so, but for its seed, and a fresh state."""
+def _known(text: bytes) -> tuple[Setup, State]:
+    """The setup with this description, and a fresh state: one for all studies of a configuration."""
     setup = _setup(parse(text), {}, None)
     return setup, _fresh(setup)
 
@@ -216,23 +221,14 @@ def _fresh(setup: Setup) -> State:
     return init(setup, setup.outward(setup.home.project(np.full(setup.inner, 0.5))))
 
 
-def reseeded(setup: Setup, seed: int) -> Setup:
-    """The same on other random numbers: what was worked out of the rest, and checked, is shared."""
-    found = object.__new__(Setup)
-    vars(found).update({name: vars(setup)[name] for name in SEEDLESS if name in vars(setup)}, seed=seed)
-    return found
-
-
 def _state(setup: Setup, start: State, saved: Document, arrays: Arrays, *, verified: bool = False) -> State:
     """The saved state, in the types and shapes of a fresh one; inside the domain, which one that was verified is."""
-    if "memory" not in saved:  # version 2: the memory in two fields
-        saved = {**saved, "memory": {"slope": saved["slope"], "pace": saved["pace"]}}
-        saved = {name: value for name, value in saved.items() if name not in ("slope", "pace")}
-    open_trials = saved["open"]
+    open_trials, key = saved["open"], _key(saved["key"])
+    start, saved = start._replace(open=()), {**saved, "key": start.key._asdict(), "open": []}
     if verified:
         looks = tuple((id, _same(start.last, look)) for id, look in open_trials)
-        return frozen(_same(start._replace(open=()), {**saved, "open": []})._replace(open=looks))
-    state = _alike("state", start._replace(open=()), {**saved, "open": []}, arrays, setup)
+        return frozen(_same(start, saved)._replace(key=key, open=looks))
+    state = _alike("state", start, saved, arrays, setup)
     looks = tuple((_count(id), _alike("open", start.last, look, arrays, setup)) for id, look in open_trials)
     numbers = [id for id, _ in looks]
     if len(set(numbers)) < len(numbers) or any(id >= state.round for id in numbers):
@@ -243,7 +239,12 @@ def _state(setup: Setup, start: State, saved: Document, arrays: Arrays, *, verif
             raise ValueError("the saved centre is outside the domain: the file was changed; restore it from a backup")
     if not np.all(setup.home.contains(centre)):  # a method with a larger radius keeps farther from the edge
         centre = setup.home.project(centre)
-    return frozen(state._replace(centre=centre, open=looks))
+    return frozen(state._replace(key=key, centre=centre, open=looks))
+
+
+def _key(saved: Document) -> Key:
+    seed, lane = (whole(name, saved[name], 0, 2**64) for name in ("seed", "lane"))
+    return Key(seed, lane, whole("copies", saved["copies"], 1, 2**20))
 
 
 def _same(fresh: Memory, saved: Json) -> Memory:

@@ -113,8 +113,6 @@ class Tuner(Brief):
                 x.shape,
                 domain=Everywhere() if domain is None else domain,
                 bounds=bounds,
-                seed=int.from_bytes(os.urandom(8)) >> 1 if seed is None else seed,
-                lane=lane,
                 maximise=maximize or maximise,
                 max_pending=max_pending,
             )
@@ -122,7 +120,8 @@ class Tuner(Brief):
             raise error if space is None else ProbesTooWide(error.args[0], space.room()) from None
         if space is not None and setup.queries > 1:
             raise ValueError(f"knobs are set once a round, but {setup.method} measures twice: use another method")
-        self.__setstate__((setup, core.init(setup, x), space))
+        seed = int.from_bytes(os.urandom(8)) >> 1 if seed is None else seed
+        self.__setstate__((setup, core.init(setup, x, seed, lane), space))
 
     @property
     def state(self) -> State:
@@ -220,7 +219,8 @@ class Tuner(Brief):
         """With what to set."""
         if self.knobs is None:
             return trial
-        return trial._replace(knobs=self.knobs.probe(trial.x, self.setup.seed, trial.id, self.setup.lane))
+        key = self._state.key
+        return trial._replace(knobs=self.knobs.probe(trial.x, key.seed, trial.id, key.lane))
 
     def is_open(self, trial: Trial | int) -> bool:
         """Whether a value of this trial would be taken: it was handed out, and neither told nor skipped.

@@ -151,8 +151,8 @@ def run_copies(case):
     """Lanes that share directions, through the functions of the core."""
     start, best, unit, options = place(case.where, case.dim)
     start = np.tile(start, (2 * case.copies, 1))
-    setup = tt.Setup(case.method(), start.shape, seed=case.seed, copies=case.copies, lane=3, **options)
-    state, rng, lines = tt.init(setup, start), np.random.default_rng(case.seed), []
+    setup = tt.Setup(case.method(), start.shape, **options)
+    state, rng, lines = tt.init(setup, start, case.seed, 3, case.copies), np.random.default_rng(case.seed), []
     for _ in range(case.rounds):
         trial = tt.ask(setup, state)
         state = tt.tell(setup, state, values(case, trial.x, best, unit, trial.id, rng))

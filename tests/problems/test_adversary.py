@@ -82,8 +82,8 @@ def test_residual_feedback_tolerates_before_but_not_after():
     for order in ("before", "after"):
         problem = Adversary(order=order)
         trials = 32
-        setup = Setup(tt.residual(radius=problem.radius, step=0.01), (trials, problem.dim), seed=3)
-        state = init(setup, problem.start(3, trials))
+        setup = Setup(tt.residual(radius=problem.radius, step=0.01), (trials, problem.dim))
+        state = init(setup, problem.start(3, trials), seed=3)
         world = problem.world(3, trials)
         late = []
         for t in range(1000):

@@ -101,7 +101,7 @@ def test_a_changed_limit_bounds_the_queries():
 
 def direction(study):
     """Return u of the next probe, along x, y and n."""
-    return np.abs(study.setup.frame.direction(study.round))
+    return np.abs(study.setup.frame.direction(study.state.key, study.round))
 
 
 @pytest.mark.parametrize("radius", [0.005, 0.02, 0.1])

@@ -51,8 +51,8 @@ def test_a_position_survives_packing(knobs):
         there, shape = study._position, SHAPES.of(study._position)
         data = packed_state.packed(shape, study.uid, there, study.seq, study._turn)
         piece = unpack(study.uid, data, study.seq)
-        assert piece[:4] == (shape.key, study.setup.seed, study.seq, study._turn)
-        again = shape.position(study.setup, piece.numbers)
+        assert piece[:4] == (shape.key, study.state.key.seed, study.seq, study._turn)
+        again = shape.position(piece.seed, piece.numbers)
         assert again.snapshot(study.seq) == there.snapshot(study.seq)
         assert packed_state.pack(study.uid, Packed(*piece)) == data
 

@@ -4,6 +4,7 @@ import gc
 import json
 import math
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -22,8 +23,8 @@ RESIDUAL = tt.residual(radius=0.1, step=0.01)
 
 def test_the_estimate_is_that_of_the_formula():
     """ĝ_t = (y_t − y_{t−1})·u_t/δ; NaN while there is no y_{t−1}."""
-    setup = tt.Setup(RESIDUAL, (3,), seed=4)
-    state = tt.init(setup, np.zeros(3))
+    setup = tt.Setup(RESIDUAL, (3,))
+    state = tt.init(setup, np.zeros(3), seed=4)
     assert np.isnan(core.estimate(setup, state, (2.0,))).all()
     state = tt.tell(setup, state, 2.0)
     u = Stream(tt.Gaussian(), (3,), seed=4)(1)
@@ -35,8 +36,8 @@ def test_the_estimate_is_that_of_the_formula():
 
 def test_some_lanes_of_a_state_go_on_as_they_would_have():
     method = tt.residual(radius=0.1, step=0.01)
-    setup = tt.Setup(method, (4, 2), seed=1)
-    state = tt.init(setup, np.arange(8.0).reshape(4, 2))
+    setup = tt.Setup(method, (4, 2))
+    state = tt.init(setup, np.arange(8.0).reshape(4, 2), seed=1)
     state = tt.tell(setup, state, np.arange(4.0))
     some = take(state, np.array([2, 0, 2]))
     np.testing.assert_array_equal(some.centre, state.centre[[2, 0, 2]])
@@ -56,7 +57,11 @@ def test_some_lanes_of_a_state_go_on_as_they_would_have():
         ),
         (lambda: tt.Setup(RESIDUAL, ()), ValueError, r"shape=\(\) is neither"),
         (lambda: tt.Setup(RESIDUAL, (2, 0)), ValueError, r"shape=\(2, 0\) is neither"),
-        (lambda: tt.Setup(RESIDUAL, (3, 2), copies=2), ValueError, "copies=2 does not divide the 3 lanes"),
+        (
+            lambda: tt.init(tt.Setup(RESIDUAL, (3, 2)), np.zeros((3, 2)), copies=2),
+            ValueError,
+            "copies=2 does not divide the 3 lanes",
+        ),
         (
             lambda: tt.Setup(RESIDUAL, (2,), domain=tt.Ball(1.0), bounds=((0, 1), (0, 1))),
             ValueError,
@@ -147,13 +152,13 @@ def test_a_solver_that_fails_is_told(monkeypatch):
 
 
 def test_a_saved_core_is_the_same_core(tmp_path):
-    setup = tt.Setup(RESIDUAL, (2,), seed=3)
-    state = tt.tell(setup, tt.init(setup, np.zeros(2)), 1.5)
+    setup = tt.Setup(RESIDUAL, (2,))
+    state = tt.tell(setup, tt.init(setup, np.zeros(2), seed=3), 1.5)
     text = storage.to_json(setup, state)
     storage.save(tmp_path / "tuner.json", setup, state)
     storage.save(tmp_path / "tuner.npz", setup, state)
     for found in (storage.from_json(text), storage.load(tmp_path / "tuner.json"), storage.load(tmp_path / "tuner.npz")):
-        assert (found[0].method, found[0].shape, found[0].seed) == (RESIDUAL, (2,), 3)
+        assert (found[0].method, found[0].shape, found[1].key.seed) == (RESIDUAL, (2,), 3)
         np.testing.assert_array_equal(tt.ask(*found).x, tt.ask(setup, state).x)
     with pytest.raises(TypeError, match="method='residual' is not a Method"):
         storage.from_json(text, method="residual")
@@ -171,7 +176,7 @@ def test_a_file_that_was_changed_with_care_is_found_out():
 
 
 def test_what_was_built_for_a_setup_goes_with_it():
-    setup = tt.Setup(RESIDUAL, (2,), seed=1)
+    setup = tt.Setup(RESIDUAL, (2,))
     tt.tell(setup, tt.init(setup, [0.0, 0.0]), 1.0)
     gone = weakref.ref(setup)
     del setup
@@ -186,3 +191,20 @@ def test_a_power_is_the_same_for_one_number_and_for_many(exponent):
     many, one = power(Lanes.sqrt, exponent)(numbers), power(Single.sqrt, exponent)
     assert np.array_equal(np.broadcast_to(many, 1000), [one(x) for x in numbers.tolist()])
     assert many == pytest.approx(numbers ** (round(exponent * 64) / 64))
+
+
+def test_threads_share_a_kernel():
+    """Systems of one configuration, each with a seed of its own, told by several threads: as if each were alone."""
+    setup = tt.Setup(tt.auto(radius=0.05), (3,), domain=tt.Box(0.0, 1.0))
+
+    def run(seed, setup=setup):
+        state = tt.init(setup, np.full(3, 0.3), seed=seed)
+        for _ in range(60):
+            state = tt.tell(setup, state, float(np.sum((tt.ask(setup, state).x - 0.6) ** 2)))
+        return state.centre
+
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(run, range(40)))
+    for seed in range(0, 40, 7):
+        alone = tt.Setup(tt.auto(radius=0.05), (3,), domain=tt.Box(0.0, 1.0))
+        np.testing.assert_array_equal(found[seed], run(seed, alone))

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import trimtab as tt
-from trimtab.directions import Stream
+from trimtab.directions import Stream, Streams
 from trimtab.directions.rows import BLOCK
+from trimtab.state import Key
 
 LAWS = [
     *(tt.Gaussian(), tt.Sphere(), tt.Rademacher(), tt.Orthogonal()),
@@ -137,3 +138,18 @@ def test_orthogonal_directions_need_memory_of_order_d():
         stream(t)
     made = stream._source
     assert sum(part.size for part in (made.block, made.signs, made.order, made.flips)) <= 5 * 10_000
+
+
+def test_threads_with_different_keys_share_streams():
+    """One setup serves many studies at once; none gets the directions of another."""
+    streams, keys = Streams(tt.Orthogonal(), (5,)), [Key(seed, lane) for seed in range(20) for lane in (0, 3)]
+    expected = {
+        key: [Stream(tt.Orthogonal(), (5,), seed=key.seed, lane=key.lane)(t).copy() for t in range(40)] for key in keys
+    }
+
+    def draw(n):
+        key, trial = keys[n % len(keys)], n % 40
+        return np.array_equal(streams(key, trial), expected[key][trial])
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(draw, np.random.default_rng(0).integers(0, 10**6, 4000).tolist()))

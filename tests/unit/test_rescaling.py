@@ -20,7 +20,7 @@ def equal(a, b):
 
 
 def walk(setup, start, unit, rounds):
-    rng, state = np.random.default_rng(0), init(setup, start)
+    rng, state = np.random.default_rng(0), init(setup, start, seed=1)
     for t in range(rounds):
         x = ask(setup, state).x / unit
         jump = 50.0 * (t == 30)
@@ -45,13 +45,13 @@ def walk(setup, start, unit, rounds):
 )
 @pytest.mark.parametrize("rounds", [0, 1, 2, 3, 20, 31, 32, 90])
 def test_every_memory_scales_by_its_powers_of_length(method, larger, rounds):
-    state = walk(Setup(method, (3,), seed=1), START, 1.0, rounds)
-    other = walk(Setup(larger, (3,), seed=1), FACTOR * START, FACTOR, rounds)
+    state = walk(Setup(method, (3,)), START, 1.0, rounds)
+    other = walk(Setup(larger, (3,)), FACTOR * START, FACTOR, rounds)
     assert equal(rescaled(state, np.full(3, FACTOR)), other)
 
 
 def test_one_factor_for_each_coordinate():
-    setup = Setup(tt.auto(radius=0.05), (3,), seed=1)
+    setup = Setup(tt.auto(radius=0.05), (3,))
     state = walk(setup, START, 1.0, 40)
     factors = np.array([1.0, 2.0, 0.5])
     found = rescaled(state, factors)
@@ -72,7 +72,7 @@ def test_fields_are_those_of_the_memories():
 
 
 def test_an_unknown_memory_is_refused():
-    state = walk(Setup(tt.auto(radius=0.05), (3,), seed=1), START, 1.0, 3)
+    state = walk(Setup(tt.auto(radius=0.05), (3,)), START, 1.0, 3)
     with pytest.raises(ValueError, match=r"memory of Look has no scaling rule: add it to trimtab.rescaling"):
         rescaled(state.remembering(state.last), np.ones(3))
 
@@ -80,7 +80,7 @@ def test_an_unknown_memory_is_refused():
 @pytest.mark.parametrize("rounds", [1, 2, 3, 7, 15])
 def test_after_an_interruption_the_next_query_is_new(rounds):
     """Rounds 2 (the mirror image), 3, 7 and 15 (echoes) look at an earlier trial; interrupted, they do not."""
-    setup = Setup(tt.auto(radius=0.05), (3,), seed=1)
+    setup = Setup(tt.auto(radius=0.05), (3,))
     state = walk(setup, START, 1.0, rounds)
     assert (ask(setup, state).look.trial == rounds) == (rounds == 1)
     look = ask(setup, interrupted(state)).look

@@ -68,7 +68,7 @@ def test_bounds_goal_lane_and_pending_are_saved():
     tuner.ask(), tuner.ask()
     twin = tt.Tuner.from_json(tuner.to_json())
     same(tuner, twin)
-    assert (twin.setup.maximise, twin.setup.max_pending, twin.setup.lane) == (True, 4, 5)
+    assert (twin.setup.maximise, twin.setup.max_pending, twin.state.key) == (True, 4, (1, 5, 1))
     np.testing.assert_array_equal(twin.setup.bounds, [[0, 1], [1, 100]])
 
 
@@ -111,7 +111,7 @@ def test_an_unknown_part_has_to_be_given_again():
         (lambda d: d.pop("version"), "version None"),
         (lambda d: d.update(format="something"), "not a saved tuner"),
         (lambda d: d.pop("state"), "damaged"),
-        (lambda d: d["state"].pop("memory"), "damaged"),
+        (lambda d: d["state"].pop("memory"), "state does not fit"),
         (lambda d: d["state"].update(centre=[1.0]), r"centre has shape \(1,\) instead of \(3,\)"),
         (lambda d: d["state"].update(centre=["nan", 0, 0]), "centre has an impossible number"),
         (
@@ -130,7 +130,7 @@ def test_an_unknown_part_has_to_be_given_again():
         (lambda d: d["state"].update(skipped=-4), "-4 is not a whole number"),
         (lambda d: d["setup"].update(shape=[100_000_000]), r"centre has shape \(3,\) instead of \(100000000,\)"),
         (lambda d: d["setup"].update(maximise="no"), "neither True nor False"),
-        (lambda d: d["setup"].update(seed=-4), "seed=-4"),
+        (lambda d: d["state"]["key"].update(seed=-4), "seed=-4"),
         (lambda d: d["setup"].update(surprise=1), "damaged"),
         (lambda d: d["setup"]["method"].update(radius=-1), "radius=-1"),
     ],
@@ -249,10 +249,11 @@ def test_what_a_store_has_verified_is_read_exactly_without_another_look(method):
     setup, state = storage.revive({**document, "checksum": "not looked at"}, {}, None, verified=True)
     assert storage.to_json(setup, state) == tuner.to_json()
     np.testing.assert_array_equal(tt.ask(setup, state).x, tuner.ask().x)
-    other = {**document, "setup": {**document["setup"], "seed": 5}}
-    shared, _ = storage.revive(other, {}, None, verified=True)
-    assert shared.seed == 5
-    assert shared.method is setup.method  # what does not depend on the seed was worked out once
+    other = {**document, "state": {**document["state"], "key": {"seed": 2**63 + 5, "lane": 1, "copies": 1}}}
+    shared, found = storage.revive(other, {}, None, verified=True)
+    assert shared is setup  # those of one configuration share a setup, and so a kernel
+    assert found.key == (2**63 + 5, 1, 1)
+    np.testing.assert_array_equal(found.centre, state.centre)
 
 
 def test_a_verified_state_of_another_trimtab_is_refused():
@@ -272,6 +273,6 @@ def test_a_state_of_another_trimtab_is_not_called_damaged():
 
 def test_a_verified_seed_is_a_whole_number():
     document = json.loads(started().to_json())
-    document["setup"]["seed"] = -4
+    document["state"]["key"]["seed"] = -4
     with pytest.raises(ValueError, match="seed=-4"):
         storage.revive(document, {}, None, verified=True)

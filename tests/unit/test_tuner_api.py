@@ -63,7 +63,7 @@ def test_momentum_keeps_its_course_and_the_window_is_emptied():
 
 
 def test_a_forgotten_state_is_as_immutable_as_any_and_the_old_one_stays():
-    setup = tt.Setup(RESIDUAL, (4, 2), seed=0)
+    setup = tt.Setup(RESIDUAL, (4, 2))
     state = tt.tell(setup, tt.init(setup, np.zeros((4, 2))), np.ones(4))
     forgotten = core.forget(setup, state)
     assert np.all(state.values[0] == 1.0)

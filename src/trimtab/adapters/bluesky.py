@@ -76,7 +76,7 @@ def tune(
         "trimtab": {
             "field": field,
             "round": tuner.round,
-            "seed": tuner.setup.seed,
+            "seed": tuner.state.key.seed,
             "method": str(tuner.setup.method),
             "knobs": tuner.knobs.to_list(),
         },

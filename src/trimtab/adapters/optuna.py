@@ -173,7 +173,7 @@ class Sampler(optuna.samplers.BaseSampler):
         learnt, (known, tuner) = [_finished(t) for t in finished], self._known.get(key, ([], None))
         if tuner is None or known != learnt[: len(known)]:  # one has come to light that finished before others
             known, tuner = [], self._tuner(study, space, {})
-            tuner.state = init(tuner.setup, ours[0].system_attrs[key][CENTRE])
+            tuner.state = init(tuner.setup, ours[0].system_attrs[key][CENTRE], *tuner.state.key)
         for trial in finished[len(known) :]:
             self._tell(tuner, trials, space, key, trial)
         self._known = {key: (learnt, tuner)}

@@ -5,6 +5,6 @@ from trimtab.directions.orthogonal import Orthogonal
 from trimtab.directions.paired import Paired
 from trimtab.directions.rademacher import Rademacher
 from trimtab.directions.sphere import Sphere
-from trimtab.directions.stream import Stream
+from trimtab.directions.stream import Stream, Streams
 
-__all__ = ["Gaussian", "Orthogonal", "Paired", "Rademacher", "Sphere", "Stream"]
+__all__ = ["Gaussian", "Orthogonal", "Paired", "Rademacher", "Sphere", "Stream", "Streams"]

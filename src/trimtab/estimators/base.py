@@ -59,10 +59,10 @@ def slope_along(frame: Frame, recall: float = 0.0) -> SlopeAlong:
     where = frame.xp.where
 
     def single(state: State, look: Look, contrast: Value) -> tuple[Value, Array]:
-        return per_probe / look.width * contrast, direction(look.trial)
+        return per_probe / look.width * contrast, direction(state.key, look.trial)
 
     def paired(state: State, look: Look, contrast: Value) -> tuple[Value, Array]:
         both = where(state.told == partner(look.trial), 1.0 + recall, 1.0)
-        return per_probe / look.width / both * contrast, direction(look.trial)
+        return per_probe / look.width / both * contrast, direction(state.key, look.trial)
 
     return single if partner(0) is None else paired

@@ -71,12 +71,8 @@ def lemmas(cell: Cell) -> Lemmas:
         return np.asarray(3 * weights * ((x - centres[t]) ** 2 + more))
 
     def tried(estimator: Estimator, law: Directions, more: float, weight: float) -> Lemma:
-        setup = Setup(
-            Method(estimator=estimator, radius=radius, step=1e-300, directions=law),
-            (lanes, dim),
-            seed=cell["seed"] % 2**64,
-        )
-        state = core.init(setup, np.tile(x, (lanes, 1)))
+        setup = Setup(Method(estimator=estimator, radius=radius, step=1e-300, directions=law), (lanes, dim))
+        state = core.init(setup, np.tile(x, (lanes, 1)), cell["seed"] % 2**64)
         for t in (0, 1):
             query = core.ask(setup, state).x
             parts = query[:, None] if query.ndim == 2 else query
@@ -277,8 +273,8 @@ def feasible(cell: Cell) -> Feasible:
     rng = np.random.default_rng(cell["seed"])
     for domain, dim in ((Ball(1.0), 6), (Box([-1.0] * 4, [2.0] * 4), 4), (Simplex(), 5)):
         method = Method(estimator=Residual(), radius=0.05, step=1.0, directions=Sphere(), margin="scale")
-        setup = Setup(method, (200, dim), domain=domain, seed=cell["seed"] % 2**64)
-        state = core.init(setup, np.full((200, dim), 1.0 / dim))
+        setup = Setup(method, (200, dim), domain=domain)
+        state = core.init(setup, np.full((200, dim), 1.0 / dim), cell["seed"] % 2**64)
         for _ in range(max(10, cell["lanes"] // 200)):
             query = core.ask(setup, state).x
             outside += int((~np.asarray(domain.contains(query))).sum())

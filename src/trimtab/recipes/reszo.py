@@ -55,7 +55,7 @@ class LeastSquares(OneQuery):
         def learn(state: State, look: Look, query: Array, values: tuple[Value, ...]) -> Estimate:
             y, p = window = state.slope.moved(values[0], query)
             contrast = values[0] - state.values[0]
-            slope = times(per_probe / look.width * contrast, frame.direction(look.trial))
+            slope = times(per_probe / look.width * contrast, frame.direction(state.key, look.trial))
             full = ~np.isnan(y[..., 0])
             if full.any():
                 rises, steps = y[..., :-1] - y[..., -1:], p[..., :-1, :] - query[..., None, :]

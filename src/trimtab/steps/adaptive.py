@@ -145,7 +145,7 @@ class Adaptive:
                 if some(drawn := moves % STRIDE == 0):
                     trail = merge(drawn, axpy(drawn_on, course, trail), trail)
                     going = follow_on(going, drawn, drawn_on / STRIDE, course)
-            towards, per = direction(look.trial), level
+            towards, per = direction(state.key, look.trial), level
             lean = unit * dot(towards, course) / reach
             if some(seldom := (look.width < 0) | (moves <= STEADY)):
                 lean = where(seldom, where(moves <= STEADY, 0.0, -lean), lean)
@@ -202,7 +202,7 @@ class Adaptive:
             if not some(able):
                 return look
             size = minimum(length / reach, tallest / where(able, peak, 1.0)) * look.width
-            forwards = where(direction(id)[..., 0] < 0, -size, size)  # a coin: u itself may be orthogonal to the course
+            forwards = where(direction(state.key, id)[..., 0] < 0, -size, size)  # u itself may be orthogonal to it
             centre, wide = axpy(forwards, course, look.centre), look.width
             return look._replace(centre=merge(able, centre, look.centre), width=where(able, 0.0 * wide, wide))
 

@@ -103,7 +103,7 @@ def tell_at(
     look, query = asked.look, setup.inward(asked.x)
     assert look is not None
     off = setup.inward(knobs.coordinates(applied)) - setup.inward(
-        knobs.coordinates(knobs.probe(asked.x, setup.seed, number))
+        knobs.coordinates(knobs.probe(asked.x, state.key.seed, number))
     )
     probe = query - look.centre
     square = float(probe @ probe)
@@ -119,7 +119,7 @@ def tell_at(
 
 def restart(setup: Setup, state: State, start: Array) -> State:
     """Return the state at the start with nothing learnt; the round number is kept."""
-    return core.init(setup, start)._replace(round=state.round)
+    return core.init(setup, start)._replace(key=state.key, round=state.round)
 
 
 def carried(setup: Setup, state: State, factors: Array) -> State:
@@ -134,11 +134,6 @@ def carried(setup: Setup, state: State, factors: Array) -> State:
         width = min(max(memory.pace.width, step.narrowest), step.widest)
         memory = memory._replace(pace=memory.pace._replace(width=width))
     return frozen(state._replace(centre=centre, last=last, memory=memory, open=()))
-
-
-def at_rest(setup: Setup) -> Setup:
-    """Return the setup without its kernel and the directions drawn ahead, which are most of its size."""
-    return storage.reseeded(setup, setup.seed)
 
 
 def centre(state: State) -> list[float]:
@@ -164,7 +159,7 @@ def probing_cost(setup: Setup, state: State, trial: int) -> float | None:
     if look is None:
         return None
     width, away = float(look.width), x - state.centre
-    cut = x - look.centre - width * setup.method.radius * setup.frame.direction(look.trial)
+    cut = x - look.centre - width * setup.method.radius * setup.frame.direction(state.key, look.trial)
     square = (setup.probe_length * width) ** 2 if width else float(away @ away)  # a query chosen by the step
     return probing.probing_cost(state.slope, cut, square)
 

@@ -12,6 +12,7 @@ from trimtab.setup import Setup
 from trimtab.spec.constraints import Limits
 from trimtab.spec.current_settings import RunSettings
 from trimtab.spec.knob_encoding import Knobs, described, encode
+from trimtab.state import State
 from trimtab.store.store import Store
 from trimtab.store.tables import Event, StudyRow
 from trimtab.study import core_calls
@@ -76,6 +77,7 @@ def compare(
     name: str,
     knobs: Knobs,
     setup: Setup,
+    state: State,
     wanted: Knobs | None,
     method: Method | None,
     maximise: bool | None,
@@ -85,8 +87,8 @@ def compare(
     if maximise is not None and maximise != setup.maximise:
         goals = ["minimise", "maximise"]
         differs: str | None = f"its goal is to {goals[setup.maximise]}, but its definition says {goals[maximise]}"
-    elif seed is not None and seed != setup.seed:
-        differs = f"its seed is {setup.seed}, but its definition says {seed}"
+    elif seed is not None and seed != state.key.seed:
+        differs = f"its seed is {state.key.seed}, but its definition says {seed}"
     else:
         differs = unlike(knobs, setup, wanted, method)
     if differs:

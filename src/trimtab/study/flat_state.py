@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from trimtab.state import State, frozen
+from trimtab.state import Key, State, frozen
 from trimtab.types import Array, Memory
 
 
@@ -18,7 +18,7 @@ class Flat:
     """Layout of the numbers of a state, derived from any state of its setup. Open trials are not included.
 
     >>> import trimtab as tt
-    >>> setup = tt.Setup(tt.residual(radius=0.1, step=0.01), (2,), seed=1)
+    >>> setup = tt.Setup(tt.residual(radius=0.1, step=0.01), (2,))
     >>> state = tt.init(setup, [1.0, 2.0])
     >>> flat = Flat(state)
     >>> flat.read(flat.write(state)).centre
@@ -60,6 +60,8 @@ class Flat:
 
 
 def _leaves(name: str, part: Memory) -> Iterator[tuple[str, Any]]:
+    if isinstance(part, Key):  # 64 bits, which no float holds
+        return
     if not isinstance(part, tuple):
         yield name, part
         return
@@ -69,6 +71,8 @@ def _leaves(name: str, part: Memory) -> Iterator[tuple[str, Any]]:
 
 
 def _built(like: Memory, numbers: Iterator[int], leaf: Any) -> Any:
+    if isinstance(like, Key):
+        return like
     if not isinstance(like, tuple):
         return leaf(next(numbers))
     parts = [_built(x, numbers, leaf) for x in like]

@@ -25,6 +25,7 @@ from trimtab.monitor.baseline import Baseline
 from trimtab.monitor.diagnostics import LAG, Diagnostics
 from trimtab.monitor.savings import SavingsSums
 from trimtab.setup import Setup
+from trimtab.state import Key
 from trimtab.study.flat_state import Flat
 from trimtab.study.position import Position
 from trimtab.types import Array
@@ -61,16 +62,12 @@ class Shape:
 
     def __init__(self, key: bytes, position: Position, flat: Flat) -> None:
         self.key, self.terms, self.flat = key, position.terms, flat
-        self.setup = storage.reseeded(position.setup, 0)
+        self.setup = position.setup
         self.every, self.reference = position.baseline[:2]
         self.figures = flat.size + 2  # after slot and due
         self.values = self.figures + len(FIGURES)
         self.vectors = self.values + LAG
         self.sums = self.vectors + len(VECTORS) * self.setup.dim
-
-    def reseeded(self, seed: int) -> Setup:
-        """Return the setup of the study with this seed."""
-        return storage.reseeded(self.setup, seed)
 
     def numbers(self, position: Position) -> Array | None:
         """Return the numbers of a position of this shape; None if it cannot be packed."""
@@ -89,13 +86,13 @@ class Shape:
         ]
         return np.concatenate([self.flat.write(position.state), np.array(plain, dtype=float)])
 
-    def position(self, setup: Setup, numbers: Array) -> Position:
-        """Rebuild a position from its numbers; setup: that of the shape, reseeded."""
+    def position(self, seed: int, numbers: Array) -> Position:
+        """Rebuild a position from its seed and its numbers."""
         plain = numbers.tolist()
         slot, due = (int(x) for x in plain[self.flat.size : self.figures])
         return Position(
-            setup,
-            self.flat.read(numbers[: self.flat.size]),
+            self.setup,
+            self.flat.read(numbers[: self.flat.size])._replace(key=Key(seed)),
             self.diagnostics(plain),
             self.terms,
             Baseline(self.every, self.reference, slot, due),
@@ -151,7 +148,8 @@ class Shapes:
         if not flat.is_row:
             return None
         names = [flat.names, FIGURES, VECTORS, SUMS]
-        about = [FORMAT, storage.described(setup), position.terms.to_dict(), *position.baseline[:2], names]
+        described = {**storage.described(setup), "lane": 0, "copies": 1}  # as rows of earlier versions have it
+        about = [FORMAT, described, position.terms.to_dict(), *position.baseline[:2], names]
         key = hashlib.blake2b(canonical(about).encode(), digest_size=KEY).digest()
         with self._lock:
             if key not in self._known:
@@ -192,7 +190,7 @@ def packed(shape: Shape | None, uid: str, position: Position, seq: int, turn: in
     numbers = None if shape is None else shape.numbers(position)
     if shape is None or numbers is None:
         return None
-    return pack(uid, Packed(shape.key, position.setup.seed, seq, turn, numbers))
+    return pack(uid, Packed(shape.key, position.state.key.seed, seq, turn, numbers))
 
 
 def _digest(uid: str, data: bytes) -> bytes:

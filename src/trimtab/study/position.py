@@ -83,7 +83,7 @@ class Position(NamedTuple):
             ledger = ledger.reference(slot, value)
         elif value is not None:
             ledger = ledger.tuned(slot, value, core_calls.probing_cost(self.setup, self.state, round))
-        return {"baseline": self.baseline.after(kind, value is None, self.setup.seed), "ledger": ledger}
+        return {"baseline": self.baseline.after(kind, value is None, self.state.key.seed), "ledger": ledger}
 
     @property
     def saving(self) -> Saving:
@@ -93,7 +93,7 @@ class Position(NamedTuple):
     def planned(self, every: int, setting: Setting | None) -> Position:
         """Return the position with another baseline; a different reference restarts the saving."""
         same = setting == self.baseline.setting
-        baseline = self.baseline.planned(every, setting, self.setup.seed)
+        baseline = self.baseline.planned(every, setting, self.state.key.seed)
         return self._replace(baseline=baseline, ledger=self.ledger if same else SavingsSums())
 
     def snapshot(self, seq: int) -> Snapshot:

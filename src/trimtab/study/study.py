@@ -140,7 +140,7 @@ class Study(StudySettingChanges):
                 assert wanted is not None
                 found = create.create(store, name, wanted, method, maximise, seed, settings, baseline, limited)
             study = cls(store, found, callbacks=callbacks)
-            create.compare(name, study.knobs, study.setup, wanted, method, maximise, seed)
+            create.compare(name, study.knobs, study.setup, study.state, wanted, method, maximise, seed)
             study.refresh()
             plan = {} if baseline is None else baseline_fields(read_baseline(baseline, study.knobs))
             study._apply_definition(wanted, method, {**settings, **plan}, source)
@@ -334,7 +334,7 @@ class Study(StudySettingChanges):
         round = there.state.round
         if there.baseline.is_due:
             return Trial(id, dict(there.baseline.setting or self.start), round, "baseline")
-        return Trial(id, self.knobs.probe(core_calls.ask(there.setup, there.state), there.setup.seed, round), round)
+        return Trial(id, self.knobs.probe(core_calls.ask(there.setup, there.state), there.state.key.seed, round), round)
 
     def propose(self, setting: Setting) -> None:
         """Propose the next setting for approval; idempotent."""

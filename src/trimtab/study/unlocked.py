@@ -39,12 +39,6 @@ class Known(NamedTuple):
     shape: Shape | None = None
     """The configuration that it shares with others, if its row can hold its state."""
 
-    @property
-    def at_rest(self) -> Known:
-        """Return a copy that needs a tenth of the memory: directions are drawn again on demand."""
-        setup = core_calls.at_rest(self.position.setup)
-        return self._replace(position=self.position._replace(setup=setup))
-
 
 def caught_up(store: SharedStore, saved: StudyRow, known: Known) -> Known | None:
     """Update a cached study from the events since; None if it must be loaded from its state."""
@@ -81,7 +75,7 @@ def of_row(row: StudyColumns, where: str) -> Known | None:
     shape = None if found is None else SHAPES.get(found.key)
     if found is None or shape is None:
         return None
-    position = shape.position(shape.reseeded(found.seed), found.numbers)
+    position = shape.position(found.seed, found.numbers)
     return Known(saved, position, saved.seq, shape=shape)
 
 
@@ -158,7 +152,8 @@ class UnlockedStudy(Study):
         return []
 
     def _handed_out(self, id: int, round: int) -> Trial:
-        return Trial(id, self.knobs.probe(core_calls.ask(self.setup, self.state, round), self.setup.seed, round), round)
+        x = core_calls.ask(self.setup, self.state, round)
+        return Trial(id, self.knobs.probe(x, self.state.key.seed, round), round)
 
     def hand_out(self, note: str | None = None) -> Trial:
         """Open the next trial beside others; its id is the sequence number of this event."""

@@ -13,7 +13,7 @@ from trimtab.lab.sim.provenance import step_size
 from trimtab.problems import Problem, World
 from trimtab.recipes import Method
 from trimtab.setup import Setup
-from trimtab.state import State, take
+from trimtab.state import Key, State, take
 from trimtab.steps import Constant
 from trimtab.types import Array
 
@@ -86,8 +86,8 @@ class Group:
         """What the method is told beside them, if it asks for it: `(trials, members, queries, m)`."""
         self.before: State | None = None
         method, x = together(members, x0.shape[0]), np.repeat(x0, len(members), axis=0)
-        self.setup = Setup(method, x.shape, domain=problem.domain, seed=seed, lane=first, copies=len(members))
-        self.state = core.init(self.setup, x)
+        self.setup = Setup(method, x.shape, domain=problem.domain)
+        self.state = core.init(self.setup, x, seed, first, len(members))
 
     @property
     def centre(self) -> Array:
@@ -127,20 +127,15 @@ class Group:
         found = np.zeros((2, trials, members))
         if self.before is None:
             return found
-        setup = Setup(
-            self.method,
-            (trials * resamples, dim),
-            domain=self.domain,
-            seed=(self.seed + RESAMPLING) % 2**64,
-            lane=self.first * resamples,
-        )
+        setup = Setup(self.method, (trials * resamples, dim), domain=self.domain)
+        key = Key((self.seed + RESAMPLING) % 2**64, self.first * resamples)
         found[1] = np.nan
         shared = () if common is None else (np.repeat(setup.home.project(common.copy()), resamples, axis=0),)
         for k in range(members):
             lanes = np.repeat(np.arange(trials) * members + k, resamples)
             before, now = take(self.before, lanes), take(self.state, lanes)
             for which, (earlier, later) in enumerate(((before.centre, now.centre), *((x, x) for x in shared))):
-                state = before._replace(centre=earlier)
+                state = before._replace(key=key, centre=earlier)
                 state = tell(setup, state, self._resampled(world, setup, state, resamples))._replace(centre=later)
                 values = self._resampled(world, setup, state, resamples)
                 estimates = core.estimate(setup, state, tuple(values.T))

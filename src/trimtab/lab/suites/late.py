@@ -79,8 +79,8 @@ def simulate_late(
         if method.queries > 1:
             raise ValueError(f"{next(iter(members))} measures twice per round: late values need one query per round")
         x = np.repeat(x0, count, axis=0)
-        setup = Setup(method, x.shape, domain=problem.domain, seed=seed, copies=count, max_pending=2 * lag)
-        state, open_values = core.init(setup, x), dict[int, Array]()
+        setup = Setup(method, x.shape, domain=problem.domain, max_pending=2 * lag)
+        state, open_values = core.init(setup, x, seed, copies=count), dict[int, Array]()
         book = Recorder(rounds, trials, count, THRESHOLD)
         with np.errstate(over="ignore", invalid="ignore"):
             for t in range(rounds):

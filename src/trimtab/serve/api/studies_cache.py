@@ -18,7 +18,6 @@ from trimtab.study.unlocked import Known, UnlockedStudy, caught_up, load, of_row
 
 T = TypeVar("T")
 MAX_ATTEMPTS = 30  # then the study counts as too busy
-MAX_HOT = 500  # studies cached together with what their next round needs
 STATUS_COLUMNS = GLANCE[3:]  # columns that can change without an event
 
 
@@ -27,8 +26,7 @@ class StudyCache:
 
     def __init__(self, pool: Pool, max_size: int) -> None:
         self.pool, self._max_size = pool, max_size
-        self._hot: OrderedDict[str, Known] = OrderedDict()
-        self._cold: OrderedDict[str, Known] = OrderedDict()
+        self._cached: OrderedDict[str, Known] = OrderedDict()
         self._lock = threading.Lock()
         self.conflicts = 0
         """Commits lost to another request."""
@@ -104,24 +102,19 @@ class StudyCache:
     def forget(self, name: str) -> None:
         """Drop an erased study."""
         with self._lock:
-            self._hot.pop(name, None)
-            self._cold.pop(name, None)
+            self._cached.pop(name, None)
 
     def _remembered(self, name: str) -> Known | None:
-        return self._hot.get(name) or self._cold.get(name)
+        return self._cached.get(name)
 
     def _keep(self, name: str, known: Known) -> None:
         with self._lock:
             before = self._remembered(name)
             if before is None or before.saved.uid != known.saved.uid or before.saved.seq <= known.saved.seq:
-                self._cold.pop(name, None)
-                self._hot[name] = known
-                self._hot.move_to_end(name)
-            if len(self._hot) > MAX_HOT:
-                oldest, cooled = self._hot.popitem(last=False)
-                self._cold[oldest] = cooled.at_rest
-            if len(self._hot) + len(self._cold) > self._max_size:
-                (self._cold or self._hot).popitem(last=False)
+                self._cached[name] = known
+                self._cached.move_to_end(name)
+            if len(self._cached) > self._max_size:
+                self._cached.popitem(last=False)
 
 
 def stale(name: str, seq: int, wanted: object) -> ApiError:
