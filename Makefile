@@ -92,8 +92,9 @@ hosts: .venv-hosts/ready
 
 long: .venv/dev
 	TRIMTAB_LONG=1 $(BIN)/pytest tests/contract tests/property tests/statistical tests/theory/test_guarantees.py \
-	  tests/lab tests/study/test_advice.py tests/tune/test_kills.py tests/tune/test_command.py tests/serve/test_schema.py \
-	  tests/serve/test_histories.py tests/serve/test_soak.py tests/serve/test_browser.py tests/docs/test_console_blocks.py
+	  tests/lab tests/study/test_advice.py tests/tune/test_kills.py tests/tune/test_signals.py tests/tune/test_command.py \
+	  tests/serve/test_schema.py tests/serve/test_histories.py tests/serve/test_soak.py tests/serve/test_browser.py \
+	  tests/docs/test_console_blocks.py
 
 bench: .venv/bench
 	$(BIN)/python benchmarks/overhead.py
