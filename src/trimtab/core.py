@@ -1,8 +1,7 @@
 """The pure core: `init`, `ask` and `tell`, functions of (setup, state[, values]).
 
-`Setup` is what does not change, `State` what does: a few numbers and arrays, immutable. `trimtab.kernel` has the one
-way to move. No pending direction is kept, because u is a function of (seed, trial): asking again, also after a crash,
-gives the same query.
+`Setup` stays fixed; `State` is immutable, a few numbers and arrays; `trimtab.kernel` computes the next one. Directions
+are functions of (seed, trial) and not stored: asking again, even after a crash, gives the same query.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ from trimtab.validation import whole
 
 
 def init(setup: Setup, x0: ArrayLike, seed: int = 0, lane: int = 0, copies: int = 1) -> State:
-    """The state before round 0, at x0, or where x0 is at the edge, at the nearest point whose probes all stay inside.
+    """The state before round 0, at x0 or, near the edge, at the nearest point whose probes all stay inside.
 
-    With margin="erode" that is no farther than a probe reaches (on a simplex, near a corner, somewhat more); with
-    margin="project" it is x0 itself. seed, lane, copies: whose random numbers, see `trimtab.state.Key`.
+    With margin="erode" that point is within a probe of x0 (a little farther near the corner of a simplex); with
+    margin="project" it is x0 itself. seed, lane, copies: see `trimtab.state.Key`.
     """
     x = np.array(x0, dtype=float)
     if x.shape != setup.shape:
@@ -41,7 +40,7 @@ def init(setup: Setup, x0: ArrayLike, seed: int = 0, lane: int = 0, copies: int 
 
 
 def ask(setup: Setup, state: State, id: int | None = None) -> Trial:
-    """The next trial, or an open one again: its query x, in the user's coordinates, and where it looks from.
+    """The next trial, or an open one again: its query x, in the user's coordinates, and its look.
 
     x has the shape `(d,)` or `(lanes, d)`; methods with two queries give `(2, d)` or `(lanes, 2, d)`.
     """
@@ -49,7 +48,7 @@ def ask(setup: Setup, state: State, id: int | None = None) -> Trial:
 
 
 def hand_out(setup: Setup, state: State) -> tuple[Trial, State]:
-    """The next trial, and the state in which it is open: for values that come late (max_pending > 1)."""
+    """The next trial, and the state in which it is open; for late values (max_pending > 1)."""
     trial = kernel(setup).ask(state, state.round)
     if trial.look is None or len(state.open) >= setup.max_pending:
         raise RuntimeError(
@@ -60,14 +59,14 @@ def hand_out(setup: Setup, state: State) -> tuple[Trial, State]:
 
 
 def tell(setup: Setup, state: State, values: object, id: int | None = None) -> State:
-    """The state after the values of a trial; None or NaN marks a failed measurement, which moves nothing."""
+    """The state after the values of a trial; None or NaN marks a failed measurement, which changes no centre."""
     return frozen(kernel(setup).tell(state, state.round if id is None else id, values))
 
 
 def forget(setup: Setup, state: State) -> State:
-    """The state in which the next value only anchors: what is told from now on does not compare with what was.
+    """The state in which the next value only sets the anchor, because it does not compare with earlier ones.
 
-    What a method does not know before its first value, NaN in the memory it starts with, it forgets.
+    The method forgets what it could not know before its first value: whatever is NaN in its initial memory.
     """
     memory = _forgotten(state.memory, setup.rule.start(state.centre))
     unknown = tuple(value + math.nan for value in state.values)
@@ -80,7 +79,7 @@ def estimate(setup: Setup, state: State, values: tuple[Value, ...], id: int | No
 
 
 def kernel(setup: Setup) -> Kernel:
-    """The setup's kernel: built once, kept beside what else is worked out from it, and gone with it."""
+    """The kernel of the setup: built once and cached on it."""
     found: Kernel | None = vars(setup).get("kernel")
     if found is None:
         found = vars(setup)["kernel"] = build(setup)

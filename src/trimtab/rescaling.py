@@ -1,8 +1,9 @@
-"""A state in other units: what is learnt of f at x, as what is learnt of the same f at x′ = a·x, with an a_j for each.
+"""Convert a state to rescaled coordinates x′_j = a_j·x_j, keeping what was learnt.
 
-A number of a memory has a power p of length: 1 for places and moves, −1 for slopes, −2 for curvatures and squared
-slopes, 0 for values, counts and shares. It becomes a^p times what it was; where it is one number for all coordinates,
-ā^p with 1/ā² = mean 1/a_j², which is exact for a common a, and for the mean curvature of a round bowl.
+Each number in a memory has a dimension, length^p: p = 1 for positions and moves, −1 for slopes, −2 for curvatures and
+squared slopes, 0 for values, counts and shares. It is multiplied by a^p. A number common to all coordinates is
+multiplied by ā^p with 1/ā² = mean 1/a_j², which is exact if all a_j are equal, and for the mean curvature of a round
+bowl.
 """
 
 from __future__ import annotations
@@ -48,13 +49,13 @@ POWERS: dict[type, dict[str, int]] = {
     Mean: {},
     Rms: {},
 }
-"""The powers of length in a memory, where they are not 0; a part of your own adds its memory here."""
+"""Exponent p of each field of a memory, if not 0; add the memory of a part of your own here."""
 VECTORS = ("anchor", "slope", "trail", "course", "velocity", "queries", "filtered")
-"""Those that have one number for each coordinate."""
+"""Fields with one number per coordinate."""
 
 
 def rescaled(state: State, factors: Array) -> State:
-    """The state in the coordinates x′ = factors·x; a trial that is open stays open, where it was."""
+    """Convert the state to the coordinates x′ = factors·x; open trials stay open at the same point."""
     return frozen(
         state._replace(
             centre=state.centre * factors,
@@ -66,9 +67,9 @@ def rescaled(state: State, factors: Array) -> State:
 
 
 def interrupted(state: State) -> State:
-    """The state whose next query repeats and mirrors none from before: the probes have changed meanwhile."""
+    """Stop the next query from repeating or mirroring an earlier one, because the probes have changed."""
     never = state.told * 0 + NEVER
-    if isinstance(state.slope, Fit):  # the centre, a probe and its mirror image belong together
+    if isinstance(state.slope, Fit):  # restart the opening: centre, probe and mirror image belong together
         phase = np.asarray(state.slope.doubts.phase)
         again = phase * (phase > 2)
         doubts = state.slope.doubts._replace(phase=again if again.ndim else float(again))
@@ -99,7 +100,7 @@ def _memory(memory: Memory, factors: Array) -> Memory:
         else:
             found.append(_where(name == "calm" and value < 0, value, value * one**power) if power else value)
     new = type(memory)(*found)
-    if isinstance(new, Fit):  # ‖g‖² is known for each coordinate
+    if isinstance(new, Fit):  # ‖g‖² follows exactly from g
         before, after = (np.sum(np.square(fit.slope), axis=-1) for fit in (memory, new))
         size = memory.size * np.where(before > 0, after / np.where(before > 0, before, 1.0), one**-2.0)
         new = new._replace(size=size if np.ndim(size) else float(size))
@@ -109,5 +110,5 @@ def _memory(memory: Memory, factors: Array) -> Memory:
 
 
 def _where(mark: Any, value: object, scaled: Any) -> Any:
-    """What is negative is no size but a mark, and stays."""
+    """Keep values where `mark` is true: they are flags, not sizes."""
     return np.where(mark, value, scaled) if isinstance(value, np.ndarray) else value if mark else scaled

@@ -1,4 +1,4 @@
-"""Configuration: method, shape, domain, …, validated, with everything that follows from it computed once."""
+"""Configuration: method, shape, domain and bounds, validated; derived quantities are computed once."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from trimtab.types import Array, Integers, Value
 from trimtab.validation import whole
 from trimtab.xp import Lanes, Single
 
-FARTHEST = 1e6  # no move is longer than this many times the domain: beyond, a projection has no digits left
-FARTHEST_FREE = 1e12  # the same, in probe lengths, where the domain is unbounded
-SHORT = 1e-6  # probes shorter than this lower the largest value that counts
+FARTHEST = 1e6  # longest move, in outer radii of the domain: a projection from farther away has no correct digits
+FARTHEST_FREE = 1e12  # longest move on an unbounded domain, in probe lengths
+SHORT = 1e-6  # below this probe length, values are clipped more tightly
 
 
 class ProbesTooWide(ValueError):
-    """The radius leaves no room for centres: (what is too wide, why)."""
+    """The radius leaves no room for centres; its arguments are the problem and the reason."""
 
     def __str__(self) -> str:
         return ": ".join(self.args)
 
 
 def fitting(domain: object, dim: int | None) -> Domain:
-    """The domain, which is one, and has so many coordinates (None: as many as it likes)."""
+    """Check that `domain` is a domain of dimension `dim`; None accepts any dimension."""
     if not isinstance(domain, Domain):
         raise TypeError(f"domain={domain!r} is not a domain: give for example tt.Ball(5.0), or bounds=")
     if dim is not None and domain.dim not in (None, dim):
@@ -44,10 +44,10 @@ def fitting(domain: object, dim: int | None) -> Domain:
 
 @dataclass(frozen=True, eq=False)
 class Setup:
-    """Everything that does not change: what to run, and where. Many states may share one.
+    """Everything that stays fixed during a run; many states may share one setup.
 
-    With `bounds`, coordinates are scaled to the range, and the domain is the unit box; where low == high, the
-    coordinate is fixed, and centres do not have it (`inner` is their shape).
+    With `bounds`, coordinates are scaled to the range and the domain is the unit box. A coordinate with low == high is
+    fixed and left out of centres, whose shape is `inner`.
 
     >>> import trimtab as tt
     >>> setup = Setup(tt.residual(radius=0.1, step=0.01), (3,))
@@ -83,15 +83,15 @@ class Setup:
                 raise ValueError("give either bounds or a domain; for both, use Intersection(Box(low, high), domain)")
             object.__setattr__(self, "bounds", pairs(self.bounds, self.shape[-1]))
             object.__setattr__(self, "domain", Box(0.0, 1.0))
-        _ = self.home  # whether the probes fit in is told at once
+        _ = self.home  # raises if the probes do not fit
 
     def __getstate__(self) -> dict[str, object]:
-        """What was given; the rest is worked out anew."""
+        """Pickle the arguments only; cached properties are recomputed."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
     @cached_property
     def free(self) -> NDArray[np.bool_] | None:
-        """Which coordinates may move; None if all may."""
+        """Mask of the coordinates that may move; None if all may."""
         if self.bounds is None:
             return None
         low, high = np.transpose(self.bounds)
@@ -99,27 +99,27 @@ class Setup:
 
     @property
     def dim(self) -> int:
-        """d: how many coordinates move."""
+        """d, the number of coordinates that may move."""
         return self.inner[-1]
 
     @cached_property
     def inner(self) -> tuple[int, ...]:
-        """The shape of centres: that of x0, without what is fixed."""
+        """The shape of centres: that of x0 without the fixed coordinates."""
         return self.shape if self.free is None else (*self.shape[:-1], int(self.free.sum()))
 
     @property
     def lanes(self) -> int | None:
-        """How many systems run side by side; None for a single one."""
+        """The number of systems side by side; None for a single one."""
         return self.shape[0] if len(self.shape) == 2 else None
 
     @property
     def queries(self) -> int:
-        """How many measurements a round has."""
+        """The number of measurements per round."""
         return self.method.queries
 
     @property
     def told(self) -> int:
-        """How many numbers a measurement has: the value, and those of limits."""
+        """The number of values per measurement: 1, plus one for each measured limit."""
         return self.method.estimator.told
 
     @cached_property
@@ -134,7 +134,7 @@ class Setup:
 
     @cached_property
     def longest(self) -> float:
-        """The longest move: `max_move` probes, and never so far that a projection has no digits left."""
+        """The longest move: `max_move` probe lengths, and within the range of an accurate projection."""
         around = self.domain.outer_radius(self.dim)
         farthest = FARTHEST * around if math.isfinite(around) else FARTHEST_FREE * self.probe_length
         most = self.method.max_move
@@ -142,7 +142,7 @@ class Setup:
 
     @cached_property
     def frame(self) -> Frame:
-        """What the parts may know."""
+        """The part of the setup that estimators and steps are bound to."""
         law = self.directions
         streams = Streams(law, self.inner)
         flat = type(self.domain).flatten is Domain.flatten
@@ -169,7 +169,7 @@ class Setup:
 
     @cached_property
     def home(self) -> Domain:
-        """Where centres live, so that queries stay in the domain."""
+        """The set of allowed centres, chosen so that queries stay in the domain."""
         law, margin, radius = self.directions, self.method.margin, self.method.radius * self.method.step.widest
         if margin == "none" or isinstance(self.domain, Everywhere):
             return self.domain
@@ -195,7 +195,7 @@ class Setup:
         return self.domain.scale(self.dim, xi + 1e-12)  # ξ = δ/r (Lemma H.3)
 
     def outward(self, z: Array) -> Array:
-        """Scaled coordinates → the user's; what is inside stays inside, whatever the rounding."""
+        """Convert scaled coordinates to the user's; points inside stay inside despite rounding."""
         if self.bounds is None:
             return z
         low, high = np.transpose(self.bounds)
@@ -209,7 +209,7 @@ class Setup:
         return x
 
     def inward(self, x: Array) -> Array:
-        """The user's coordinates → scaled ones."""
+        """Convert the user's coordinates to scaled ones."""
         if self.bounds is None:
             return x
         low, high = np.transpose(self.bounds)
@@ -218,27 +218,27 @@ class Setup:
         return np.asarray((x - low) / (high - low))
 
     def admits(self, x: Array) -> bool:
-        """Whether x may be the start: inside the domain, and where a coordinate is fixed, there."""
+        """Whether x is a valid start: inside the domain, with fixed coordinates at their value."""
         if self.free is not None and np.any(x[..., ~self.free] != np.asarray(self.bounds)[~self.free, 0]):
             return False
         return bool(np.all(self.domain.contains(self.inward(x))))
 
     def count(self, number: int) -> int | Integers:
-        """A whole number in the shape of a value."""
+        """Convert an integer to the shape of a value: one number, or one per lane."""
         return number if self.lanes is None else locked(np.full(self.lanes, number, dtype=np.int64))
 
     @property
     def largest(self) -> float:
-        """Values beyond are taken as this: their squares stay finite, and so do those of slopes along short probes."""
+        """The magnitude that values are clipped to, so that their squares and those of slopes stay finite."""
         return LARGEST * min(1.0, self.probe_length / SHORT)
 
     @cached_property
     def read(self) -> Callable[[object], tuple[Value, ...] | None]:
-        """What is told → the values of a round's queries, to be minimised."""
+        """The function that converts told values to those of a round's queries, to be minimised."""
         return reader(self.lanes, self.queries, self.told, self.maximise, self.largest)
 
     def outside(self, x: Array) -> NoReturn:
-        """The error for a start that is not in the domain."""
+        """Raise the error for a start outside the domain."""
         point, limits = shortly(x), shortly(self.domain)
         if self.bounds is not None:
             low, high = np.transpose(self.bounds)

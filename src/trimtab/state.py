@@ -1,4 +1,4 @@
-"""What changes: a `State`, the `Look` of a trial, and the `Trial` that is handed out. Plain numbers and arrays."""
+"""The immutable state of a run, and the trials it hands out: plain numbers and arrays."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from numpy.typing import NDArray
 from trimtab.types import Array, Integers, Memory, Value
 
 make = tuple.__new__
-"""make(Look, (…)) is Look(…) at half the cost: for what is made in every round."""
+"""make(Look, (…)) equals Look(…) at half the cost; used for tuples created in every round."""
 
 
-NEVER = -1  # the trial before the first
+NEVER = -1  # in place of a trial: no value has been told yet
 
 
 class Key(NamedTuple):
-    """Whose random numbers: directions are a function of the key and the trial."""
+    """Selects the random numbers: directions are a function of the key and the trial."""
 
     seed: int
     lane: int = 0
     """The number of the first lane."""
     copies: int = 1
-    """How many neighbouring lanes share their directions, to compare step sizes on the same random numbers."""
+    """The number of neighbouring lanes that share directions, to compare step sizes on the same random numbers."""
 
 
 class Look(NamedTuple):
-    """Where a trial looks from: with the seed, all that its query depends on."""
+    """The origin, direction and width of a query; together with the key, they determine it."""
 
     trial: int | Integers
-    """Whose direction it is: its own number, or that of the trial whose query is repeated or mirrored."""
+    """The trial whose direction is used: this one, or an earlier one whose query is repeated or mirrored."""
     centre: Array
-    """x, as it was when the trial was asked for."""
+    """x when the trial was handed out."""
     width: Value
-    """δ_t/δ: 0 looks at the centre itself, a negative one at the mirror image."""
+    """δ_t/δ: 0 queries the centre itself; a negative width, the mirror image of an earlier query."""
 
 
 class Trial(NamedTuple):
@@ -44,30 +44,30 @@ class Trial(NamedTuple):
     x: Array
     look: Look | None = None
     knobs: Any = None
-    """What to set, by name, where the tuner has knobs."""
+    """The setting to apply, by knob name, if the tuner has knobs."""
 
 
 class State(NamedTuple):
-    """Everything that changes."""
+    """Everything that changes from round to round."""
 
     key: Key
-    """Whose random numbers."""
+    """The random numbers in use."""
     round: int
     """The number of the next new trial."""
     centre: Array
-    """x_t, in scaled coordinates where there are bounds: `(d,)` or `(lanes, d)`."""
+    """x_t, in scaled coordinates if there are bounds: `(d,)` or `(lanes, d)`."""
     memory: Memory
-    """What the method remembers: its own NamedTuple, with NaN where it takes a value to know."""
+    """The method's own NamedTuple; NaN marks quantities that need a value first."""
     last: Look
-    """Where the value told last was measured."""
+    """The look of the trial told last."""
     values: tuple[Value, ...]
-    """That value, the anchor of residual feedback (or two of them); NaN before the first."""
+    """The values of that trial, the anchor of residual feedback; NaN before the first."""
     told: int | Integers
-    """The trial that brought it, −1 before the first; one per lane, because a lane may have failed."""
+    """The number of that trial, `NEVER` before the first; one per lane, since measurements fail lane by lane."""
     skipped: int | Integers
-    """How many rounds brought no value: a number, or one per lane."""
+    """The number of rounds without a value; one per lane."""
     open: tuple[tuple[int, Look], ...]
-    """Trials handed out ahead and not yet told (with max_pending > 1), each with its look."""
+    """Trials handed out and not yet told (with max_pending > 1), each with its look."""
 
     @property
     def slope(self) -> Memory:
@@ -80,12 +80,12 @@ class State(NamedTuple):
         return self.memory.pace
 
     def remembering(self, slope: Memory) -> State:
-        """The same with another memory of the estimator, for estimators that wrap another one."""
+        """The same state with another estimator memory; used by estimators that wrap another."""
         return self._replace(memory=self.memory._replace(slope=slope))
 
 
 def frozen(state: State) -> State:
-    """The state with arrays that nobody can change (they thaw when they are pickled)."""
+    """The state with read-only arrays; a pickled copy is writable again."""
     state.centre.setflags(write=False)
     _freeze((*state.memory, *state.last, *state.values, state.told, state.skipped))
     return state
@@ -101,7 +101,7 @@ def _freeze(part: Memory) -> None:
 
 
 def take(state: State, lanes: NDArray[np.intp]) -> State:
-    """The state of some of the lanes, each as often as it is named: to try something out beside the run itself."""
+    """The state of the given lanes, which may repeat: used to resample an estimate."""
     return frozen(_taken(state, lanes))
 
 

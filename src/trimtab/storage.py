@@ -1,9 +1,9 @@
-"""Setup and state as text or as one binary file, exactly.
+"""Save setup and state, without loss, as text or as one binary file.
 
-Text is JSON (Python writes the shortest digits that read back to the same float; numbers JSON lacks are the strings
-"inf", "-inf", "nan"). The binary file is a NumPy .npz: the same JSON, with large arrays beside it. No pickles.
-Parts are dataclasses, written as {"type": name, field: value, …}; `trimtab.registry.parts` says which can be read.
-A checksum is over everything: a file that was changed is refused, before anything is made by a number it contains.
+Text is JSON: Python writes the shortest digits that read back to the same float, and "inf", "-inf" and "nan" are
+strings. The binary file is a NumPy .npz with the same JSON and large arrays beside it. Nothing is pickled. Parts are
+dataclasses, written as {"type": name, field: value, …}; `trimtab.registry.parts` lists the readable ones. A checksum
+covers everything: a modified file is rejected before any number in it is used.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from trimtab.validation import whole
 
 FORMAT = "trimtab.tuner"
 VERSION = 3
-BIGGEST = 1e300  # of any saved number: squares of the largest values are below
-BESIDE = 16  # arrays with more numbers stand beside the document
+BIGGEST = 1e300  # limit on saved numbers, above the squares of the largest values
+BESIDE = 16  # larger arrays are stored beside the document
 DAMAGED = (KeyError, TypeError, AttributeError, OverflowError, IndexError, MemoryError)
 
 Saved = tuple[Document, Arrays]
-"""A document, and the arrays beside it."""
+"""A document and the arrays stored beside it."""
 
 
 class Foreign(ValueError):
-    """What was saved is of another method, or of another form of the same."""
+    """The saved state belongs to another method, or to another version of it."""
 
     def __init__(self, name: str, setup: Setup) -> None:
         super().__init__(
@@ -47,17 +47,17 @@ class Foreign(ValueError):
 
 
 def to_json(setup: Setup, state: State, knobs: Document | None = None, *, indent: int | None = 1) -> str:
-    """Setup and state as text, with what the one who saves has to say of its knobs, in terms of JSON."""
+    """Setup and state as JSON text; `knobs` is the caller's description of its knobs."""
     return json.dumps(_document(setup, state, knobs, None), indent=indent, allow_nan=False)
 
 
 def from_json(text: str, *, method: Method | None = None) -> tuple[Setup, State]:
-    """What `to_json` wrote; `method` replaces one that could not be written (a schedule)."""
+    """Restore setup and state from `to_json`; `method` replaces one that cannot be saved (a schedule)."""
     return revive(*parsed(text), method)
 
 
 def parsed(text: str) -> Saved:
-    """The document that `to_json` wrote, for `revive`."""
+    """Parse the output of `to_json`, for `revive`."""
     try:
         document = parse(text)
     except (ValueError, TypeError) as error:
@@ -66,7 +66,7 @@ def parsed(text: str) -> Saved:
 
 
 def save(path: str | os.PathLike[str], setup: Setup, state: State, knobs: Document | None = None) -> None:
-    """Write one file: JSON if its name says so, else an archive."""
+    """Write one file: JSON if its name ends in .json, else an archive."""
     if Path(path).suffix == ".json":
         write_atomically(path, to_json(setup, state, knobs).encode())
     else:
@@ -76,19 +76,19 @@ def save(path: str | os.PathLike[str], setup: Setup, state: State, knobs: Docume
 
 
 def load(path: str | os.PathLike[str], *, method: Method | None = None) -> tuple[Setup, State]:
-    """What `save` wrote."""
+    """Restore setup and state from `save`."""
     return revive(*opened(path), method)
 
 
 def opened(path: str | os.PathLike[str]) -> Saved:
-    """The document that `save` wrote, and the arrays beside it, for `revive`."""
+    """Read a file written by `save`: its document and arrays, for `revive`."""
     with reading(path), open(path, "rb") as file:
         archive = file.read(2) == b"PK"
     return read_archive(path) if archive else parsed(Path(path).read_text(errors="replace"))
 
 
 def sealed(document: Document) -> Document:
-    """The document with the checksum of its setup, its state and its knobs."""
+    """Add the checksum of setup, state and knobs."""
     return {**document, "checksum": digest(canonical(_content(document)))}
 
 
@@ -103,7 +103,7 @@ def _document(setup: Setup, state: State, knobs: Document | None, arrays: Arrays
 
 
 def described(setup: Setup) -> Document:
-    """What a setup was given, in terms of JSON."""
+    """The arguments of a setup as JSON values."""
     return {f.name: _pack(getattr(setup, f.name), None) for f in fields(setup)}
 
 
@@ -164,9 +164,10 @@ def _beside(value: Document, arrays: Arrays) -> Array:
 
 
 def revive(document: Json, arrays: Arrays, method: Method | None, *, verified: bool = False) -> tuple[Setup, State]:
-    """Setup and state of a document, checked.
+    """Check a document and convert it to setup and state.
 
-    verified: it is one of many of a store that keeps a checksum of its own; those of one configuration share a setup.
+    verified: the caller has checked the content, as a store does with its own checksums. Documents of one configuration
+    then share a setup.
     """
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ValueError("this is not a saved tuner: give what to_json() or save() wrote")
@@ -188,14 +189,14 @@ def revive(document: Json, arrays: Arrays, method: Method | None, *, verified: b
             setup, fresh = _setup(document["setup"], arrays, method), None
         if (found := np.shape(_unpack(document["state"]["centre"], arrays))) != setup.inner:
             raise ValueError(f"the saved centre has shape {found} instead of {setup.inner}")
-        fresh = fresh or _fresh(setup)  # of a size that is known to be right
+        fresh = fresh or _fresh(setup)  # only now, when the shape is known to be right
         return setup, _state(setup, fresh, document["state"], arrays, verified=verified)
     except DAMAGED as error:
         raise ValueError(f"the saved tuner is damaged ({error!r}): restore it from a backup") from None
 
 
 def _upgraded(document: Document) -> Document:
-    """A document of version 2, where the key stood in the setup, and the memory in two fields of the state."""
+    """Upgrade a document of version 2, with the key in the setup and the memory in two fields of the state."""
     setup, state = dict(document["setup"]), dict(document["state"])
     key = {name: setup.pop(name) for name in Key._fields}
     memory = {name: state.pop(name) for name in ("slope", "pace")}
@@ -212,7 +213,7 @@ def _setup(saved: Document, arrays: Arrays, method: Method | None) -> Setup:
 
 @lru_cache(256)
 def _known(text: bytes) -> tuple[Setup, State]:
-    """The setup with this description, and a fresh state: one for all studies of a configuration."""
+    """The setup with this description and a fresh state, shared by all studies of a configuration."""
     setup = _setup(parse(text), {}, None)
     return setup, _fresh(setup)
 
@@ -222,7 +223,7 @@ def _fresh(setup: Setup) -> State:
 
 
 def _state(setup: Setup, start: State, saved: Document, arrays: Arrays, *, verified: bool = False) -> State:
-    """The saved state, in the types and shapes of a fresh one; inside the domain, which one that was verified is."""
+    """Restore a state in the types and shapes of a fresh one; check that it is inside the domain unless `verified`."""
     open_trials, key = saved["open"], _key(saved["key"])
     start, saved = start._replace(open=()), {**saved, "key": start.key._asdict(), "open": []}
     if verified:
@@ -237,7 +238,7 @@ def _state(setup: Setup, start: State, saved: Document, arrays: Arrays, *, verif
     for point in (centre, state.last.centre, *(look.centre for _, look in looks)):
         if not np.all(setup.domain.contains(point)):
             raise ValueError("the saved centre is outside the domain: the file was changed; restore it from a backup")
-    if not np.all(setup.home.contains(centre)):  # a method with a larger radius keeps farther from the edge
+    if not np.all(setup.home.contains(centre)):  # `method=` may have a larger radius, hence a wider margin
         centre = setup.home.project(centre)
     return frozen(state._replace(key=key, centre=centre, open=looks))
 
@@ -248,7 +249,7 @@ def _key(saved: Document) -> Key:
 
 
 def _same(fresh: Memory, saved: Json) -> Memory:
-    """What `_pack` made of something like a fresh one, without a look at the numbers."""
+    """Restore a value of the same type and shape as `fresh`, without checking the numbers."""
     if isinstance(fresh, tuple):
         if len(saved) != len(fresh):
             raise ValueError(f"the saved {type(fresh).__name__} has other fields here: use the trimtab that wrote it")
@@ -262,7 +263,10 @@ def _same(fresh: Memory, saved: Json) -> Memory:
 
 
 def _alike(name: str, fresh: Memory, saved: Json, arrays: Arrays, setup: Setup) -> Memory:
-    """The saved numbers in the types and shapes of fresh ones: finite, unless a fresh one is not, and > 0 if it is."""
+    """Check saved numbers and convert them to the types and shapes of `fresh`.
+
+    They must be finite unless `fresh` has NaN there, and positive if `fresh` is.
+    """
     if isinstance(fresh, tuple):
         names: tuple[str, ...] | None = getattr(fresh, "_fields", None)
         if len(saved) != len(fresh) or (names and set(saved) != set(names)):
@@ -275,11 +279,11 @@ def _alike(name: str, fresh: Memory, saved: Json, arrays: Arrays, setup: Setup) 
         positive = name not in ("centre", "anchor") and (fresh > 0).all()
         alike = array.dtype == fresh.dtype == float and array.shape == fresh.shape
         if alike and (abs(array) <= BIGGEST).all() and (not positive or (array > 0).all()):
-            return array  # what most of the others are
+            return array  # shortcut for most vectors
     if type(fresh) is int and not isinstance(saved, list | dict):
         return _count(saved, least=-1 if name in ("trial", "told") else 0)
     if type(fresh) is float and type(saved) is float and abs(saved) <= BIGGEST and (saved > 0 or not fresh > 0):
-        return saved  # what most of them are, without an array for each
+        return saved  # shortcut for most numbers
     array = np.array(_unpack(saved, arrays))
     per_lane = isinstance(fresh, np.ndarray) and fresh.ndim == 1 and setup.lanes is not None and array.ndim == 0
     if array.dtype.kind not in "if" or not (array.shape == np.shape(fresh) or per_lane):

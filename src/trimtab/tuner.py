@@ -1,4 +1,4 @@
-"""The stateful face of the core: `Tuner` holds one setup and one state, and delegates."""
+"""`Tuner`: the core as an object that holds one setup and one state."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ from trimtab.validation import whole
 if TYPE_CHECKING:
     from trimtab.storage import Saved
 
-HALF = 0.5  # of a range: a probe that goes farther only finds the limits
-SILENT = 10  # values that are all missing, told by hand: a function that returns nothing
+HALF = 0.5  # largest radius, as a share of the range: wider probes only reach the limits
+SILENT = 10  # warn after this many None in a row: the user's function may lack a return
 
 
 class Tuner(Brief):
-    """Keeps a drifting system at its best operating point, from one measurement per round.
+    """Keep a drifting system at its best operating point, from one measurement per round.
 
     x0: where the system is now; `(d,)`, or `(lanes, d)` for many systems at once.
     method: one of `trimtab.recipes`; by default `auto`, which needs no step size.
     bounds: (low, high) per coordinate; coordinates are scaled to the range, so the method's radius is a share of it.
-    Where low == high, the coordinate is fixed: it never moves, and is never probed.
+    A coordinate with low == high is fixed: it never moves and is never probed.
     domain: any other set that queries have to stay in (its coordinates are not scaled).
-    knobs: instead of x0, bounds and domain: named parameters, `trimtab.Knob`s or mappings with their fields, for one
-    system. `trial.knobs` says what to set, `setting` where the centre is; `trial.x` has the coordinates behind them.
-    seed: of the probing directions; by default a fresh one, kept in the saved state. `lane` numbers the first lane.
-    maximise (or maximize): whether values are to be large.
-    max_pending: how many trials may be open at once, for values that come late or out of order.
+    knobs: named parameters instead of x0, bounds and domain, as `trimtab.Knob`s or mappings of their fields; for a
+    single system. `trial.knobs` is the setting to apply, `setting` that of the centre; `trial.x` has the coordinates.
+    seed: that of the probing directions; by default a fresh one, saved with the state. `lane` numbers the first lane.
+    maximise (or maximize): True if large values are good.
+    max_pending: the number of trials that may be open at once, for values that arrive late or out of order.
     `ask` and `tell` may be called from several threads.
 
     >>> tuner = Tuner([0.2, 30.0], bounds=[(0, 1), (1, 100)], seed=0)
@@ -66,7 +66,7 @@ class Tuner(Brief):
 
     setup: Setup
     knobs: Knobs | None
-    """What the coordinates mean, where it was given."""
+    """The named parameters behind the coordinates; None if the tuner was given x0."""
 
     def __init__(
         self,
@@ -125,7 +125,7 @@ class Tuner(Brief):
 
     @property
     def state(self) -> State:
-        """Everything that changes, in arrays that nobody can change."""
+        """The current state, with read-only arrays."""
         return frozen(self._state)
 
     @state.setter
@@ -141,7 +141,7 @@ class Tuner(Brief):
 
     @property
     def setting(self) -> Setting:
-        """The operating point now, by the names of the knobs: the nearest one that can be set."""
+        """The operating point now as knob values, rounded to what can be set."""
         if self.knobs is None:
             raise AttributeError("this tuner has no knobs to set: see centre, or give Tuner(knobs=[...])")
         return self.knobs.setting(self.centre)
@@ -153,17 +153,17 @@ class Tuner(Brief):
 
     @property
     def skipped(self) -> int | Integers:
-        """How many rounds brought no value (one number per lane)."""
+        """The number of rounds without a value (one per lane)."""
         return self.state.skipped
 
     @property
     def pending(self) -> tuple[Trial, ...]:
-        """The trials handed out and not yet told (with max_pending > 1), as they were handed out."""
+        """The trials handed out and not yet told (with max_pending > 1)."""
         return tuple(self._named(self._kernel.ask(self._state, id)) for id, _ in self._state.open)
 
     @property
     def last_value(self) -> Value | None:
-        """The value told last (one per lane, NaN where there is none yet); None before the first, and after `forget`.
+        """The value told last (one per lane, NaN before a lane's first); None before the first and after `forget`.
 
         >>> tuner = Tuner([0.5], bounds=[(0, 1)], maximize=True, seed=0)
         >>> tuner.tell(tuner.ask(), 3.5)
@@ -181,9 +181,9 @@ class Tuner(Brief):
     @overload
     def ask(self, n: int) -> list[Trial]: ...
     def ask(self, n: int | None = None) -> Trial | list[Trial]:
-        """The next query. Asking again before telling gives the same one, unless several may be pending.
+        """Hand out the next query; until it is told, the same one again, unless max_pending > 1.
 
-        n: so many of them, as a list, where max_pending has room for them; all or none are handed out.
+        n: hand out this many as a list, all or none; max_pending must leave room for them.
 
         >>> tuner = Tuner([0.2], bounds=[(0, 1)], seed=0, max_pending=3)
         >>> [trial.id for trial in tuner.ask(3)]
@@ -216,14 +216,14 @@ class Tuner(Brief):
         return [self._named(trial) for trial in trials]
 
     def _named(self, trial: Trial) -> Trial:
-        """With what to set."""
+        """The trial with its knob values."""
         if self.knobs is None:
             return trial
         key = self._state.key
         return trial._replace(knobs=self.knobs.probe(trial.x, key.seed, trial.id, key.lane))
 
     def is_open(self, trial: Trial | int) -> bool:
-        """Whether a value of this trial would be taken: it was handed out, and neither told nor skipped.
+        """Whether `tell` accepts this trial: it was handed out and neither told nor skipped.
 
         >>> tuner = Tuner([0.2], bounds=[(0, 1)], seed=0)
         >>> tuner.tell(tuner.ask(), 1.0)
@@ -234,10 +234,10 @@ class Tuner(Brief):
         return id == state.round if self._alone else any(id == number for number, _ in state.open)
 
     def forget(self) -> None:
-        """Values told so far no longer compare with the next ones: after a change of batch, or of context.
+        """Stop comparing future values with past ones, for example after a change of batch or context.
 
-        The next value only anchors, as the first one does: the centre stays, and so does what was learnt of slope and
-        pace. Trials that are open stay open; skip those that were measured before the change.
+        Like the first value, the next one only sets the anchor. The centre, the slope and the pace are kept. Open
+        trials stay open; skip those measured before the change.
 
         >>> from trimtab.recipes import residual
         >>> tuner = Tuner([0.2], residual(radius=0.05, step=0.1), bounds=[(0, 1)], seed=0)
@@ -251,10 +251,9 @@ class Tuner(Brief):
             self._state = core.forget(self.setup, self._state)
 
     def tell(self, trial: Trial | int, value: object, limits: ArrayLike | None = None) -> None:
-        """The measured value(s) of a trial; None or NaN if the measurement failed.
+        """Report the measured value(s) of a trial; None or NaN if the measurement failed.
 
-        limits: g_i, as many numbers as the method knows limits (`primal_dual`), to be ≤ 0 in the long run; for lanes,
-        one row of them for each.
+        limits: g_i for methods with limits (`primal_dual`), to be kept ≤ 0 in the long run; one row per lane.
         """
         id = trial.id if isinstance(trial, Trial) else _id(trial)
         if value is None and np.all((self._state.told == NEVER) & (self._state.skipped == SILENT - 1)):
@@ -269,7 +268,7 @@ class Tuner(Brief):
             self._state = self._kernel.tell(self._state, id, value)
 
     def _beside(self, value: object, limits: ArrayLike) -> Array:
-        """The value, followed by those of its limits."""
+        """Append the values of the limits to the value."""
         if self.setup.told == 1:
             raise ValueError(
                 f"limits={limits!r} do not apply to {self.setup.method}: use for example"
@@ -278,26 +277,26 @@ class Tuner(Brief):
         return beside(value, limits, self.setup.told - 1)
 
     def skip(self, trial: Trial | int) -> None:
-        """The measurement failed: the round passes, the centre and the anchor stay."""
+        """Report a failed measurement: the round passes, the centre and the anchor stay."""
         with self._lock:
             self._state = self._kernel.tell(self._state, _id(trial), None)
 
     def to_json(self) -> str:
-        """Setup and state, exact, for humans."""
+        """Setup and state as readable JSON, without loss of precision."""
         return str(_storage().to_json(self.setup, self._state, self._said()))
 
     @classmethod
     def from_json(cls, text: str, *, method: Method | None = None) -> Tuner:
-        """The tuner that `to_json` wrote; `method` replaces one that could not be written (a schedule)."""
+        """Restore a tuner from `to_json`; `method` replaces one that cannot be saved (a schedule)."""
         return cls._of(_storage(), _storage().parsed(text), method)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """One file, written atomically: JSON if its name ends with .json, else compact binary (for large d)."""
+        """Write one file atomically: JSON if its name ends in .json, else compact binary (for large d)."""
         _storage().save(path, self.setup, self._state, self._said())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, method: Method | None = None) -> Tuner:
-        """The tuner that `save` wrote."""
+        """Restore a tuner from `save`."""
         return cls._of(_storage(), _storage().opened(path), method)
 
     def _said(self) -> Document | None:
@@ -334,7 +333,7 @@ class Tuner(Brief):
 
 
 def _storage() -> ModuleType:
-    """Imported when something is saved or loaded: files and JSON are not what a tuner starts with."""
+    """Import `trimtab.storage` on first use, to keep `import trimtab` fast."""
     return import_module("trimtab.storage")
 
 

@@ -1,4 +1,4 @@
-"""One interface for single numbers and for one number per lane, chosen once, when a part is bound to its setup.
+"""One set of functions for single numbers, one for a number per lane; chosen when a part is bound to its setup.
 
 Python's own functions are several times faster on single numbers than NumPy's; the results are identical to the bit.
 """
