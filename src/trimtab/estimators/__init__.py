@@ -1,4 +1,4 @@
-"""What does the number tell?  Estimates of the gradient from the values of a round and a memory of the ones before.
+"""Gradient estimators: ĝ_t from the values of a round and a memory of earlier ones.
 
 Reference: Zhang, Zhou, Ji, Zavlanos, "Boosting One-Point Derivative-Free Online Optimization via Residual
 Feedback", arXiv 2010.07378.

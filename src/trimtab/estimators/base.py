@@ -1,9 +1,9 @@
-"""What most estimators have in common: one query a round, and a contrast that multiplies the direction of the probe.
+"""Base classes of estimators with one query per round, whose contrast a_t multiplies the probe direction:
 
     ĝ_t = (scale/δ_t) · a_t · u_t
 
-Such an estimator says only what the contrast a_t is. Values may be floats (one system) or arrays (lanes); noisy
-values F_t(·; ξ_t) (Section 5) are the same code.
+Subclasses only define a_t. Values are floats (one system) or arrays (lanes); noisy values F_t(·; ξ_t) (Section 5) need
+no special treatment.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from trimtab.protocols import Estimator, Frame
 from trimtab.state import Look, State
 from trimtab.types import Array, Memory, Value
 
-STEEPEST = 1e145  # of a slope, where values are as large as they may be: its square is still a number
+STEEPEST = 1e145  # largest slope coordinate for values of the largest magnitude; its square is finite
 
 SlopeAlong = Callable[[State, Look, Value], tuple[Value, Array]]
 
 
 class OneQuery:
-    """One query at x + δ_t·u, contrasted with earlier values; nothing to remember beyond the value told last."""
+    """One query at x + δ_t·u, contrasted with earlier values; no memory beyond the value told last."""
 
     offsets: ClassVar[tuple[float, ...]] = (1.0,)
     told: ClassVar[int] = 1
@@ -32,12 +32,12 @@ class OneQuery:
     senses: ClassVar[bool] = False
 
     def start(self, frame: Frame, centre: Array) -> Memory:
-        """Nothing."""
+        """An empty memory."""
         return ()
 
 
 class Wrapped:
-    """An estimator around another one, `base`, which makes the queries and the contrast."""
+    """An estimator that wraps another one, `base`, which defines the queries and the contrast."""
 
     base: Estimator
     unbiased: ClassVar[bool] = False
@@ -50,10 +50,10 @@ class Wrapped:
 
 
 def slope_along(frame: Frame, recall: float = 0.0) -> SlopeAlong:
-    """(state, look, contrast) → scale and vector of (scale/δ_t)·contrast·u.
+    """Build (state, look, contrast) → scale and vector of (scale/δ_t)·contrast·u.
 
-    recall is the weight of −y_{t−1} in the contrast: where that value was measured at −u (`Paired`) it tells of the
-    same gradient, and the estimate is divided by 1 + recall.
+    recall: the weight of −y_{t−1} in the contrast. If that value was measured at −u (`Paired`), it contains the same
+    gradient, and the estimate is divided by 1 + recall.
     """
     per_probe, direction, partner = frame.scale / frame.radius, frame.direction, frame.partner
     where = frame.xp.where

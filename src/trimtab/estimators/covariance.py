@@ -17,19 +17,19 @@ from trimtab.validation import whole
 
 
 class Window(NamedTuple):
-    """The last m values, NaN before they are known, and where they were measured: `([lanes,] m)`, `([lanes,] m, d)`."""
+    """The last m values and their queries: `([lanes,] m)`, NaN until known, and `([lanes,] m, d)`."""
 
     values: Array
     queries: Array
 
     @classmethod
     def empty(cls, frame: Frame, m: int) -> Window:
-        """m places without a value."""
+        """A window without values."""
         shape = (*np.shape(frame.zero), m)
         return cls(np.full(shape, math.nan), np.zeros((*shape, frame.dim)))
 
     def moved(self, value: Value, query: Array) -> Window:
-        """With one more at the end, and without the first."""
+        """Append one value and drop the first."""
         values = np.concatenate([self.values[..., 1:], np.asarray(value)[..., None]], axis=-1)
         return Window(values, np.concatenate([self.queries[..., 1:, :], query[..., None, :]], axis=-2))
 
@@ -41,8 +41,8 @@ class Covariance(OneQuery):
 
         ĝ = Σ_i (y_i − ȳ)(p_i − p̄)/((n − 1)·δ²)
 
-    Of a function that stands still it is unbiased for every n ≥ 2 (n = 2 is the residual, made symmetric); under drift
-    it lags: E ĝ = (1/n)·Σ_i ∇f_i, the mean gradient of the window, which is behind by (n − 1)/2 rounds. Needs O(m·d).
+    Unbiased for a static function and every n ≥ 2 (n = 2 is a symmetric form of the residual). Under drift it lags by
+    (n − 1)/2 rounds: E ĝ = (1/n)·Σ_i ∇f_i, the mean gradient over the window. Memory is O(m·d).
 
     >>> import trimtab as tt
     >>> method = tt.Method(estimator=tt.Covariance(m=8), radius=0.05, step=3e-3)
@@ -55,11 +55,11 @@ class Covariance(OneQuery):
         whole("m", self.m, 2, why=": fewer queries have no covariance")
 
     def start(self, frame: Frame, centre: Array) -> Memory:
-        """m empty places."""
+        """An empty window of m values."""
         return Window.empty(frame, self.m)
 
     def bind(self, frame: Frame) -> Estimation:
-        """The contrast, for a step that wants one, is that of residual feedback."""
+        """Contrast: that of residual feedback, for steps that use it."""
         unit = frame.dim / frame.probe_length**2
 
         def learn(state: State, look: Look, query: Array, values: tuple[Value, ...]) -> Estimate:

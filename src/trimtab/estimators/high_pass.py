@@ -1,4 +1,4 @@
-"""The value less a running mean of the values before."""
+"""High-pass filtered values: the value minus a running mean of earlier ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trimtab.validation import real
 
 
 class Mean(NamedTuple):
-    """What `HighPass` remembers."""
+    """Memory of `HighPass`."""
 
     mean: Value
 
@@ -23,12 +23,12 @@ class Mean(NamedTuple):
 @part
 @dataclass(frozen=True)
 class HighPass(OneQuery):
-    """a_t = z_t with z_t = β·z_{t−1} + y_t − y_{t−1}: the value less a running mean b_t of the values before it.
+    """a_t = z_t with z_t = β·z_{t−1} + y_t − y_{t−1}: the value minus a running mean b_t of earlier values.
 
-    Written with the mean alone: z_t = y_t − b_t, b_{t+1} = y_t − β·z_t. β = 0 is residual feedback. Unbiased by the
-    same argument: all but y_t is independent of u_t. A larger β averages more of the noise and of the probing out of
-    the anchor, and follows an offset that drifts more slowly. The high-pass filter of extremum seeking; the first half
-    of HLF-SZO (Chen, Tang, Li, ICML 2022), whose second half is `trimtab.recipes.hlf_szo`.
+    In terms of the mean, z_t = y_t − b_t and b_{t+1} = y_t − β·z_t. β = 0 is residual feedback. Unbiased for the same
+    reason: everything except y_t is independent of u_t. A larger β averages more noise and probing out of the anchor,
+    but follows a drifting offset more slowly. This is the high-pass filter of extremum seeking, and the first half of
+    HLF-SZO (Chen, Tang, Li, ICML 2022); `trimtab.recipes.hlf_szo` adds the second half.
 
     >>> import trimtab as tt
     >>> tt.high_pass(radius=0.05, step=3e-3, beta=0.8).estimator
@@ -41,11 +41,11 @@ class HighPass(OneQuery):
         real("beta", self.beta, 0.0, 1.0, below=True, why=", to make a high-pass filter: choose 0 <= beta < 1")
 
     def start(self, frame: Frame, centre: Array) -> Memory:
-        """No mean yet."""
+        """A memory without a mean."""
         return Mean(frame.zero + math.nan)
 
     def bind(self, frame: Frame) -> Estimation:
-        """What the value is above the mean is the contrast."""
+        """Contrast: the value minus the mean."""
         slope, where, beta = slope_along(frame, recall=1.0 - self.beta), frame.xp.where, self.beta
 
         def learn(state: State, look: Look, query: Array, values: tuple[Value, ...]) -> Estimate:

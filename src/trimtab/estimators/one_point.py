@@ -25,7 +25,7 @@ class OnePoint(OneQuery):
     anchored: ClassVar[bool] = False
 
     def bind(self, frame: Frame) -> Estimation:
-        """The value itself is the contrast."""
+        """Contrast: the value itself."""
         slope = slope_along(frame)
 
         def learn(state: State, look: Look, query: Array, values: tuple[Value, ...]) -> Estimate:

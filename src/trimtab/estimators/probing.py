@@ -1,4 +1,4 @@
-"""What an estimator's memory says of the cost about the centre: the price of probing, the slope, the curvature."""
+"""Slope, curvature and cost of probing, estimated from the memory of `Plane`."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from trimtab.types import Array, Memory, Value
 
 
 def downhill(memory: Memory) -> tuple[Array, Value] | None:
-    """−g, and how much of it the curvature takes back per unit of length; None for estimators without a plane.
+    """The direction of descent −g, and the loss of slope per unit length due to curvature; None without a plane.
 
-    One system's, or those of lanes.
+    For one system, or for lanes.
     """
     return (np.asarray(-memory.fade)[..., None] * memory.slope, memory.bent) if isinstance(memory, Fit) else None
 
 
 def probing_cost(memory: Memory, cut: Array, square: float) -> float | None:
-    """By how much a query is above its centre in the mean over u, as the plane has it: ½·L·l² + ⟨g, p − x − δu⟩.
+    """Estimate the mean excess cost of a query over its centre: ½·L·l² + ⟨g, p − x − δu⟩, since ⟨g, δu⟩ averages to 0.
 
-    cut: p − x − δu, what the edge of the domain took off. square: l², of the probe's length. ⟨g, δu⟩ has the mean 0.
-    None where the curvature L does not stand out of the noise (its certainty is 0), and for estimators without a plane.
+    cut: p − x − δu, the shift by projection into the domain. square: l², the squared length of the probe.
+    None if the curvature L is not significant (its certainty is 0), and for estimators without a plane.
     """
     if not isinstance(memory, Fit):
         return None

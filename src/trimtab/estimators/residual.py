@@ -16,12 +16,12 @@ from trimtab.types import Array, Value
 class Residual(OneQuery):
     """a_t = f_t(x_t + δu_t) − f_{t−1}(x_{t−1} + δu_{t−1}): residual feedback (Eq. 3; stochastic form in Section 5).
 
-    Unbiased for ∇f_{δ,t}(x_t), because u_t has zero mean and is independent of the anchor (Lemma 2.4), the value told
-    last, which the state has anyway.
+    Unbiased for ∇f_{δ,t}(x_t), because u_t has zero mean and is independent of the anchor (Lemma 2.4), the previous
+    value.
     """
 
     def bind(self, frame: Frame) -> Estimation:
-        """The difference of two consecutive values is the contrast."""
+        """Contrast: the difference of two consecutive values."""
         slope = slope_along(frame, recall=1.0)
 
         def learn(state: State, look: Look, query: Array, values: tuple[Value, ...]) -> Estimate:

@@ -1,4 +1,4 @@
-"""Doing nothing: what every method has to beat."""
+"""No tuning at all: the baseline for every method."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from trimtab.types import Array, Value
 @part
 @dataclass(frozen=True)
 class Still(OneQuery):
-    """Measures at the centre, learns nothing, never moves.
+    """Measure at the centre and never move.
 
     >>> import trimtab as tt
     >>> tuner = tt.Tuner([1.0], tt.Method(estimator=tt.Still(), radius=0.1, step=0.1))
@@ -29,7 +29,7 @@ class Still(OneQuery):
     unbiased: ClassVar[bool] = False
 
     def bind(self, frame: Frame) -> Estimation:
-        """There is never a contrast."""
+        """No contrast: always NaN."""
         nothing = frame.zero + math.nan
 
         def learn(state: State, look: Look, query: Array, values: tuple[Value, ...]) -> Estimate:

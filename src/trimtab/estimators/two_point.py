@@ -1,4 +1,4 @@
-"""Two queries a round: benchmarks for simulations."""
+"""Estimators with two queries per round: benchmarks for simulations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class _TwoQueries(OneQuery):
     weight: ClassVar[float] = 0.5
 
     def bind(self, frame: Frame) -> Estimation:
-        """The weighted difference of the two values is the contrast."""
+        """Contrast: the weighted difference of the two values."""
         slope, weight = slope_along(frame), self.weight
 
         def learn(state: State, look: Look, query: Array, values: tuple[Value, ...]) -> Estimate:
@@ -49,21 +49,21 @@ class TwoPoint(_TwoQueries):
 
     @property
     def offsets(self) -> tuple[float, ...]:  # type: ignore[override]
-        """x ± δu, or x + δu and x."""
+        """Queries at x ± δu, or at x + δu and x."""
         return (1.0, -1.0) if self.form == "symmetric" else (1.0, 0.0)
 
     @property
     def weight(self) -> float:  # type: ignore[override]
-        """Of the difference."""
+        """The weight of the difference: ½ for the symmetric form."""
         return 0.5 if self.form == "symmetric" else 1.0
 
 
 @part
 @dataclass(frozen=True)
 class ModifiedTwoPoint(_TwoQueries):
-    """a_t = ½(f_t(x_t + δu_t) − f_{t−1}(x_t − δu_t)): Remark 2.5. It exists to show its bias, ½(∇f_{δ,t−1} − ∇f_{δ,t}).
+    """a_t = ½(f_t(x_t + δu_t) − f_{t−1}(x_t − δu_t)): Remark 2.5, to show its bias ½(∇f_{δ,t−1} − ∇f_{δ,t}).
 
-    The second value is of the objective of the round before (`lags`): for simulation only.
+    The second value is that of the previous objective (`lags`): for simulation only.
 
     >>> ModifiedTwoPoint().lags
     (0, 1)

@@ -1,8 +1,7 @@
-"""The ready-made methods, by name: `methods["residual"]`, `methods["auto"]`, ….
+"""Ready-made methods by name: `methods["residual"]`, `methods["auto"]`, ….
 
-A new one is one file in this folder: a constructor with `@register("its-name")` above it, and whatever parts of its
-own it needs, with `@part`. Nothing else has to be touched: the file is found here, and the decorators see to the
-registry, to saving, to the exports and to the contract tests.
+To add one, write one file in this folder: a constructor with `@register("its-name")`, and its own parts with `@part`.
+Files are imported automatically; the decorators take care of saving, exports and contract tests.
 """
 
 import os

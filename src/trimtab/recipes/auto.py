@@ -7,18 +7,18 @@ from trimtab.estimators import Plane
 from trimtab.recipes.method import Method, register
 from trimtab.steps import Adaptive
 
-SHARE = 0.05  # the default radius, as a share of the range
-FEW = 10  # knobs: with so few, probes wider than the default radius cost more than they tell (benchmarks/few_knobs.py)
+SHARE = 0.05  # default radius, as a share of the range
+FEW = 10  # up to this many knobs, probes wider than the default cost more than they gain (benchmarks/few_knobs.py)
 
 
 @register("auto")
 def auto(*, radius: float, narrowest: float = 0.03, widest: float = 4.0) -> Method:
-    """No step size and no radius to be guessed well: what is played is kept cheap, and followed from one query a round.
+    """The default method: follows a drifting optimum at low cost, without tuning of step or radius.
 
-    radius: how far it probes at first. From then on the probes narrow where little is needed and widen where noise
-    hides what they change, between `narrowest` and `widest` times the radius. At the edge of the domain a probe is
-    projected back inside. The path is the same for a·f + b, a > 0, as long as changes of the value are between 1e-140
-    and 1e140 in size, whose squares are still numbers. docs/auto.md says what each part is for.
+    radius: the initial probe size. Probes then become narrower where they can, and wider where noise hides their
+    effect, between `narrowest` and `widest` times the radius. At the edge of the domain they are projected back inside.
+    The path is the same for a·f + b, a > 0, as long as values change by 1e-140 to 1e140, whose squares are finite.
+    docs/auto.md explains each part.
 
     >>> auto(radius=0.05).scale_free
     True
@@ -33,7 +33,7 @@ def auto(*, radius: float, narrowest: float = 0.03, widest: float = 4.0) -> Meth
 
 
 def between_limits(count: int) -> Method:
-    """Build the default method for `count` knobs between limits, where nobody gave a radius.
+    """Build the default method for `count` bounded knobs without a given radius.
 
     >>> between_limits(3).step.widest, between_limits(30).step.widest
     (1.0, 4.0)

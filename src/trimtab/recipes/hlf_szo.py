@@ -1,4 +1,4 @@
-"""HLF-SZO: residual feedback through a high-pass filter, its moves through a low-pass filter, which is momentum.
+"""HLF-SZO: residual feedback with high-pass filtered values and low-pass filtered moves (momentum).
 
 Chen, Tang, Li, "Improve Single-Point Zeroth-Order Optimization Using High-Pass and Low-Pass Filters", ICML 2022.
 """
@@ -22,7 +22,7 @@ from trimtab.validation import real
 
 
 class Filtered(NamedTuple):
-    """What `Momentum` remembers: what the estimator behind it does, and the filtered estimate."""
+    """Memory of `Momentum`: that of the wrapped estimator, and the filtered estimate."""
 
     base: Memory
     filtered: Array
@@ -31,9 +31,9 @@ class Filtered(NamedTuple):
 @part
 @dataclass(frozen=True)
 class Momentum(Wrapped):
-    """m_t = α·m_{t−1} + ĝ_t in place of ĝ_t: a low-pass filter behind another estimator, the heavy ball.
+    """m_t = α·m_{t−1} + ĝ_t in place of ĝ_t: a low-pass filter behind another estimator (heavy ball).
 
-    x_{t+1} − x_t = −η·ĝ_t + α·(x_t − x_{t−1}) where nothing is projected: a step η moves 1/(1 − α) times as far.
+    Without projection x_{t+1} − x_t = −η·ĝ_t + α·(x_t − x_{t−1}), so a step η moves 1/(1 − α) times as far.
 
     >>> import trimtab as tt
     >>> method = tt.Method(estimator=tt.Momentum(tt.Residual(), alpha=0.5), radius=0.05, step=3e-3)
@@ -46,11 +46,11 @@ class Momentum(Wrapped):
         real("alpha", self.alpha, 0, 1, below=True)
 
     def start(self, frame: Frame, centre: Array) -> Memory:
-        """At rest."""
+        """The memory of the wrapped estimator, and no momentum."""
         return Filtered(self.base.start(frame, centre), np.zeros_like(centre))
 
     def bind(self, frame: Frame) -> Estimation:
-        """The contrast is the other's."""
+        """Contrast of the wrapped estimator, filtered slope."""
         look_of, base, _ = self.base.bind(frame)
         xp, alpha = frame.xp, self.alpha
 
@@ -66,7 +66,7 @@ class Momentum(Wrapped):
 
 @register("hlf-szo")
 def hlf_szo(*, radius: float, step: StepLike, beta: float = 0.5, alpha: float = 0.9, **more: Unpack[Options]) -> Method:
-    """High-pass filtered values (β), low-pass filtered moves (α).
+    """HLF-SZO with high-pass parameter β and momentum α.
 
     >>> hlf_szo(radius=0.05, step=3e-3).estimator
     Momentum(base=HighPass(beta=0.5), alpha=0.9)

@@ -1,4 +1,4 @@
-"""A method is one choice in each place: directions, estimator, step, and how centres keep off the edge."""
+"""`Method`: one choice each of directions, estimator, step and margin; and the registry of methods."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from trimtab.steps import StepLike, as_step
 from trimtab.validation import real
 
 Margin = Literal["erode", "scale", "project", "none"]
-RADII = 1e-30, 1e70  # of a probe: squares of lengths, and of slopes, are still numbers
+RADII = 1e-30, 1e70  # allowed radii: squares of lengths and of slopes stay finite and positive
 
 
 class Options(TypedDict, total=False):
-    """What every recipe that has a step takes beside its own, as in `Method`."""
+    """Options of `Method` that every recipe with a step accepts."""
 
     directions: Directions | None
     max_move: float | None
@@ -31,13 +31,13 @@ class Method:
     """x_{t+1} = Π(x_t − η_t·ĝ_t), queried at x_t + δ_t·u_t (Eq. 4).
 
     estimator: one of `trimtab.estimators`, or your own.
-    radius: δ, the size of a probe: per coordinate for Gaussian and Rademacher directions, its length for `Sphere`.
+    radius: δ, the probe size: per coordinate for Gaussian and Rademacher directions, its length for `Sphere`.
     step: η, a number, a function of the round, or one of `trimtab.steps`.
     directions: the law of u; None chooses Gaussian on `Everywhere` and Rademacher on any other domain.
-    max_move: c, shortens a move to ‖Δx‖ ≤ c·(length of a probe by the radius given); None leaves it as it is.
-    margin: how queries stay inside the domain: centres keep clear of the edge by as little as the law of u allows
-    ("erode"), or by the paper's (1−ξ)X, ξ = δ/r ("scale"); or centres go to the very edge and a probe that would leave
-    is projected back ("project", for estimators that learn from where they measured). With "none" they may leave.
+    max_move: c, limits moves to ‖Δx‖ ≤ c·(length of a probe of the given radius); None for no limit.
+    margin: how queries stay inside the domain. "erode" keeps centres as far from the edge as the law of u requires,
+    "scale" in the paper's (1−ξ)X, ξ = δ/r. With "project", centres may reach the edge and probes are projected back
+    (for estimators that use the actual query). With "none", queries may leave the domain.
 
     >>> import trimtab as tt
     >>> Method(estimator=tt.Residual(), radius=0.05, step=3e-3).queries
@@ -51,7 +51,7 @@ class Method:
     max_move: float | None = None
     margin: Margin = "erode"
 
-    if TYPE_CHECKING:  # a number or a function is a step, too
+    if TYPE_CHECKING:  # `step` also accepts a number or a function
 
         def __init__(
             self,
@@ -90,27 +90,27 @@ class Method:
             )
 
     def bind(self, frame: Frame) -> Rule:
-        """The rule by which it asks and learns."""
+        """Bind the method to a setup."""
         return family.bind(self.estimator, self.step, frame)
 
     @property
     def queries(self) -> int:
-        """Measurements per round: 1, or 2 for the forms that only a simulation can serve."""
+        """Measurements per round: 1, or 2 for methods that only work in simulation."""
         return len(self.estimator.offsets)
 
     @property
     def scale_free(self) -> bool:
-        """Whether a·f + b, a > 0, has the same path as f; beside limits, whose size matters, it has not."""
+        """Whether a·f + b, a > 0, has the same path as f; never the case with limits, whose scale matters."""
         return self.step.scale_free and (self.estimator.anchored or self.queries > 1) and self.estimator.told == 1
 
 
 Constructor = TypeVar("Constructor", bound=Callable[..., Method])
 methods: dict[str, Callable[..., Method]] = {}
-"""Name → constructor, with `radius=` and, where it needs one, `step=`."""
+"""Name → constructor, with `radius=` and, if it needs one, `step=`."""
 
 
 def register(name: str) -> Callable[[Constructor], Constructor]:
-    """Make a constructor known as `trimtab.methods[name]`.
+    """Register a constructor as `trimtab.methods[name]`.
 
     >>> import trimtab as tt
     >>> @tt.register("careful")
@@ -128,12 +128,12 @@ def register(name: str) -> Callable[[Constructor], Constructor]:
 
 
 def exported(name: str) -> Callable[..., Method] | None:
-    """The constructor whose name, written as an identifier, is this one."""
+    """The registered constructor whose name, with _ for -, is `name`."""
     return methods.get(name.replace("_", "-"))
 
 
 def name_of(method: Method) -> str | None:
-    """The name under which methods with such an estimator are registered.
+    """The registered name of methods with the same class of estimator; None if there is none.
 
     >>> name_of(methods["primal-dual"](radius=0.1, step=0.1, limits=2))
     'primal-dual'

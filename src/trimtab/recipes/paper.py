@@ -1,4 +1,4 @@
-"""The paper's methods, what it compares them with, and standing still."""
+"""The paper's methods, those it compares them with, and `still`, which never moves."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trimtab.steps import Normalised, StepLike
 def residual(*, radius: float, step: StepLike, **more: Unpack[Options]) -> Method:
     """Residual feedback (Eq. 3): one query per round, contrasted with the value of the round before.
 
-    more: directions, max_move, margin, as in `Method`; so for all of these.
+    more: directions, max_move, margin, as in `Method`; likewise for the methods below.
 
     >>> residual(radius=0.05, step=3e-3).estimator
     Residual()
@@ -49,7 +49,7 @@ register("two-point-forward")(partial(two_point, form="forward"))
 
 @register("modified-two-point")
 def modified_two_point(*, radius: float, step: StepLike, **more: Unpack[Options]) -> Method:
-    """The biased modification of two-point feedback in Remark 2.5: to show its bias, not to be used.
+    """The biased modification of two-point feedback in Remark 2.5, for demonstrating its bias.
 
     >>> modified_two_point(radius=0.05, step=3e-3).queries
     2
@@ -69,7 +69,7 @@ def high_pass(*, radius: float, step: StepLike, beta: float = 0.5, **more: Unpac
 
 @register("still")
 def still(*, radius: float = 1.0) -> Method:
-    """Doing nothing: measures at the start and stays there. The radius is not used.
+    """Measure at the start and stay there; the radius is not used.
 
     >>> still().estimator
     Still()

@@ -1,4 +1,4 @@
-"""PBGD: a geometric grid of steps, each with a centre of its own, mixed by Hedge; parameter-free, for dynamic regret.
+"""PBGD: a geometric grid of step sizes, each with its own centre, mixed by Hedge; parameter-free, for dynamic regret.
 
 Zhao, Wang, Zhang, Zhou, "Bandit Convex Optimization in Non-stationary Environments", JMLR 22 (2021).
 """
@@ -21,11 +21,11 @@ from trimtab.steps import StepLike
 from trimtab.types import Array, Memory, Value
 from trimtab.validation import whole
 
-FASTEST = 1e300  # of a sum of squares
+FASTEST = 1e300  # limit on sums of squares
 
 
 class Pool(NamedTuple):
-    """What `Hedged` remembers: what the estimator behind it does, G = Σĝ_s, Σ⟨ĝ_s, G_s⟩ and the sum of its squares."""
+    """Memory of `Hedged`: that of the wrapped estimator, G = Σĝ_s, Σ⟨ĝ_s, G_s⟩ and Σ⟨ĝ_s, G_s⟩²."""
 
     base: Memory
     total: Array
@@ -38,10 +38,10 @@ class Pool(NamedTuple):
 class Hedged(Wrapped):
     """N experts descend by the same ĝ_t with steps η·r_i, r_i = 2^{i−(N+1)/2}; x_t = Σ p_i·x_{i,t}, p by Hedge.
 
-    All follow one estimate, so that x_{i,t} = c_t − η·r_i·G_t with G_t = Σ_{s<t} ĝ_s, and the loss ⟨ĝ_t, x_{i,t} − x_t⟩
-    is −η·r_i·⟨ĝ_t, G_t⟩, up to what is the same for all: p_i ∝ exp(ε·r_i·Σ_s⟨ĝ_s, G_s⟩). Its rate is that of Hedge for
-    losses whose range is known from the past, ε = √(ln N/Σ_s (r_N − r_1)²⟨ĝ_s, G_s⟩²), in which no unit is left.
-    Memory is O(d): no expert is kept. A projection moves all of them with their mean.
+    All experts use one estimate, so x_{i,t} = c_t − η·r_i·G_t with G_t = Σ_{s<t} ĝ_s, and the loss ⟨ĝ_t, x_{i,t} − x_t⟩
+    is −η·r_i·⟨ĝ_t, G_t⟩ plus a term common to all: p_i ∝ exp(ε·r_i·Σ_s⟨ĝ_s, G_s⟩). The rate of Hedge follows from the
+    range of past losses, ε = √(ln N/Σ_s (r_N − r_1)²⟨ĝ_s, G_s⟩²), which makes the weights free of units. Memory is
+    O(d), since experts are not stored. A projection shifts all of them with their mean.
 
     >>> import trimtab as tt
     >>> method = tt.Method(estimator=tt.Hedged(tt.Residual(), count=5), radius=0.05, step=3e-3)
@@ -54,11 +54,11 @@ class Hedged(Wrapped):
         whole("count", self.count, 2, 60)
 
     def start(self, frame: Frame, centre: Array) -> Memory:
-        """All experts are at the centre, and equally good."""
+        """All experts at the centre, with equal weights."""
         return Pool(self.base.start(frame, centre), np.zeros_like(centre), frame.zero, frame.zero)
 
     def bind(self, frame: Frame) -> Estimation:
-        """The contrast is the other's; the vector is how far the mean of the experts moves, over η."""
+        """Contrast of the wrapped estimator; the slope is the move of the experts' mean, divided by −η."""
         look_of, base, _ = self.base.bind(frame)
         xp, sizes = frame.xp, 2.0 ** (np.arange(self.count) - (self.count - 1) / 2)
         rate = math.sqrt(math.log(self.count)) / (sizes[-1] - sizes[0])
@@ -89,7 +89,7 @@ class Hedged(Wrapped):
 def pbgd(
     *, radius: float, step: StepLike, count: int = 7, base: Estimator | None = None, **more: Unpack[Options]
 ) -> Method:
-    """Hedge over `count` steps, each twice the one before, about `step`; behind one-point feedback, as published.
+    """Hedge over `count` step sizes around `step`, each twice the previous one; with one-point feedback, as published.
 
     >>> pbgd(radius=0.05, step=3e-3).estimator
     Hedged(base=OnePoint(), count=7)

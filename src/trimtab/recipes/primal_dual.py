@@ -1,4 +1,4 @@
-"""Residual feedback under limits that are measured, too: the multipliers learn beside the centre.
+"""Residual feedback with measured limits: a primal-dual method, whose multipliers are learnt with the centre.
 
 Chen, Giannakis, "Bandit Convex Optimization for Scalable and Dynamic IoT Management", arXiv 1707.09060 (the saddle
 point); projected primal-dual zeroth-order methods: arXiv 2206.11123.
@@ -20,7 +20,7 @@ from trimtab.validation import real, whole
 
 
 class Prices(NamedTuple):
-    """What `Lagrangian` remembers: λ_i, what an excess of each limit costs."""
+    """Memory of `Lagrangian`: the multipliers λ_i, the price of exceeding each limit."""
 
     prices: tuple[Value, ...]
 
@@ -32,8 +32,8 @@ class Lagrangian(OneQuery):
 
         λ_i ← max(0, λ_i·(1 − α·decay) + α·g_i),   α the dual step
 
-    One query brings f and g_1, …, g_m, which are to be ≤ 0. The values of the round before are weighed by the same λ_t,
-    so that a_t is a residual of one function: unbiased for ∇f + Σλ_i∇g_i, because u_t is independent of λ_t.
+    One query measures f and g_1, …, g_m, required to be ≤ 0. Values of the previous round get the same weights λ_t, so
+    a_t is the residual of a single function, unbiased for ∇f + Σλ_i∇g_i because u_t is independent of λ_t.
 
     >>> import trimtab as tt
     >>> tt.primal_dual(radius=0.05, step=0.02, dual_step=0.02, limits=2).estimator
@@ -43,7 +43,7 @@ class Lagrangian(OneQuery):
     limits: int = 1
     dual_step: float = 0.01
     decay: float = 0.0
-    unbiased: ClassVar[bool] = False  # of f alone
+    unbiased: ClassVar[bool] = False  # with respect to f alone
 
     def __post_init__(self) -> None:
         whole("limits", self.limits, 1, 2**20, why=": without any, use tt.residual")
@@ -52,15 +52,15 @@ class Lagrangian(OneQuery):
 
     @property
     def told(self) -> int:  # type: ignore[override]
-        """The value, and one number for each limit."""
+        """The value, and one number per limit."""
         return 1 + self.limits
 
     def start(self, frame: Frame, centre: Array) -> Memory:
-        """Nothing costs anything yet."""
+        """All multipliers at 0."""
         return Prices((frame.zero,) * self.limits)
 
     def bind(self, frame: Frame) -> Estimation:
-        """The residual of the Lagrangian is the contrast."""
+        """Contrast: the residual of the Lagrangian."""
         slope, xp = slope_along(frame, recall=1.0), frame.xp
         dual_step, kept = self.dual_step, 1.0 - self.dual_step * self.decay
 
@@ -88,18 +88,18 @@ def primal_dual(
     decay: float = 0.0,
     **more: Unpack[Options],
 ) -> Method:
-    """Minimise f where g_1, …, g_m ≤ 0, all measured at one query a round: `tuner.tell(trial, value, limits=[…])`.
+    """Minimise f subject to g_1, …, g_m ≤ 0, all measured in one query: `tuner.tell(trial, value, limits=[…])`.
 
-    limits: m. dual_step: α, how fast the price of a limit rises while it is exceeded, per round and unit of g; near the
-    step (Chen & Giannakis take them equal) where f and g are about as steep. No step suits every system: one that is
-    too large ends in the corners of the domain, beyond the limits. decay: fades the prices, at the cost of an excess of
-    decay·λ in the long run; for a system that swings, as it does for ever where f and g are both linear: the
-    centre settles only where f + Σλ_i·g_i is curved.
+    limits: m. dual_step: α, the rise of a multiplier per round and unit of excess; if f and g have similar slopes, use
+    about the step (Chen & Giannakis use equal ones). No step suits every system: one that is too large drives the
+    centre into a corner of the domain, beyond the limits. decay: makes multipliers fade, which permits a lasting excess
+    of decay·λ; use it if the system oscillates. If f and g are both linear it always does, because the centre only
+    settles where f + Σλ_i·g_i is curved.
 
-    What it promises is the long run: λ grows by at least α·g in every round, so the mean of g_i over what was played in
-    T rounds is at most λ_i/(α·T), which goes to 0 while the price stays bounded (decay = 0). What it does **not**
-    promise is the safety of a single probe: it learns a limit by exceeding it, and may be far beyond it at first, after
-    a jump, or while a price swings. What must never happen belongs into `bounds` or `domain`, or a guard outside.
+    The guarantee concerns the long run: λ_i grows by at least α·g_i every round, so the mean of g_i over the queries of
+    T rounds is at most λ_i/(α·T), which vanishes if the multiplier stays bounded (with decay = 0). A single query is
+    **not** guaranteed to be safe: the method learns a limit by exceeding it, possibly by far at first, after a jump, or
+    during oscillations. Put hard limits into `bounds` or `domain`, or enforce them outside.
 
     >>> import trimtab as tt
     >>> tuner = tt.Tuner([0.0], primal_dual(radius=0.05, step=0.02, dual_step=0.02), domain=tt.Box(-1, 1), seed=0)

@@ -1,4 +1,4 @@
-"""RESZO: the slope of the linear function that fits the last m values best.
+"""RESZO: the slope of a least-squares linear fit to the last m values.
 
 Chen, Ren, "Regression-Based Single-Point Zeroth-Order Optimization", arXiv 2507.04223: its linear form.
 """
@@ -20,16 +20,16 @@ from trimtab.steps import StepLike
 from trimtab.types import Array, Memory, Value
 from trimtab.validation import whole
 
-MOST = 60  # values by default: a fit costs O(m²·d), and 2·d of them are as many as the paper takes
-RIDGE = 1e-13  # of the trace
+MOST = 60  # largest default m: the paper uses 2·d values, but a fit costs O(m²·d)
+RIDGE = 1e-13  # regularisation, relative to the trace
 
 
 @part
 @dataclass(frozen=True)
 class LeastSquares(OneQuery):
-    """ĝ = argmin_g Σ_i (y_i − y_t − ⟨g, p_i − p_t⟩)² over the last m queries p_i, the shortest one if there are many.
+    """ĝ = argmin_g Σ_i (y_i − y_t − ⟨g, p_i − p_t⟩)² over the last m queries p_i, of minimal norm if not unique.
 
-    Until there are m values, ĝ is that of residual feedback. m = None takes min(2·d, 60). Needs O(m·d).
+    Before m values are known, ĝ is that of residual feedback. m = None means min(2·d, 60). Memory is O(m·d).
 
     >>> import trimtab as tt
     >>> tt.reszo(radius=0.05, step=3e-3).estimator
@@ -45,11 +45,11 @@ class LeastSquares(OneQuery):
             whole("m", self.m, 2, 2**20)
 
     def start(self, frame: Frame, centre: Array) -> Memory:
-        """m empty places."""
+        """An empty window of m values."""
         return Window.empty(frame, self.m or min(2 * frame.dim, MOST))
 
     def bind(self, frame: Frame) -> Estimation:
-        """The contrast, for a step that wants one, is that of residual feedback."""
+        """Contrast: that of residual feedback, for steps that use it."""
         per_probe, times = frame.scale / frame.radius, frame.xp.times
 
         def learn(state: State, look: Look, query: Array, values: tuple[Value, ...]) -> Estimate:
@@ -67,9 +67,9 @@ class LeastSquares(OneQuery):
 
 
 def _shortest(steps: Array, rises: Array) -> Array:
-    """argmin ‖steps·g − rises‖, the shortest such g, by the smaller of the two normal equations.
+    """argmin ‖steps·g − rises‖ of minimal norm, from the smaller of the two normal equations.
 
-    A singular value decomposition takes ten times as long; RIDGE keeps equal queries from dividing by zero.
+    Ten times faster than a singular value decomposition; RIDGE avoids division by zero for equal queries.
     """
     turned = np.swapaxes(steps, -1, -2)
     wide = steps.shape[-2] < steps.shape[-1]

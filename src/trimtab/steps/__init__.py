@@ -1,4 +1,4 @@
-"""How far do we go?  The rate η_t that multiplies the estimate, Δx = −η_t·ĝ_t, and how wide we probe."""
+"""Step rules: the rate η_t in Δx = −η_t·ĝ_t, and the width of the probes."""
 
 from trimtab.steps.adaptive import Adaptive
 from trimtab.steps.constant import Constant

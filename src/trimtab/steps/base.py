@@ -1,4 +1,4 @@
-"""What most steps have in common."""
+"""Base class of steps with a constant probe width."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Rate = Callable[[State, Look, Value, Sense | None], tuple[Value, Memory]]
 
 
 class FixedWidth(ABC):
-    """A step whose probes stay as wide as they are, and that does not ask where the centre went."""
+    """A step with probes of constant width that does not depend on how the centre moved."""
 
     scale_free: ClassVar[bool] = False
     needs_sense: ClassVar[bool] = False
@@ -24,17 +24,17 @@ class FixedWidth(ABC):
 
     @property
     def constant(self) -> float | tuple[float, ...] | None:
-        """It changes."""
+        """None: the rate changes over time."""
         return None
 
     def start(self, frame: Frame, centre: Array) -> Memory:
-        """Nothing to remember."""
+        """An empty memory."""
         return ()
 
     @abstractmethod
     def rate(self, frame: Frame) -> Rate:
-        """(state, look, contrast, sense) → η_t, and the new memory: all that is left to say."""
+        """The function (state, look, contrast, sense) → (η_t, new memory)."""
 
     def bind(self, frame: Frame) -> Pacing:
-        """The same width in every round, and nothing to settle."""
+        """Bind `rate`, with width 1 in every round."""
         return Pacing(lambda pace, trial: 1.0, self.rate(frame))

@@ -1,4 +1,4 @@
-"""The same step in every round."""
+"""Constant steps."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from trimtab.types import Array, Memory, Value
 @part
 @dataclass(frozen=True)
 class Constant(FixedWidth):
-    """η_t = η; in lanes, a number for all or one for each.
+    """η_t = η, one number for all lanes or one per lane.
 
     >>> Constant(0.1).constant
     0.1
@@ -37,7 +37,7 @@ class Constant(FixedWidth):
         return self.step  # type: ignore[return-value]
 
     def rate(self, frame: Frame) -> Rate:
-        """η, whatever is seen."""
+        """η in every round."""
         step = self.step if isinstance(self.step, float) else np.array(self.step)
 
         def rate(state: State, look: Look, contrast: Value, sense: Sense | None) -> tuple[Value, Memory]:

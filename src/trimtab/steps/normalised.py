@@ -1,4 +1,4 @@
-"""Moves in units of the probe, whatever the units of the objective."""
+"""Steps normalised by the contrast: moves in units of the probe, independent of the units of the objective."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trimtab.xp import TINY
 
 
 class Rms(NamedTuple):
-    """What `Normalised` remembers: how many contrasts it saw, and their running mean square."""
+    """Memory of `Normalised`: the number of contrasts and their running mean square."""
 
     contrasts: Value
     square: Value
@@ -26,9 +26,9 @@ class Rms(NamedTuple):
 class Normalised(FixedWidth):
     """η_t = gain·ρ²/(d^{3/2}·s_t): the estimate in units of the running rms s_t of its own contrast.
 
-    ρ is the length of a probe. s² ← s² + (a² − s²)·max(1/k, 1/window) over the k contrasts seen so far, the present
-    one included, so a single outlier moves the centre by at most √window typical moves. A typical move has the length
-    gain·ρ/√d, whatever the units of the objective: a·f has the same path as f.
+    ρ is the length of a probe. s² ← s² + (a² − s²)·max(1/k, 1/window) over the k contrasts so far, including the
+    current one, so a single outlier moves the centre by at most √window typical moves. A typical move has the length
+    gain·ρ/√d in any units of the objective: a·f has the same path as f.
     """
 
     gain: float = 1.0
@@ -40,7 +40,7 @@ class Normalised(FixedWidth):
         real("window", self.window, 1, why=" of rounds")
 
     def start(self, frame: Frame, centre: Array) -> Memory:
-        """No contrast yet."""
+        """A memory without contrasts."""
         return Rms(frame.zero, frame.zero)
 
     def rate(self, frame: Frame) -> Rate:

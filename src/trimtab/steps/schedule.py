@@ -1,4 +1,4 @@
-"""Steps that depend on the trial alone, and what counts as a step."""
+"""Steps that are functions of the trial, and conversion of numbers and functions to steps."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from trimtab.types import Array, Memory, Value
 from trimtab.validation import real
 
 StepLike: TypeAlias = "Step | float | Sequence[float] | Array | Callable[[int], float]"
-"""What can be given as a step: a number, one per lane, a function of the round, or one of `trimtab.steps`."""
+"""Accepted as a step: a number, one per lane, a function of the round, or one of `trimtab.steps`."""
 
 
 class _Scheduled(FixedWidth):
     @abstractmethod
     def at(self, trial: int) -> float:
-        """η of a trial."""
+        """η_t of a trial."""
 
     def rate(self, frame: Frame) -> Rate:
-        """η of the trial whose value is told."""
+        """η_t of the trial whose value is told."""
         at = self.at
 
         def rate(state: State, look: Look, contrast: Value, sense: Sense | None) -> tuple[Value, Memory]:
@@ -70,7 +70,7 @@ class Schedule(_Scheduled):
     function: Callable[[int], float]
 
     def at(self, trial: int) -> float:
-        """What the function says."""
+        """Call the function and check its result."""
         step = float(self.function(trial))
         if not (math.isfinite(step) and step >= 0):
             raise ValueError(f"the schedule gave {step!r} in round {trial}: a step must be a finite number >= 0")
@@ -78,7 +78,7 @@ class Schedule(_Scheduled):
 
 
 def as_step(step: StepLike) -> Step:
-    """A number becomes `Constant`, a function of the round `Schedule`; a step rule stays what it is."""
+    """Convert a number to `Constant` and a function of the round to `Schedule`; return a step rule unchanged."""
     if isinstance(step, Real | np.ndarray | list | tuple):
         return Constant(step)
     if hasattr(step, "bind"):
