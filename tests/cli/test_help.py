@@ -62,5 +62,10 @@ def test_paragraphs_fill_the_width(path):
             assert len(f" {line} {following.split()[0]} ") > WIDTH, line
 
 
+@pytest.mark.parametrize("path", list(commands()), ids=lambda path: " ".join(path) or "trimtab")
+def test_a_flag_takes_no_value(path):
+    assert not [line for line in lines_of(path) if "<bool>" in line]
+
+
 def test_every_command_is_rendered():
     assert {("tune",), ("token",), ("token", "create")} < set(commands())

@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
+import typer.core
 from rich.console import Console
 from rich.text import Text
 from typer.models import CommandFunctionType
@@ -31,8 +32,31 @@ PROGRESS_INTERVAL = 10.0  # seconds between progress lines, without a bar
 DAMAGED, BAD_INPUT, STOPPED, ALL_FAILED, NO_STORE, INTERRUPTED = 1, 2, 3, 4, 5, 130
 
 
+class BareFlags:
+    """A command whose help shows no type for flags: they take no value."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters, with an empty placeholder for the value of a flag."""
+        params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for param in params:
+            if getattr(param, "is_flag", False) and param.metavar is None:
+                param.metavar = ""
+        return params
+
+
+class Command(BareFlags, typer.core.TyperCommand):
+    """A command of the program."""
+
+
+class Group(BareFlags, typer.core.TyperGroup):
+    """A group of commands."""
+
+
 class Program(typer.Typer):
     """A Typer application that rewraps help texts to the width of the terminal."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(cls=Group, **options)
 
     def command(self, name: str | None = None, **options: Any) -> Callable[[CommandFunctionType], CommandFunctionType]:
         """Add a command; unlike Typer, drop the line breaks within paragraphs of its docstring."""
@@ -40,7 +64,7 @@ class Program(typer.Typer):
         def add(function: CommandFunctionType) -> CommandFunctionType:
             paragraphs = (inspect.getdoc(function) or "").split("\n\n")
             text = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
-            return typer.Typer.command(self, name, help=text, **options)(function)
+            return typer.Typer.command(self, name, cls=Command, help=text, **options)(function)
 
         return add
 
