@@ -43,7 +43,7 @@ from trimtab.spec.knob_encoding import Knobs
 from trimtab.state import Key
 from trimtab.store.pool import Pool
 from trimtab.store.shared_store import SharedStore
-from trimtab.store.tables import EVENT_COLUMNS, Marks, seal, seal_marks, snapshot_row, urgency
+from trimtab.store.tables import EVENT_COLUMNS, Marks, marks_checksum, row_checksum, snapshot_row, urgency
 from trimtab.study import create
 from trimtab.study.packed_state import packed
 from trimtab.study.unlocked import Known, UnlockedStudy, load, of_row
@@ -132,7 +132,7 @@ def fill(where: str, count: int) -> None:
                 uid, name, described = f"{n:016x}", name_of(n), first.described
                 about = (uid, name, first.created, described, 0, status, *urgency(first.status))
                 state = packed(known.shape, uid, begun[n % SEEDS], 0, 0)
-                rows.write_row((*about, seal(*about), seal_marks(uid, Marks()), state))
+                rows.write_row((*about, row_checksum(*about), marks_checksum(uid, Marks()), state))
         theirs = ", ".join(f"t.{column}" for column in EVENT_COLUMNS.split(", "))
         store.execute(
             f"INSERT INTO trimtab_events (study, {EVENT_COLUMNS}) SELECT s.id, {theirs}"

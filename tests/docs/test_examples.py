@@ -18,8 +18,8 @@ def test_no_public_name_is_without_an_example():
 
 
 def test_a_name_without_an_example_is_found(monkeypatch):
-    monkeypatch.setattr(examples, "public", lambda: {"trimtab.Tuner", "trimtab.lab.sweep", "trimtab.kernel._queries"})
-    assert examples.without_example() == ["trimtab.kernel._queries"]
+    monkeypatch.setattr(examples, "public", lambda: {"trimtab.Tuner", "trimtab.lab.sweep", "trimtab.kernel._points"})
+    assert examples.without_example() == ["trimtab.kernel._points"]
 
 
 def test_what_an_adapter_or_a_user_registers_is_not_public(monkeypatch):

@@ -85,7 +85,7 @@ def test_all_or_nothing_in_the_users_words(service):
         ({"radius": 0.9}, "radius=0.9"),
         ({"knobs.gain.high": 0}, "gain"),
         ({"knobs.other.high": 1}, "there is no knob 'other'"),
-        ({"guard.quiet_hours": ["late"]}, "not a span of the day"),
+        ({"guard.quiet_hours": ["late"]}, "not a valid time span"),
         ({"command": ["rm"]}, "read from study.toml"),
         ({"knobs.gain.high": "much"}, "gain"),
         ({"keep": 10**400}, "keep"),
