@@ -1,0 +1,147 @@
+"""The linear model of a cost near the operating point, and how its coefficients change.
+
+With z = (query − centre)/radius, u = (1, z), and age the rounds since the query was asked, a value is
+
+    y = u·(b, g) − age·u·(T, r) + ½·h·|z|² + ½·Σ_i e_i·z_i² + noise                                              (B2)
+
+It is linear in θ = (b, g; T, r; h, e): level b and slope g, their changes per round T and r (trend and velocity), the
+common curvature h, and what each coordinate has beyond it, e. So is θ after a move of the centre, or after a round.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from trimtab.types import Array
+
+LEVEL = 0  # the column of b
+
+
+@dataclass(frozen=True)
+class Constants:
+    """All numbers of the method; in brackets the values that were tried. None was polished beyond a factor of two."""
+
+    reach: float = 1.0
+    """Probes may cost this many times what the uncertainty of the centre costs (¼, ½, 1, 2; theory says ½)."""
+    fading: float = 0.98
+    """Memory of weights and of the noise's variance, per value (not varied)."""
+    waver: float = 0.4
+    """Squared widths alternate by ± this share, which separates curvature from level (0, .4)."""
+    recall: float = 300.0
+    """Rounds over which curvature is remembered, plus 10·d (100, 300, 1000)."""
+    doubt: float = 0.5
+    """Standard deviations added to the curvature; prior of e and of r per width, in units of h (.5, 1)."""
+    effect: float = 2.0
+    """Prior: what the first probe changes, in standard deviations of the noise (1, 2, 4, 10)."""
+    surprise: float = 12.0
+    """Squared standardised innovation that is held back; a third of it, next, confirms a jump (6, 9, 12, none)."""
+    growth: float = 1.3
+    """Largest change of a width per round; beyond the radius, upwards, in d rounds (1.3, 2)."""
+    least: float = 0.05
+    """Narrowest width; least curvature of a coordinate, in units of the common one (.02, .05)."""
+    widest: float = 4.0
+    """Largest width (1, 2, 4)."""
+    trend: float = 0.01
+    """Largest variance of the level's trend, in noise variances (0, .01)."""
+    short: float = 3.0
+    """The short window: rounds for the level, frames of d rounds for the slope (2, 3, 8)."""
+    long: float = 20.0
+    """The long window, also of members with a velocity (8, 20, 40)."""
+    steady: float = 10.0
+    """The trend is remembered this many times longer than the level (not varied)."""
+    dormant: float = -8.0
+    """Least log weight: no member is ruled out for good (not varied)."""
+    ceiling: float = 1e10
+    """Largest variance of a coefficient, in noise variances: it bounds rounding errors (1e8, 1e10)."""
+
+
+class Columns(NamedTuple):
+    """The places of the coefficients in θ."""
+
+    dim: int
+    position: slice
+    """b, g: what a value at u = (1, z) is made of."""
+    slope: slice
+    """g."""
+    change: slice
+    """T, r: what they change by per round."""
+    trend: int
+    """T."""
+    velocity: slice
+    """r."""
+    common: int
+    """h."""
+    own: slice
+    """e."""
+    size: int
+
+    @classmethod
+    def of(cls, dim: int) -> Columns:
+        """The columns for this number of coordinates.
+
+        >>> Columns.of(2).size, Columns.of(2).velocity
+        (9, slice(4, 6, None))
+        """
+        one = 1 + dim
+        return cls(
+            dim,
+            slice(0, one),
+            slice(1, one),
+            slice(one, 2 * one),
+            one,
+            slice(one + 1, 2 * one),
+            2 * one,
+            slice(2 * one + 1, 3 * one),
+            3 * one,
+        )
+
+
+def features(columns: Columns, z: Array, age: Array) -> Array:
+    """x with y = x·θ (B2), for queries `(lanes, d)` seen from the present centre; an old one saw an earlier b and g."""
+    x = np.empty((len(z), columns.size))
+    x[:, LEVEL] = 1.0
+    x[:, columns.slope] = z
+    np.multiply(x[:, columns.position], -age[:, None], out=x[:, columns.change])
+    half = np.multiply(z, z, out=x[:, columns.own])
+    half *= 0.5
+    x[:, columns.common] = half.sum(axis=1)
+    return x
+
+
+def passed(columns: Columns, mean: Array, cov: Array, rounds: Array, growth: Array, cap: Array) -> tuple[Array, Array]:
+    """Mean and covariance of θ some rounds later (B1): b and g have gone on, and all is known less well.
+
+    growth: by how much standard deviations grow, up to the variances `cap`. What is at its cap fades: without it e,
+    which only a move can tell from h, would never go back to 0.
+    """
+    mean, cov = mean.copy(), cov.copy()
+    position, change = columns.position, columns.change
+    mean[..., position] += rounds[:, None, None] * mean[..., change]
+    each = rounds[:, None, None, None]
+    cov[..., position, :] += each * cov[..., change, :]
+    cov[..., :, position] += each * cov[..., :, change]
+    variance = np.einsum("...ii->...i", cov)
+    factor = np.minimum(growth, np.sqrt(cap / np.maximum(variance, 1e-200)))
+    own = columns.own
+    mean[..., own] *= np.sqrt(np.minimum(1.0, factor[..., own] / growth[..., own]))
+    cov *= factor[..., :, None] * factor[..., None, :]  # of rows and columns alike: it stays positive definite
+    return mean, cov
+
+
+def seen_from(columns: Columns, mean: Array, cov: Array, move: Array) -> tuple[Array, Array]:
+    """Mean and covariance of θ about a centre that has moved, exactly (B8): b += gᵀΔ + ½ΔᵀHΔ, g += HΔ."""
+    turn = np.zeros((len(move), 1, 1 + columns.dim, columns.size))  # what b and g gain from each coefficient
+    turn[:, 0, LEVEL, columns.slope] = move
+    half = 0.5 * move * move
+    turn[:, 0, LEVEL, columns.own] = half
+    turn[:, 0, LEVEL, columns.common] = half.sum(axis=1)
+    turn[:, 0, columns.slope, columns.common] = move
+    np.einsum("lii->li", turn[:, 0, columns.slope, columns.own])[:] = move
+    mean, cov, position = mean.copy(), cov.copy(), columns.position
+    mean[..., position] += np.matmul(turn, mean[..., None])[..., 0]
+    cov[..., position, :] += np.matmul(turn, cov)
+    cov[..., :, position] += np.matmul(cov, np.swapaxes(turn, -1, -2))
+    return mean, 0.5 * (cov + np.swapaxes(cov, -1, -2))  # symmetric to the last bit, for ever
