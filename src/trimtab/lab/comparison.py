@@ -1,4 +1,4 @@
-"""Several methods on one problem: each with its own best step, all in the same trials."""
+"""Compare methods on one problem, each with its own best step, all in the same trials."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from trimtab.lab.user_files import Own, load_own, read_own
 from trimtab.problems import Problem, make
 from trimtab.types import Document
 
-TUNING_SHARE = 0.6  # of a cell's work, for the progress bar
+TUNING_SHARE = 0.6  # tuning's share of a cell's work, for the progress bar
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The records by method, in the order they were asked for; `complete` is False if some are missing.
+    """The records by method, in the order requested; `complete` is False if some are missing.
 
     >>> found = compare("quadratic-v1", ["still"], rounds=20, trials=4, variances=0)
     >>> isinstance(found, Comparison), found.records["still"].rounds
@@ -96,13 +96,13 @@ def compare(
     files: Sequence[str] = (),
     report: Report | None = None,
 ) -> Comparison:
-    """Tune every method on trials of its own, run it on the reported ones, and put the records side by side.
+    """Tune each method on separate trials, run all of them on the same reported trials, and return their records.
 
-    methods: names of registered methods; your own go through `tune` (a function step → Method) and `simulate`, or are
-    registered in one of the `files`, which are run here and in every worker.
+    methods: names of registered methods. Register your own in one of the `files`, which are executed here and in every
+    worker; or use `tune` (with a function step → Method) and `simulate`.
 
-    problem: an id (with parameters=), or a problem. variances: at how many rounds the estimators are resampled.
-    jobs, backend, cluster, folder, report: see `sweep`; only problems given by id can be spread or kept.
+    problem: an id (with parameters=), or a problem. variances: the number of rounds at which estimators are resampled.
+    jobs, backend, cluster, folder, report: see `sweep`; only problems given by id can be distributed or cached.
 
     >>> found = compare("quadratic-v1", ["residual", "still"], rounds=60, trials=6, tuning_trials=4, variances=0)
     >>> sorted(found.summary()["methods"])
@@ -118,7 +118,7 @@ def compare(
     made = make(problem, **(parameters or {})) if isinstance(problem, str) else problem
     size = made.radius if radius is None else radius
     for name in methods:
-        build(name, size, 1.0)  # unknown names are told before the work begins
+        build(name, size, 1.0)  # raises for unknown names before the work begins
     if len(set(methods)) < len(methods):
         raise ValueError(f"methods={list(methods)} names one twice: name each once")
     rounds = made.rounds if rounds is None else rounds

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-ROW = 0.8  # of the distance from one group to the next is taken by its points
-EDGES = 0.05, 50.0  # of the ratios that are drawn where they are
+ROW = 0.8  # height of a group's points, relative to the distance between groups
+EDGES = 0.05, 50.0  # ratios beyond are drawn at the edge
 DASHES = {"still": ":", "two-point": "--", "two-point-forward": "--"}
 
 
 @style()
 def draw_comparison(comparison: Comparison, folder: str | Path) -> list[Path]:
-    """regret, played and (where it was resampled) variance, as SVG and PNG files in a folder."""
+    """Draw regret, evaluated cost ("played") and, if resampled, variance, as SVG and PNG files in a folder."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     records = comparison.records
@@ -53,7 +53,7 @@ def draw_comparison(comparison: Comparison, folder: str | Path) -> list[Path]:
 
 @style()
 def draw_standings(standings: SuiteResult, folder: str | Path, reference: str = "residual") -> list[Path]:
-    """ratios: every cell's median score to that of the reference, by group, at the centre and of what was played."""
+    """Draw "ratios": the median scores of all cells relative to the reference, by group and for both scores."""
     if reference not in standings.methods:
         return []
     folder = Path(folder)
@@ -80,7 +80,7 @@ def draw_standings(standings: SuiteResult, folder: str | Path, reference: str = 
 
 
 def band(axis: Axes, x: Integers | Array, values: Array, record: Record, name: str) -> None:
-    """Median line and quartile band over trials; where they are infinite, the line ends."""
+    """Draw the median over trials and a quartile band; the line ends where they become infinite."""
     low, middle, high = (np.where(np.isfinite(q), q, np.nan) for q in quantiles(values))
     colour = colour_of(name)
     out = int(record.diverged.sum())
@@ -96,7 +96,7 @@ def _running_mean(record: Record, of: str) -> Array:
 
 
 def _scale(curves: dict[str, Array]) -> str:
-    """Logarithmic where the medians lie decades apart."""
+    """Choose a logarithmic scale if the final medians differ widely."""
     ends = np.array([quantiles(values[:, -1], (0.5,))[0] for values in curves.values()])
     ends = ends[np.isfinite(ends)]
     return "log" if ends.size and (ends > 0).all() and ends.max() > 8 * ends.min() else "linear"

@@ -1,4 +1,4 @@
-"""Choose a step size on a log grid, on seeds of its own: fewest diverged trials first, then the best median."""
+"""Choose a step size on a log grid, on separate seeds: by fewest diverged trials, then the best median."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from trimtab.lab.sim.simulate import Progress, simulate
 from trimtab.problems import Problem, make
 from trimtab.recipes import Method, methods
 
-TUNING = 0x7E57_5EED  # added to the seed: trials for tuning are not those that are reported
+TUNING = 0x7E57_5EED  # added to the seed, to separate tuning trials from reported ones
 GRID = tuple(np.geomspace(1e-8, 10.0, 19).tolist())  # half a decade apart
 REFINEMENT = tuple((10.0 ** np.array([-0.375, -0.25, -0.125, 0.125, 0.25, 0.375])).tolist())
 
 
 @dataclass(frozen=True)
 class Tuned:
-    """The step that was chosen, the method with it, and what each step of the grid gave.
+    """The chosen step, the method with it, and the results of the grid.
 
     >>> tuned: Tuned = tune("quadratic-v1", "still", rounds=20, trials=2)
-    >>> tuned.step is None  # standing still has none
+    >>> tuned.step is None  # this method has none
     True
     """
 
@@ -33,18 +33,18 @@ class Tuned:
     table: tuple[dict[str, Plain], ...] = ()
     """One row per step: step, diverged, median."""
     at_edge: bool = False
-    """Whether the best step is the smallest or largest of the grid: then a wider grid may do better."""
+    """Whether the best step is the smallest or largest of the grid; a wider grid may then find a better one."""
 
 
 def needs_step(name: str) -> bool:
-    """Whether the registered method of this name has a step to be tuned."""
+    """Whether the registered method has a step to tune."""
     if name not in methods:
         raise ValueError(f"there is no method {name!r}: choose from {', '.join(sorted(methods))}")
     return "step" in inspect.signature(methods[name]).parameters
 
 
 def build(name: str, radius: float, step: float | None) -> Method:
-    """The registered method of this name."""
+    """Create a registered method; `step` is ignored if it has none."""
     return methods[name](radius=radius, step=step) if needs_step(name) else methods[name](radius=radius)
 
 
@@ -62,10 +62,10 @@ def tune(
     hindsight: bool = False,
     progress: Progress | None = None,
 ) -> Tuned:
-    """The best step of a log grid (and, refined, of a finer one about it), in trials that are not those reported.
+    """Find the best step on a log grid, then on a finer one around it, in trials separate from the reported ones.
 
     method: a registered name, or a function step → Method.
-    hindsight: choose on the trials of the seed itself, by the median alone: what nobody could know beforehand.
+    hindsight: choose by the median on the reported trials themselves, which no user could do.
 
     >>> tuned = tune("quadratic-v1", "residual", rounds=100, trials=5)
     >>> 1e-4 < tuned.step < 1.0

@@ -1,4 +1,4 @@
-"""Files of one's own with problems and methods: loaded here, and in every process that computes with them."""
+"""Load user files that register problems and methods, here and in every worker process."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from trimtab.util.files import digest, read_file
 
 
 class Own(NamedTuple):
-    """A file, with its text: a worker on another machine may not have it."""
+    """A file with its text, since workers on other machines may not have the file."""
 
     path: str
     text: str
 
 
 class Registered(NamedTuple):
-    """The names that a file registers."""
+    """The names registered by a file."""
 
     problems: list[str]
     methods: list[str]
@@ -31,7 +31,7 @@ _loaded: dict[str, Registered] = {}
 
 
 def read_own(path: str) -> Own:
-    """The file at a path."""
+    """Read a file."""
     try:
         return Own(path, read_file(Path(path)).decode())
     except UnicodeDecodeError:
@@ -39,15 +39,15 @@ def read_own(path: str) -> Own:
 
 
 def load_own(own: Own) -> Registered:
-    """Run the file, once in each process; the problems and methods that it registers."""
+    """Execute the file, once per process, and return the problems and methods it registers."""
     name = f"own_{digest(own.text.encode())}"
     if name not in _loaded:
         problems, known = {*registry}, {*methods}
         module = ModuleType(name)
         module.__file__ = own.path
-        sys.modules[name] = module  # where dataclasses look for the names of their module
+        sys.modules[name] = module  # dataclasses resolve annotations there
         folder = str(Path(own.path).resolve().parent)
-        if folder not in sys.path:  # for what it imports from beside it
+        if folder not in sys.path:  # lets the file import its neighbours
             sys.path.append(folder)
         try:
             exec(compile(own.text, own.path, "exec"), module.__dict__)
@@ -59,7 +59,7 @@ def load_own(own: Own) -> Registered:
 
 
 def _where(path: str, error: Exception) -> str:
-    """What went wrong, with the line of the file."""
+    """Describe an error, with the line of the file."""
     if isinstance(error, SyntaxError):
         return f"line {error.lineno}: {error.msg}"
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]

@@ -1,4 +1,4 @@
-"""Who is at which cell, so that runs that share a place do not do the same work."""
+"""Locks on cells, so that runs sharing a result store do not compute the same cell."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ import time
 
 from trimtab.lab.parallel.result_cache import ResultStore
 
-PATIENCE = 60.0  # seconds without a sign of life, after which a claim is taken over; signs come four times as often
+PATIENCE = 60.0  # seconds without a heartbeat after which a claim expires; heartbeats are sent four times as often
 
 
 class Claims:
-    """The cells that this run computes.
+    """The cells claimed by this run.
 
-    A claim is a small file beside the results, rewritten every quarter of PATIENCE by a thread of its owner. One that
-    has not changed for PATIENCE, by the clock of who looks at it, is taken over; at once, if its owner was a process
-    of this machine that is no more. Claims save work, nothing else: should two runs hold the same one, both write the
-    same bytes.
+    A claim is a small file beside the results, which a thread of its owner rewrites every quarter of PATIENCE. A claim
+    unchanged for PATIENCE, by the clock of the observer, may be taken over; at once if its owner was a process of this
+    machine that has ended. Claims only save work: two runs that hold the same claim write the same bytes.
     """
 
     def __init__(self, shelf: ResultStore | None) -> None:
@@ -32,7 +31,7 @@ class Claims:
             self._thread.start()
 
     def take(self, name: str) -> bool:
-        """Whether the cell is ours to compute, from now on or already; what is not kept ("") always is."""
+        """Claim a cell; False if another run holds it. Cells that are not cached ("") can always be claimed."""
         if self._shelf is None or not name or name in self._held:
             return True
         with self._lock:
@@ -46,14 +45,14 @@ class Claims:
         return True
 
     def release(self, name: str) -> None:
-        """It is finished, or given up."""
+        """Release a cell, finished or not."""
         if self._shelf is not None and name in self._held:
             with self._lock:
                 self._held.remove(name)
                 self._shelf.remove(f"{name}.claim")
 
     def close(self) -> None:
-        """Release all."""
+        """Release all cells."""
         self._over.set()
         for name in list(self._held):
             self.release(name)
@@ -65,7 +64,7 @@ class Claims:
         assert self._shelf is not None
         try:
             sign = self._shelf.read(f"{name}.claim")
-        except FileNotFoundError:  # released this very moment: the next attempt will take it
+        except FileNotFoundError:  # just released: the next attempt will succeed
             return False
         node, _, rest = sign.decode(errors="replace").partition(" ")
         owner = rest.partition(" ")[0]
@@ -86,13 +85,13 @@ class Claims:
                     if name in self._held:
                         try:
                             self._shelf.write(f"{name}.claim", self._sign())
-                        except OSError:  # the store is away: the next sign may reach it
+                        except OSError:  # the store is unavailable: the next heartbeat may succeed
                             break
 
 
 def _runs(process: int) -> bool:
     if os.name != "posix":
-        return True  # elsewhere asking is not harmless; PATIENCE decides
+        return True  # elsewhere os.kill(pid, 0) would end the process; wait for PATIENCE instead
     try:
         os.kill(process, 0)
     except ProcessLookupError:

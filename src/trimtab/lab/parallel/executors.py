@@ -1,7 +1,7 @@
-"""Who computes the cells of a sweep: this process, processes of this machine (loky), or a cluster (Dask, Ray).
+"""Executors of the cells of a sweep: this process, processes of this machine (loky), or a cluster (Dask, Ray).
 
-A crew takes one cell for each of its workers at a time and answers with `concurrent.futures`, whatever is behind it: a
-worker that dies costs the cell it was at. Workers do not hear Ctrl-C; who leads them does, and lets them go.
+An executor runs one cell per worker at a time and returns `concurrent.futures` futures. If a worker dies, its cell is
+computed again. Workers ignore Ctrl-C; the main process handles it and stops them.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ R = TypeVar("R")
 Report = Callable[[int, float], None]
 
 BACKENDS = {"loky": "lab", "dask": "cluster", "ray": "ray"}
-"""Name → the extra that brings it."""
+"""Name → the extra that installs it."""
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
-DEATHS = 3  # workers that a cell may cost
-KNOCKS = 5  # times that Ray is asked to connect: the server it forks for each client sometimes dies (ray#63202)
+DEATHS = 3  # worker deaths after which a cell is given up
+KNOCKS = 5  # attempts to connect to Ray: the server it forks for each client sometimes dies (ray#63202)
 ALONE = threading.Lock()  # Numba's simplest threading layer aborts if two threads of a process start kernels at once
 
 
 class CellExecutor(Protocol):
-    """What computes."""
+    """Computes cells."""
 
     lost: tuple[type[BaseException], ...]
-    """Errors that tell of the death of a worker: the cell is to be handed out again."""
+    """Errors raised when a worker died: the cell has to be submitted again."""
     deaths: int
-    """How many such errors of one cell are too many."""
+    """The number of such errors after which a cell is given up."""
 
     def width(self) -> int:
-        """How many cells it takes at a time, now."""
+        """The number of cells it can compute at once now."""
         ...
 
     def submit(self, n: int, compute: Callable[..., R], cell: C) -> Future[R]:
@@ -49,12 +49,12 @@ class CellExecutor(Protocol):
         ...
 
     def close(self) -> None:
-        """Give up what is not finished, and end what was started here."""
+        """Cancel unfinished cells, and stop the workers started here."""
         ...
 
 
 def executor_for(backend: str, jobs: int, cluster: str | None, report: Report | None) -> CellExecutor:
-    """The crew of this name: at an address, or new, of so many workers."""
+    """Create an executor: connected to the cluster at an address, or with `jobs` workers of its own."""
     try:
         if backend == "dask":
             return Dask(jobs, cluster)
@@ -67,7 +67,7 @@ def executor_for(backend: str, jobs: int, cluster: str | None, report: Report | 
 
 @contextmanager
 def executor_of(jobs: int) -> Iterator[CellExecutor | None]:
-    """Processes of this machine for one sweep after the other; None, which is this process, for a single job."""
+    """Keep worker processes of this machine for several sweeps; yields None, for this process, if jobs is 1."""
     crew = None if jobs == 1 else executor_for("loky", jobs, None, None)
     try:
         yield crew
@@ -77,13 +77,13 @@ def executor_of(jobs: int) -> Iterator[CellExecutor | None]:
 
 
 def there(compute: Callable[[C], R], cell: C, version: str, share: int) -> R:
-    """What a worker does: compute a cell by the same code, on its share of the cores."""
+    """Compute a cell in a worker, with the same code, on its share of the cores."""
     if code_version() != version:
         raise ImportError(
             f"a worker on {platform.node()} has another trimtab than this one, or another"
             " NumPy, SciPy or Numba: install the same there"
         )
-    from trimtab.problems.kernels.compiling import threads  # Numba, which only those who compute need
+    from trimtab.problems.kernels.compiling import threads  # imports Numba, which only workers need
 
     with ALONE, threads(share):
         return compute(cell)
@@ -91,9 +91,9 @@ def there(compute: Callable[[C], R], cell: C, version: str, share: int) -> R:
 
 @contextmanager
 def deaf() -> Iterator[None]:
-    """Block Ctrl-C while workers start: threads and processes started here inherit that, and it is handled afterwards.
+    """Block Ctrl-C while workers start, so that they inherit the block; a pending one is handled afterwards.
 
-    Another thread may still receive it, and Python then handles it in the main thread: so the handler waits, too.
+    Another thread may still receive it, and Python then calls the handler in the main thread: so that is replaced, too.
     """
     if not hasattr(signal, "pthread_sigmask") or threading.current_thread() is not threading.main_thread():
         yield
@@ -111,7 +111,7 @@ def deaf() -> Iterator[None]:
 
 
 class Here:
-    """This process, one cell after the other; the only crew that tells how far a cell is."""
+    """This process, one cell at a time; the only executor that reports progress within a cell."""
 
     lost: tuple[type[BaseException], ...] = ()
     deaths = DEATHS
@@ -120,28 +120,28 @@ class Here:
         self._report = report
 
     def width(self) -> int:
-        """One."""
+        """One cell."""
         return 1
 
     def submit(self, n: int, compute: Callable[..., R], cell: C) -> Future[R]:
-        """At once."""
+        """Compute the cell before returning."""
         report, future = self._report, Future[R]()
         options = {"progress": lambda share: report(n, min(share, 0.999))} if report else {}
         future.set_result(compute(cell, **options))
         return future
 
     def close(self) -> None:
-        """There is nothing to end."""
+        """Do nothing."""
 
 
 class Loky:
-    """Processes of this machine. Each is a pool of one: where one dies, the others do not notice."""
+    """Processes of this machine, each a pool of one, so that the death of one does not affect the others."""
 
     lost: tuple[type[BaseException], ...] = (BrokenExecutor,)
     deaths = DEATHS
 
     def __init__(self, jobs: int) -> None:
-        import joblib.externals.loky  # noqa: F401  its absence is told before the work begins
+        import joblib.externals.loky  # noqa: F401  fails before the work begins if it is missing
 
         self._threads = max(1, (os.cpu_count() or 1) // jobs)
         self._pools = [self._pool() for _ in range(jobs)]
@@ -154,11 +154,11 @@ class Loky:
         return found
 
     def width(self) -> int:
-        """One for each process."""
+        """One cell per process."""
         return len(self._pools)
 
     def submit(self, n: int, compute: Callable[..., R], cell: C) -> Future[R]:
-        """To a process that has nothing to do; a new one, if that died."""
+        """Submit to an idle process, which is replaced if it died."""
         k = next(k for k, future in enumerate(self._futures) if future is None or future.done())
         work = partial(there, compute, cell, code_version(), self._threads)
         with deaf():
@@ -171,7 +171,7 @@ class Loky:
         return future
 
     def close(self) -> None:
-        """Kill them."""
+        """Kill the processes."""
         for pool in self._pools:
             pool.shutdown(wait=True, kill_workers=True)  # type: ignore[call-arg]  # loky's
 
@@ -179,7 +179,7 @@ class Loky:
 class Dask:
     """The Dask cluster at an address, else that of this process's client, else a new one on this machine."""
 
-    deaths = 1  # Dask hands out the cell of a dead worker again by itself, three times
+    deaths = 1  # Dask itself retries the cell of a dead worker three times
 
     def __init__(self, jobs: int, address: str | None) -> None:
         import distributed
@@ -199,11 +199,11 @@ class Dask:
         self._executor = self._client.get_executor(pure=False)
 
     def width(self) -> int:
-        """One for each worker; at least `jobs`, so that a cluster that grows on demand does so."""
+        """One cell per worker; at least `jobs`, so that a cluster that scales on demand does so."""
         return max(self._jobs, len(self._client.nthreads()))
 
     def submit(self, n: int, compute: Callable[..., R], cell: C) -> Future[R]:
-        """To the scheduler."""
+        """Submit the cell to the scheduler."""
         future: Future[R] = self._executor.submit(there, compute, cell, code_version(), 1)
         return future
 
@@ -246,11 +246,11 @@ class Ray:
         self._sent: list[tuple[Future[object], object]] = []
 
     def width(self) -> int:
-        """One for each processor; at least `jobs`, so that a cluster that grows on demand does so."""
+        """One cell per processor; at least `jobs`, so that a cluster that scales on demand does so."""
         return max(self._jobs, int(self._ray.cluster_resources().get("CPU", 0)))
 
     def submit(self, n: int, compute: Callable[..., R], cell: C) -> Future[R]:
-        """To the cluster."""
+        """Submit to the cluster."""
         reference = self._there.remote(compute, cell, code_version(), 1)
         future: Future[R] = reference.future()
         self._sent = [(sent, of) for sent, of in self._sent if not sent.done()]

@@ -1,8 +1,8 @@
-"""Where finished cells are kept: a folder, of this machine or shared, or an object store.
+"""Cache of finished cells: a local or shared folder, or an object store.
 
-A cell's name is a hash of its configuration (seed included), of the package's code and of the versions of NumPy, SciPy
-and Numba. What is written appears whole or not at all, and equal cells give equal bytes, so that any number of runs may
-share one place. A method or problem that was registered from outside the package may change unseen: it is not kept.
+A cell is named by a hash of its configuration (including the seed), the source of the package, and the versions of
+NumPy, SciPy and Numba. Writes are atomic and equal cells give equal bytes, so any number of runs can share a cache.
+Cells with methods or problems registered outside the package are not cached, since changes to these go unnoticed.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ COMPUTES = ("numpy", "scipy", "numba")
 
 
 class Result(Protocol):
-    """What can be kept."""
+    """A result that can be saved."""
 
     def save(self, path: Path) -> None:
-        """Write it under this path, with suffixes of its own."""
+        """Write one or more files whose names begin with `path`."""
         ...
 
 
@@ -42,7 +42,7 @@ R = TypeVar("R", bound=Result)
 
 @cache
 def code_version() -> str:
-    """A hash of the package's source and of what it computes with: results of other code are not mistaken for its."""
+    """A hash of the package's source and of the versions of its numerical libraries."""
     root = Path(__file__).parents[2]
     digest = hashlib.sha256()
     for name in COMPUTES:
@@ -55,7 +55,7 @@ def code_version() -> str:
 
 
 def key(cell: object) -> str:
-    """The name under which a cell's result is kept; "" if it is not to be kept."""
+    """The name of a cell in the cache; "" if it must not be cached."""
     plainly = asdict(cell) if is_dataclass(cell) and not isinstance(cell, type) else cell
     makers = list(_makers(plainly))
     if not all(map(_own, makers)):
@@ -66,7 +66,7 @@ def key(cell: object) -> str:
 
 
 def _makers(value: object) -> Iterator[Callable[..., object]]:
-    """What makes the methods and problems that are named in it."""
+    """The constructors of all methods and problems named in a configuration."""
     if isinstance(value, str):
         yield from (names[value] for names in (methods, registry) if value in names)
     parts = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
@@ -75,7 +75,7 @@ def _makers(value: object) -> Iterator[Callable[..., object]]:
 
 
 def _own(maker: Callable[..., object]) -> bool:
-    """Whether it is of this package."""
+    """Whether a constructor is defined in this package."""
     written = maker.func if isinstance(maker, partial) else maker
     return getattr(written, "__module__", "").startswith("trimtab.")
 
@@ -85,69 +85,69 @@ def _plainly(value: object) -> object:
 
 
 class ResultStore(Protocol):
-    """A place for results, and for the small files that say who is at which."""
+    """Storage for results, and for the small files that lock cells."""
 
     def save(self, name: str, result: Result) -> None:
-        """Keep a result."""
+        """Store a result."""
         ...
 
     def load(self, name: str, load: Callable[[Path], R]) -> R:
-        """The result of this name, as `load` reads what its `save` wrote; an OSError if there is none."""
+        """Read a result, by the function `load` on its path; raise OSError if there is none."""
         ...
 
     def create(self, name: str, data: bytes) -> None:
-        """A new file; FileExistsError if there is one."""
+        """Create a file; raise FileExistsError if it exists."""
         ...
 
     def write(self, name: str, data: bytes) -> None:
-        """A file, new or not."""
+        """Create or replace a file."""
         ...
 
     def read(self, name: str) -> bytes:
-        """What is in it; FileNotFoundError if there is none."""
+        """Read a file; raise FileNotFoundError if there is none."""
         ...
 
     def remove(self, name: str) -> None:
-        """Away with it, if it is there."""
+        """Delete a file if it exists."""
         ...
 
 
 class Folder:
-    """A folder."""
+    """Results in a folder."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
 
     def save(self, name: str, result: Result) -> None:
-        """By the result's own means, which write atomically."""
+        """Call the result's own `save`, which writes atomically."""
         result.save(self.root / name)
 
     def load(self, name: str, load: Callable[[Path], R]) -> R:
-        """Straight from the folder."""
+        """Load from the folder."""
         return load(self.root / name)
 
     def create(self, name: str, data: bytes) -> None:
-        """Exclusive, on shared file systems too."""
+        """Create exclusively, also on shared file systems."""
         with writing(self.root):
             self.root.mkdir(parents=True, exist_ok=True)
         with (self.root / name).open("xb") as file:
             file.write(data)
 
     def write(self, name: str, data: bytes) -> None:
-        """Atomically."""
+        """Write atomically."""
         write_atomically(self.root / name, data)
 
     def read(self, name: str) -> bytes:
-        """All of it."""
+        """Read the whole file."""
         return (self.root / name).read_bytes()
 
     def remove(self, name: str) -> None:
-        """Unlink it."""
+        """Unlink the file."""
         (self.root / name).unlink(missing_ok=True)
 
 
 class Bucket:
-    """An object store, by its fsspec URL: one object, a zip, for each result."""
+    """Results in an object store given by an fsspec URL, each a zip file in one object."""
 
     def __init__(self, url: str) -> None:
         try:
@@ -158,43 +158,43 @@ class Bucket:
         self.files.makedirs(self.root, exist_ok=True)
 
     def save(self, name: str, result: Result) -> None:
-        """Put in one go, so that nobody sees a half."""
+        """Upload in one request, so that readers never see a partial result."""
         buffer = io.BytesIO()
         with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(buffer, "w") as archive:
             result.save(Path(folder) / name)
             for file in sorted(Path(folder).iterdir()):
                 archive.writestr(
                     zipfile.ZipInfo(file.name), file.read_bytes()
-                )  # dated 1980: equal bytes for equal cells
+                )  # without a time stamp: equal bytes for equal cells
         self.write(f"{name}.zip", buffer.getvalue())
 
     def load(self, name: str, load: Callable[[Path], R]) -> R:
-        """By way of a folder of this machine."""
+        """Unpack into a temporary folder and load from there."""
         with tempfile.TemporaryDirectory() as folder:
             with zipfile.ZipFile(io.BytesIO(self.read(f"{name}.zip"))) as archive:
                 archive.extractall(folder)
             return load(Path(folder) / name)
 
     def create(self, name: str, data: bytes) -> None:
-        """Exclusive where the store can do so; elsewhere two may believe they were first, which costs work alone."""
+        """Create exclusively if the store supports it; otherwise two runs may compute the same cell."""
         self.files.pipe_file(f"{self.root}/{name}", data, mode="create")
 
     def write(self, name: str, data: bytes) -> None:
-        """Put it."""
+        """Upload an object."""
         self.files.pipe_file(f"{self.root}/{name}", data)
 
     def read(self, name: str) -> bytes:
-        """Get it."""
+        """Download an object."""
         return bytes(self.files.cat_file(f"{self.root}/{name}"))
 
     def remove(self, name: str) -> None:
-        """Delete it."""
+        """Delete an object if it exists."""
         with suppress(FileNotFoundError):
             self.files.rm_file(f"{self.root}/{name}")
 
 
 def shelf_at(place: str | Path | None) -> ResultStore | None:
-    """The shelf `cells` in a folder (a path, or file://…) or at a URL that fsspec knows (s3://…, memory://…)."""
+    """The store `cells` in a folder (a path, or file://…) or at an fsspec URL (s3://…, memory://…)."""
     if place is None:
         return None
     scheme = urlsplit(str(place)).scheme if "://" in str(place) else ""
@@ -204,10 +204,10 @@ def shelf_at(place: str | Path | None) -> ResultStore | None:
 
 
 def load_result(shelf: ResultStore | None, name: str, load: Callable[[Path], R]) -> R | None:
-    """The result of this name, if there is one that can be read."""
+    """The cached result of this name, or None if there is no readable one."""
     if shelf is None or not name:
         return None
     try:
         return shelf.load(name, load)
-    except (OSError, ValueError, TypeError, KeyError, zipfile.BadZipFile):  # not there, or damaged: compute it
+    except (OSError, ValueError, TypeError, KeyError, zipfile.BadZipFile):  # missing or damaged: compute it
         return None

@@ -1,8 +1,7 @@
-"""Many cells, each a pure function of its configuration, over all cores or a cluster, each computed once.
+"""Compute many cells, each a pure function of its configuration, once each, on all cores or a cluster.
 
-A finished cell is saved at once and not computed again: neither after an interruption, nor by another run that shares
-the place (`trimtab.lab.parallel.result_cache`). Who computes is told apart from what is done with it
-(`trimtab.lab.parallel.executors`).
+A finished cell is saved at once (`trimtab.lab.parallel.result_cache`) and not computed again, neither after an
+interruption nor by another run that shares the cache. Cells run on an executor (`trimtab.lab.parallel.executors`).
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ from trimtab.types import Document
 from trimtab.validation import whole
 
 Cell = Document
-"""The configuration of a piece of work; a dataclass does as well."""
+"""The configuration of one unit of work; may also be a dataclass."""
 
 C = TypeVar("C")
 R = TypeVar("R", bound=Result)
 
-POLL = 1.0  # seconds from one look to the next at what other runs, and a cluster that grows, are doing
+POLL = 1.0  # seconds between checks for results of other runs and new workers of the cluster
 
 
 def sweep(
@@ -42,15 +41,15 @@ def sweep(
     report: Report | None = None,
     load: Callable[[Path], R] = Record.load,  # type: ignore[assignment]
 ) -> list[R | None]:
-    """compute(cell) for every cell; None for those that an interruption (Ctrl-C) left undone.
+    """Call compute(cell) for every cell; the result is None for cells not computed before an interruption (Ctrl-C).
 
-    jobs: workers. backend: "loky", processes of this machine (one job alone is this process); "dask" or "ray", a
-    cluster: that at the address `cluster`, else that of this process, else one of `jobs` processes for the time being.
-    It is started only if something is missing. A worker that dies costs the cell it was at, which is computed again.
-    crew: who computes instead, and stays (`trimtab.lab.parallel.executors.hired`). folder: where finished cells are
-    kept, also while others work on the same: a folder, which machines may share, or the URL of an object store
-    (fsspec). None keeps nothing; a cell that names a method or problem from outside trimtab is never kept. report(n,
-    share): cell n is done to this share. load: reads what the `save(path)` of a result wrote.
+    jobs: the number of workers. backend: "loky", processes of this machine (this process if jobs is 1); "dask" or
+    "ray", the cluster at the address `cluster`, else the one this process is connected to, else a temporary one of
+    `jobs` processes. It is started only if cells are missing. If a worker dies, its cell is computed again.
+    crew: an executor to use instead, which is left running (`trimtab.lab.parallel.executors.executor_of`).
+    folder: the cache of finished cells, which concurrent runs may share: a folder, or the fsspec URL of an object
+    store; None for no cache. Cells that name a method or problem from outside trimtab are never cached.
+    report(n, share): called when this share of cell n is done. load: reads a result written by its `save(path)`.
 
     >>> sweep(lambda cell: cell**2, [1, 2, 3])
     [1, 4, 9]
@@ -66,7 +65,7 @@ def sweep(
 
 
 class _Run(Generic[C, R]):
-    """One call of `sweep`: cells are waiting, flying, or done."""
+    """One call of `sweep`: cells are waiting, submitted, or done."""
 
     def __init__(
         self,
@@ -88,7 +87,7 @@ class _Run(Generic[C, R]):
         self._crew, self._stays = crew, crew is not None
 
     def go(self) -> None:
-        """Until all are done, or Ctrl-C."""
+        """Run until all cells are done, or until Ctrl-C."""
         if not self._waiting:
             return
         self._claims = Claims(self._shelf)
@@ -98,7 +97,7 @@ class _Run(Generic[C, R]):
                 if self._flying:
                     for future in wait(self._flying, POLL, FIRST_COMPLETED).done:
                         self._collect(future)
-                elif self._waiting:  # all that is left is being computed elsewhere
+                elif self._waiting:  # the remaining cells are being computed by other runs
                     time.sleep(POLL)
         except KeyboardInterrupt:
             pass
@@ -106,21 +105,21 @@ class _Run(Generic[C, R]):
             self._end()
 
     def _hand_out(self) -> None:
-        """As many cells as the crew takes; what another run is at goes to the end of the queue."""
+        """Submit cells to all free workers; cells claimed by another run go to the end of the queue."""
         for _ in range(len(self._waiting)):
             if self._crew is not None and len(self._flying) >= self._crew.width():
                 break
             n = self._waiting.popleft()
             if not self._claims.take(self._names[n]):
                 self._waiting.append(n)
-            elif self._found(n):  # finished elsewhere since we looked
+            elif self._found(n):  # another run has just finished it
                 self._claims.release(self._names[n])
             else:
                 self._crew = self._crew or self._hire()
                 self._flying[self._crew.submit(n, self._compute, self._cells[n])] = n
 
     def _collect(self, future: Future[R]) -> None:
-        """Keep a result; hand out again what died with its worker; raise what went wrong in the cell itself."""
+        """Save a result; submit the cell again if its worker died; re-raise an error of the cell itself."""
         assert self._crew is not None
         n = self._flying.pop(future)
         if future.cancelled():
@@ -151,7 +150,7 @@ class _Run(Generic[C, R]):
             self._report(n, 1.0)
 
     def _end(self) -> None:
-        """Keep what was finished meanwhile, let go of the rest."""
+        """Save cells that have just finished, and cancel the rest."""
         try:
             for future in list(self._flying):
                 if future.done() and not future.cancelled() and future.exception() is None:

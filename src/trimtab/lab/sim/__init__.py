@@ -1,1 +1,1 @@
-"""Simulations: methods on a problem in lanes, and the record they leave."""
+"""Simulations: run methods on a problem, in lanes, and record the results."""

@@ -1,4 +1,4 @@
-"""A group of methods in all trials, as lanes of one setup: the one place where the laboratory speaks to the core."""
+"""Run a group of methods in all trials as lanes of one setup; the only interface between the lab and the core."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from trimtab.state import Key, State, take
 from trimtab.steps import Constant
 from trimtab.types import Array
 
-RESAMPLING = 0x5EED_0F_5A3D  # added to the seed: resampled directions are independent of those that were played
+RESAMPLING = 0x5EED_0F_5A3D  # added to the seed, to make resampled directions independent of those of the run
 
 
 def groups(methods: Mapping[str, Method]) -> list[dict[str, Method]]:
-    """Methods that differ in a step size alone go together, as lanes of one setup."""
+    """Group methods that only differ in their step size; each group becomes lanes of one setup."""
     found: list[tuple[Method | None, dict[str, Method]]] = []
     for name, method in methods.items():
         common = None if step_size(method) is None else replace(method, step=Constant(1.0))
@@ -35,7 +35,7 @@ def groups(methods: Mapping[str, Method]) -> list[dict[str, Method]]:
 
 
 def together(members: Mapping[str, Method], trials: int) -> Method:
-    """The methods of a group as one, with a step for each lane: those of a trial, then those of the next."""
+    """Merge a group into one method with a step per lane, ordered by trial, then by member."""
     method = next(iter(members.values()))
     if len(members) == 1:
         return method
@@ -49,20 +49,20 @@ def query(setup: Setup, state: State, trial: int | None = None) -> Array:
 
 
 def hand_out(setup: Setup, state: State) -> tuple[int, Array, State]:
-    """A new trial, which stays open until it is told (max_pending > 1): its number, its queries, the state after."""
+    """Hand out a trial that stays open until told (max_pending > 1): its number, its queries, the next state."""
     trial, state = core.hand_out(setup, state)
     return trial.id, trial.x if trial.x.ndim == 3 else trial.x[:, None], state
 
 
 def tell(setup: Setup, state: State, values: Array, trial: int | None = None) -> State:
-    """The state after what `beside` made of a round's values; what is not finite counts as failed."""
+    """The state after the values of a round, in the form of `beside`; values that are not finite count as failed."""
     known = np.where(np.isfinite(values), values, np.nan)
     several = tuple(n for n in (setup.queries, setup.told) if n > 1)
     return core.tell(setup, state, known.reshape(len(known), *several), trial)
 
 
 def beside(values: Array, limits: Array | None) -> Array:
-    """The values of a round's queries, each followed by those of its limits: `(lanes, queries·told)`."""
+    """Append to each value those of its limits: `(lanes, queries·told)`."""
     flat = values.reshape(-1, values.shape[-1])
     if limits is None:
         return flat
@@ -71,7 +71,7 @@ def beside(values: Array, limits: Array | None) -> Array:
 
 
 class Group:
-    """Methods that share their lanes, in all trials: one setup, its state, and what it will be told."""
+    """The methods of a group in all trials: their common setup, its state, and the values of the current round."""
 
     def __init__(
         self, problem: Problem, members: dict[str, Method], x0: Array, *, seed: int, first: int, noise: str
@@ -81,9 +81,9 @@ class Group:
         self.shape = (x0.shape[0], len(members), x0.shape[1])
         self.seed, self.first = seed, first
         self.values: Array = np.empty(0)
-        """Of this round: `(trials, members, queries)`."""
+        """Measured values of this round: `(trials, members, queries)`."""
         self.limits: Array | None = None
-        """What the method is told beside them, if it asks for it: `(trials, members, queries, m)`."""
+        """Measured limits, if the method uses them: `(trials, members, queries, m)`."""
         self.before: State | None = None
         method, x = together(members, x0.shape[0]), np.repeat(x0, len(members), axis=0)
         self.setup = Setup(method, x.shape, domain=problem.domain)
@@ -91,11 +91,11 @@ class Group:
 
     @property
     def centre(self) -> Array:
-        """`(trials, members, d)`."""
+        """The centres: `(trials, members, d)`."""
         return self.state.centre.reshape(self.shape)
 
     def queries(self) -> Array:
-        """`(trials, members, queries, d)`."""
+        """The queries of this round: `(trials, members, queries, d)`."""
         trials, members, dim = self.shape
         return query(self.setup, self.state).reshape(trials, members, -1, dim)
 
@@ -112,15 +112,15 @@ class Group:
         return first, value, moment, np.full(value.shape, gain)
 
     def move(self, diverged: NDArray[np.bool_]) -> None:
-        """Tell the values; those of diverged trials count as failed."""
+        """Tell the values of this round; those of diverged trials count as failed."""
         values = np.where(diverged[:, :, None], np.nan, self.values)
         self.before = self.state
         self.state = tell(self.setup, self.state, beside(values, self.limits))
 
     def variances(self, world: World, common: Array | None, resamples: int, of: slice) -> Array:
-        """Trace of the covariance of ĝ_t over fresh directions (of this round and of the anchor's) and noise.
+        """Trace of the covariance of ĝ_t over new noise and new directions, in this round and that of the anchor.
 
-        `(2, trials, members)`: at each method's own iterates, and at the common one (NaN without one). Without a
+        `(2, trials, members)`: at each method's own iterate, and at the common one (NaN without one). Without a
         contrast ĝ_t = 0.
         """
         trials, members, dim = self.shape
@@ -145,7 +145,7 @@ class Group:
         return found
 
     def _resampled(self, world: World, setup: Setup, state: State, resamples: int) -> Array:
-        """`(lanes, queries·told)`; each resample has noise of its own."""
+        """Values of resampled queries, `(lanes, queries·told)`, with independent noise for each resample."""
         x = query(setup, state).reshape(self.shape[0], resamples, -1, setup.dim)
         columns: Sequence[Array] = [
             _measured(world, max(state.round - lag, 0), np.ascontiguousarray(x[:, :, k]), draw)

@@ -1,4 +1,4 @@
-"""What a record says of its making, in plain values that JSON can hold: parts by their type and fields."""
+"""Provenance of a record as JSON values; parts are described by their type and fields."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ Part = Mapping[str, Plain]
 
 @runtime_checkable
 class Lawful(Protocol):
-    """Directions of which the theory speaks."""
+    """A law of directions covered by the theory."""
 
     @property
     def law(self) -> str:
-        """Its name there."""
+        """Its name in `trimtab.theory`."""
         ...
 
 
 class About(TypedDict, total=False):
-    """What is needed to make a record again."""
+    """Everything needed to reproduce a record."""
 
     problem: str
     parameters: Part
     dim: int
     method: str
-    """The name under which it ran."""
+    """The name it ran under."""
     parts: dict[str, Part]
-    """The estimator, the step and the directions (those in use, where the method leaves them open)."""
+    """The estimator, the step and the directions (those in use, if the method leaves them open)."""
     law: str | None
-    """That of the directions, where the theory knows it and the method is residual feedback, of which it speaks."""
+    """The law of the directions, if the theory covers it and the method is residual feedback; else None."""
     step: float | None
-    """The step size, if the method has one, the same in all rounds."""
+    """The step size, if it is constant."""
     radius: float
     max_move: float | None
     margin: str
@@ -51,12 +51,12 @@ class About(TypedDict, total=False):
     noise: str
     threshold: float
     tuning: list[dict[str, Plain]]
-    """What each step of the grid gave, where the step was tuned."""
+    """The results of the step grid, if the step was tuned."""
     step_at_edge: bool
 
 
 def about(problem: Problem, name: str, method: Method, *, seed: int, first: int, noise: str, threshold: float) -> About:
-    """Everything but the numbers."""
+    """Describe a run."""
     setup = Setup(method, (problem.dim,), problem.domain)
     law = setup.directions
     return {
@@ -83,14 +83,14 @@ def about(problem: Problem, name: str, method: Method, *, seed: int, first: int,
 
 
 def _is_residual(setup: Setup) -> bool:
-    """One query, contrasted without bias with the value told last, and nothing else remembered."""
+    """Whether the method is residual feedback: one query, an unbiased contrast with the previous value, no memory."""
     estimator = setup.method.estimator
     one = estimator.offsets == (1.0,) and estimator.lags == (0,) and estimator.told == 1
     return one and estimator.anchored and estimator.unbiased and not estimator.start(setup.frame, np.zeros(setup.dim))
 
 
 def step_size(method: Method) -> float | None:
-    """η, if the step is a number and nothing else.
+    """η, if the step is a constant number; else None.
 
     >>> from trimtab.recipes import auto, residual
     >>> step_size(residual(radius=0.1, step=0.02)), step_size(auto(radius=0.1))
@@ -101,7 +101,7 @@ def step_size(method: Method) -> float | None:
 
 
 def described(part: object) -> Part:
-    """A part by its type and fields.
+    """Describe a part by its type and fields.
 
     >>> from trimtab.directions import Paired
     >>> described(Paired())
@@ -132,6 +132,6 @@ def _plainly(value: object) -> Plain:
 
 
 def plain(value: float | np.number) -> float | str | None:
-    """A number that JSON can hold: "inf" where it is infinite, None where it is not known."""
+    """Convert a number for JSON: infinity to "inf", NaN to None."""
     value = float(value)
     return value if math.isfinite(value) else None if math.isnan(value) else "inf" if value > 0 else "-inf"

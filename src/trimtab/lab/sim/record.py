@@ -1,4 +1,4 @@
-"""What a run leaves: arrays by trial and round, and summaries that an infinity cannot spoil."""
+"""Records of runs: arrays by trial and round, and summaries that tolerate infinities."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from trimtab.util.reprs import Brief, Facts
 
 FORMAT = "trimtab.record"
 VERSION = 2
-EVIDENCE = "evidence."  # before the names of these arrays, in the file
+EVIDENCE = "evidence."  # prefix of these arrays in the file
 
 
 def quantiles(values: ArrayLike, levels: tuple[float, ...] = (0.25, 0.5, 0.75), axis: int = 0) -> Array:
-    """Quantiles over an axis, by linear interpolation between ranks; infinities rank last and are never averaged in.
+    """Quantiles over an axis, by linear interpolation between ranks; infinities rank last.
 
-    A quantile that would have to be interpolated towards an infinity is infinite. NaN anywhere gives NaN.
+    A quantile interpolated towards an infinity is infinite. NaN anywhere gives NaN.
 
     >>> quantiles([1.0, 2.0, np.inf, 3.0, 4.0]).tolist()
     [2.0, 3.0, 4.0]
     >>> quantiles([1.0, np.inf]).tolist()
     [inf, inf, inf]
     """
-    ranked = np.moveaxis(np.sort(np.asarray(values, dtype=float), axis=axis), axis, 0)  # NaN ranks last of all
+    ranked = np.moveaxis(np.sort(np.asarray(values, dtype=float), axis=axis), axis, 0)  # NaN is sorted last
     found = []
     for level in levels:
         place = level * (len(ranked) - 1)
@@ -43,7 +43,7 @@ def quantiles(values: ArrayLike, levels: tuple[float, ...] = (0.25, 0.5, 0.75), 
 
 
 def divided(a: ArrayLike, b: ArrayLike) -> Array:
-    """a/b of scores that may be infinite: 0 where only b diverged, 1 where both did; neither is better then.
+    """a/b of scores that may be infinite: 0 if only b diverged, 1 if both did.
 
     >>> divided([1.0, 1.0, np.inf, np.inf], [2.0, np.inf, 2.0, np.inf]).tolist()
     [0.5, 0.0, inf, 1.0]
@@ -55,26 +55,26 @@ def divided(a: ArrayLike, b: ArrayLike) -> Array:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Record(Brief):
-    """One method on one problem, in many trials: arrays of shape `(trials, rounds)` unless said otherwise.
+    """Results of one method on one problem in many trials, `(trials, rounds)` unless stated otherwise.
 
-    After a trial has diverged (`diverged_at`), its costs are infinite: it ranks behind all others in every summary.
+    Costs are infinite after a trial has diverged (`diverged_at`), so that it ranks last in every summary.
     """
 
     cost: Array
-    """f_t(x_t), at the centre."""
+    """f_t(x_t), the cost at the centre."""
     played: Array
-    """f_t(x_t + δu_t): what the queries cost, without noise (in allocation, as measured: see `World.paid`); the mean
-    over the queries of a round, if there are several."""
+    """f_t(x_t + δu_t), the evaluated cost without noise (in allocation, as measured: see `World.paid`); the mean over
+    the queries of a round."""
     incurred: Array
-    """What was measured, at x_t + δu_t, noise included; the mean over the queries of a round, if there are several."""
+    """Measured values at x_t + δu_t, with noise; the mean over the queries of a round."""
     optimum: Array
-    """min f_t; NaN where it is not known."""
+    """min f_t; NaN if unknown."""
     distance: Array
-    """‖x_t − argmin f_t‖; NaN where it is not known."""
+    """‖x_t − argmin f_t‖; NaN if unknown."""
     gradient: Array
-    """‖∇f_t(x_t)‖²; NaN where it was not asked for, or there is none."""
+    """‖∇f_t(x_t)‖²; NaN if not requested or unavailable."""
     fixed: Array
-    """f_t at the best fixed point in hindsight; NaN where it was not asked for."""
+    """f_t at the best fixed point in hindsight; NaN if not requested."""
     final: Array
     """The last centre, `(trials, d)`."""
     diverged_at: Integers
@@ -84,15 +84,14 @@ class Record(Brief):
     variance: Array
     """Trace of the covariance of the estimate at the trial's own iterate, `(trials, n)`."""
     common_variance: Array
-    """The same at an iterate common to all methods: the optimiser, or a point that was given; NaN where neither is
-    known; `(trials, n)`."""
+    """The same at an iterate common to all methods, the optimiser or a given point; NaN without one; `(trials, n)`."""
     evidence: dict[str, Array] = field(default_factory=dict)
-    """What the theory's assumptions speak of, `(trials, rounds)` each, if it was asked for: see `lab.evidence`."""
+    """Quantities in the assumptions of the theory, if requested: see `trimtab.lab.sim.theory_witness`."""
     excess: Array = field(default_factory=lambda: np.empty((0, 0, 0)))
-    """g_i,t(x_t + δu_t) of each limit, to be ≤ 0, at what was played: `(trials, rounds, m)`, m = 0 where there is none;
-    the mean over the queries of a round, if there are several."""
+    """g_i,t(x_t + δu_t) of each limit, required to be ≤ 0: `(trials, rounds, m)`, m = 0 without limits; the mean over
+    the queries of a round."""
     about: About = field(default_factory=lambda: About())
-    """Problem, method and its parts, step, radius, seed, …: what is needed to make it again."""
+    """Problem, method and its parts, step, radius, seed, …: everything needed to reproduce the record."""
 
     def _facts(self) -> Facts:
         known = self.cost.size and not np.isnan(self.optimum).all()
@@ -120,11 +119,11 @@ class Record(Brief):
 
     @property
     def diverged(self) -> NDArray[np.bool_]:
-        """Which trials diverged: `(trials,)`."""
+        """Mask of the diverged trials: `(trials,)`."""
         return self.diverged_at >= 0
 
     def select(self, trials: slice) -> Record:
-        """Some of the trials."""
+        """The record of some of the trials."""
         arrays = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("about", "evidence")}
         parts = {name: values if name == "variance_rounds" else values[trials] for name, values in arrays.items()}
         return Record(
@@ -136,7 +135,7 @@ class Record(Brief):
 
         kind: "dynamic", Σ f_t(x_t) − min f_t; "static", Σ f_t(x_t) − Σ f_t(x*) for the best fixed x* (run with
         static=True); "gradient", Σ ‖∇f_t(x_t)‖² (run with gradients=True).
-        of: the "centre" x_t; what was "played", x_t + δu_t; or "incurred", the same with noise.
+        of: the cost at the "centre" x_t, as "played" at the queries x_t + δu_t, or as "incurred" there with noise.
         """
         if kind == "gradient":
             return np.cumsum(self.gradient, axis=1)
@@ -146,16 +145,16 @@ class Record(Brief):
         return np.cumsum(self.costs(of) - against[kind], axis=1)
 
     def costs(self, of: str = "centre") -> Array:
-        """`cost`, `played` or `incurred`, by the words that `regret` knows."""
+        """`cost`, `played` or `incurred`, selected as in `regret`."""
         known = {"centre": self.cost, "played": self.played, "incurred": self.incurred}
         if of not in known:
             raise ValueError(f"of={of!r} is unknown: choose from {', '.join(known)}")
         return known[of]
 
     def violation(self) -> Array:
-        """By how much limits were exceeded so far in the mean, `(trials, rounds)`: max_i max(0, (1/t)·Σ g_i,s).
+        """The largest mean excess over a limit so far, `(trials, rounds)`: max_i max(0, (1/t)·Σ g_i,s).
 
-        0 where nothing is limited.
+        0 without limits.
         """
         if self.excess.shape[-1] == 0:
             return np.zeros(self.cost.shape)
@@ -163,13 +162,13 @@ class Record(Brief):
         return np.asarray(np.maximum(means.max(-1), 0.0))
 
     def score(self, of: str = "centre") -> Array:
-        """What methods are ranked by, `(trials,)`: the dynamic regret; the total cost where no optimum is known."""
+        """The score methods are ranked by, `(trials,)`: dynamic regret, or total cost if the optimum is unknown."""
         if np.isnan(self.optimum).all():
             return np.asarray(self.costs(of).sum(1))
         return self.regret(of=of)[:, -1]
 
     def summary(self) -> Document:
-        """Medians and quartiles over trials, with the count of diverged ones, as plain numbers."""
+        """Medians and quartiles over trials, and the number of diverged ones, as JSON values."""
         parts = {
             "regret": self.regret()[:, -1],
             "played": self.regret(of="played")[:, -1],
@@ -200,7 +199,7 @@ class Record(Brief):
         return {"round": self.variance_rounds.tolist(), "median": middle}
 
     def save(self, path: str | Path) -> None:
-        """Two files: `path`.npz with the arrays, `path`.json with the summary."""
+        """Write `path`.npz with the arrays and `path`.json with the summary."""
         path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         arrays = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("about", "evidence")}
@@ -212,7 +211,7 @@ class Record(Brief):
 
     @classmethod
     def load(cls, path: str | Path) -> Record:
-        """What `save` wrote under this path."""
+        """Read a record written by `save`."""
         path = Path(path)
         file = path.with_name(path.name.removesuffix(".npz") + ".npz")
         document, arrays = read_archive(file, compressed=True)
@@ -223,6 +222,6 @@ class Record(Brief):
 
 
 def spread(values: Array) -> dict[str, float | str | None]:
-    """Median and quartiles as plain numbers; "inf" where they are infinite, None where they are not known."""
+    """Median and quartiles as JSON values; "inf" if infinite, None if unknown."""
     q25, median, q75 = (plain(q) for q in quantiles(values))
     return {"median": median, "q25": q25, "q75": q75}

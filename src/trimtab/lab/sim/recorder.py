@@ -1,4 +1,4 @@
-"""The arrays of all records, while they are being written, and which trials have diverged."""
+"""Collect the arrays of all records during a run, and detect divergence."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trimtab.types import Array
 
 
 class Recorder:
-    """Pages by name: `(rounds, trials, methods)`."""
+    """Arrays by name, `(rounds, trials, methods)`, filled round by round."""
 
     def __init__(self, rounds: int, trials: int, count: int, threshold: float, limits: int = 0) -> None:
         names = ("cost", "played", "incurred", "optimum", "distance", "gradient")
@@ -23,27 +23,27 @@ class Recorder:
         self.variances: list[tuple[int, Array]] = []
 
     def judge(self, t: int, cost: Array, incurred: Array) -> None:
-        """Which trials have diverged by now."""
+        """Update the mask of diverged trials."""
         if t == 0:
             self.limit = self.threshold * (1 + np.abs(np.where(np.isfinite(cost), cost, 0.0)))
-        # At the centre NaN and inf are beyond any limit; a measurement that is NaN has merely failed.
+        # NaN and inf at the centre mean divergence; a measurement of NaN has merely failed.
         beyond: NDArray[np.bool_] = ~(np.abs(cost) <= self.limit) | (np.abs(incurred) > self.limit)
         self.diverged_at[beyond & ~self.diverged] = t
         self.diverged |= beyond
 
     def enter(self, name: str, t: int, values: Array) -> None:
-        """The values of a round, `(trials, methods)`; infinite where the trial has diverged."""
+        """Store the values of a round, `(trials, methods)`; infinite in diverged trials."""
         page = self.pages[name][t]
         page[:] = values
         page[self.diverged] = np.inf
 
     def enter_excess(self, t: int, values: Array) -> None:
-        """g of each limit at what was played, `(trials, methods, m)`; infinite where the trial has diverged."""
+        """Store the measured limits of a round, `(trials, methods, m)`; infinite in diverged trials."""
         self.excess[t] = values
         self.excess[t][self.diverged] = np.inf
 
     def enter_variances(self, t: int, found: Array) -> None:
-        """`(2, trials, methods)`: at each method's own iterate, and at the common one."""
+        """Store variances, `(2, trials, methods)`: at each method's own iterate, and at the common one."""
         found[0][self.diverged] = np.inf
         found[0][np.isnan(found[0])] = np.inf
         self.variances.append((t, found))

@@ -1,8 +1,8 @@
-"""Simulate methods on a problem, in lanes: all trials of all methods and step sizes go through each round together.
+"""Simulate methods on a problem in lanes: all trials of all methods and step sizes advance together, round by round.
 
-All methods of a trial meet the same drift, the same noise and the same directions. A trial has diverged when the cost
-at its centre, or of what it played, is not finite or beyond `threshold`·(1 + |its cost at the start|); it is then left
-where it is, and its costs count as infinite.
+In a trial, all methods get the same drift, noise and directions. A trial has diverged if the cost at its centre or
+query is not finite or exceeds `threshold`·(1 + |its cost at the start|); it then stops moving, and its costs count as
+infinite.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ THRESHOLD = 1e6
 
 
 def run(problem: Problem | str, method: Method, *, name: str | None = None, **options: Any) -> Record:
-    """One method on one problem; see `simulate` for the options.
+    """Run one method on one problem; see `simulate` for the options.
 
     >>> import trimtab as tt
     >>> record = run("quadratic-v1", tt.residual(radius=0.05, step=0.03), rounds=200, trials=8, seed=1)
@@ -43,7 +43,7 @@ def run(problem: Problem | str, method: Method, *, name: str | None = None, **op
 
 @dataclass(frozen=True)
 class _Plan:
-    """The options of `simulate`, checked."""
+    """The validated options of `simulate`."""
 
     rounds: int
     trials: int
@@ -79,15 +79,15 @@ def simulate(
     resamples: int = 64,
     progress: Progress | None = None,
 ) -> dict[str, Record]:
-    """Several methods on one problem, side by side.
+    """Run several methods on one problem, side by side.
 
-    trials, first: the trials first, …, first + trials − 1 of this seed; a trial is the same in any company.
-    noise: of the second query of a two-point method: "independent", or "common" with the first.
+    trials, first: run trials first, …, first + trials − 1 of this seed; a trial does not depend on the others.
+    noise: whether the second query of a two-point method has "independent" noise, or the "common" noise of the first.
     gradients: record ‖∇f_t(x_t)‖². static: find the best fixed point in hindsight, for the static regret.
-    evidence: record what the assumptions of the theory speak of (`trimtab.lab.sim.theory_witness`; about three times
-    the work). variance_at: rounds at which each estimator is resampled, at its own iterate and at one common to all
-    methods. variance_of: the coordinates that count in it. common: the one point, `(trials, d)`, if not the optimiser.
-    progress: called with the share that is done.
+    evidence: record the quantities in the assumptions of the theory (`trimtab.lab.sim.theory_witness`), which takes
+    about three times as long. variance_at: rounds at which each estimator is resampled, at its own iterate and at one
+    common to all methods. variance_of: the coordinates included in the variance. common: the common iterate,
+    `(trials, d)`, if not the optimiser. progress: called with the completed share.
 
     >>> import trimtab as tt
     >>> methods = {"narrow": tt.auto(radius=0.05), "wide": tt.auto(radius=0.2)}
@@ -125,7 +125,7 @@ def simulate(
             )
     if not methods:
         raise ValueError("methods is empty: give at least one")
-    if problem.world(plan.seed, 1).listens:  # an adversary answers to one player: each method meets its own
+    if problem.world(plan.seed, 1).listens:  # an adversary reacts to one method: each gets its own
         return {name: _simulate(problem, {name: method}, plan, progress)[name] for name, method in methods.items()}
     return _simulate(problem, methods, plan, progress)
 
@@ -195,12 +195,12 @@ def _simulate(
 
 
 def _beside(parts: list[Array]) -> Array:
-    """The columns of all groups; of one alone without a copy."""
+    """Concatenate the columns of all groups; no copy if there is one."""
     return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
 
 
 def _measure(world: World, t: int, parties: list[Group], centres: Array, book: Recorder) -> None:
-    """Everything that is to be known of round t, in as few calls of the world as possible."""
+    """Evaluate and record round t, in as few calls of the world as possible."""
     trials, _, dim = centres.shape
     queries = [group.queries() for group in parties]
     world.play(t, centres, _beside([q[:, :, 0] for q in queries]))

@@ -1,4 +1,4 @@
-"""The best fixed point in hindsight, against which the static regret is counted."""
+"""The best fixed point in hindsight, the reference of static regret."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from trimtab.types import Array
 
 
 def hindsight(problem: Problem | str, *, rounds: int, trials: int, seed: int = 0, first: int = 0) -> Array | None:
-    """The best fixed point in hindsight, argmin_x Σ_t f_t(x), `(trials, d)`; None where there are no gradients.
+    """The best fixed point in hindsight, argmin_x Σ_t f_t(x), `(trials, d)`; None without gradients.
 
-    L-BFGS on the sum over all trials at once (it separates), from the start and from the mean of the optimisers,
-    whichever is better in each trial; within the sides of the domain, and projected onto it.
+    Runs L-BFGS on the sum over all trials, which is separable, from the start and from the mean of the optimisers, and
+    takes the better result in each trial. Bounds are those of the domain; the result is projected onto it.
 
     >>> hindsight("quadratic-v1", rounds=20, trials=3).shape
     (3, 10)

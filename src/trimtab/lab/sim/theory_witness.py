@@ -1,4 +1,4 @@
-"""What the assumptions of the theory speak of, seen in a simulation: things that a single query could never tell.
+"""Record the quantities in the assumptions of the theory, which only a simulation can observe.
 
 For each trial and round, with the query p_t = x_t + δu_t:
 
@@ -7,11 +7,11 @@ For each trial and round, with the query p_t = x_t + δu_t:
     slope    |f_t(p_t) − f_t(x_t)|/‖p_t − x_t‖, or ‖∇f_t(x_t)‖ where it is known and larger: at most L₀
     turn     ‖∇f_t(p_t) − ∇f_t(x_t)‖/‖p_t − x_t‖, or |bend| where no gradient is known: at most L₁
     bend     (f_t(p_t) + f_t(2x_t − p_t) − 2f_t(x_t))/‖p_t − x_t‖²   never below 0 for convex f_t
-    lean     change·⟨u_t, n_t⟩·(scale/δ), n_t = ∇f_t(x_t)/‖∇f_t(x_t)‖: the part of ĝ_t along the slope that drift
-             makes up. Its mean is 0 as long as u_t does not depend on f_t nor f_t on u_t: then ĝ_t is unbiased
+    lean     change·⟨u_t, n_t⟩·(scale/δ), n_t = ∇f_t(x_t)/‖∇f_t(x_t)‖: the part of ĝ_t along the slope that is due to
+             drift. Its mean is 0 if u_t and f_t are independent; then ĝ_t is unbiased
     moment   ‖ĝ_t‖²
 
-NaN where there is nothing to see (round 0 has no change), and after a trial has diverged.
+NaN where undefined (round 0 has no change), and after a trial has diverged.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ NAMES = ("change", "rise", "slope", "turn", "bend", "lean", "moment")
 
 
 class TheoryRecorder:
-    """Looks on while a simulation runs, all methods at once: arrays `(trials, k[, d])` in, `(trials, rounds)` out."""
+    """Observe a simulation of all methods: receives arrays `(trials, k[, d])`, returns `(trials, rounds)`."""
 
     def __init__(self, rounds: int, trials: int, count: int) -> None:
         self.pages = {name: np.full((rounds, trials, count), np.nan) for name in NAMES}
         self._last: tuple[Array, Array] | None = None
 
     def look(self, world: World, t: int, centre: Array, query: Array, value: Array, moment: Array, gain: Array) -> None:
-        """One round, before the centres move; gain is scale/δ², by which ĝ_t multiplies a probe δu_t."""
+        """Record a round before the centres move; gain: scale/δ², the factor of the probe δu_t in ĝ_t."""
         offset = query - centre
         square = np.square(offset).sum(-1)
-        square[square == 0] = np.nan  # doing nothing looks nowhere
+        square[square == 0] = np.nan  # `still` probes nothing
         count = centre.shape[1]
         costs = world.cost(t, np.concatenate([centre, query, centre - offset], axis=1))
         middle, here, opposite = costs[:, :count], costs[:, count : 2 * count], costs[:, 2 * count :]
@@ -60,7 +60,7 @@ class TheoryRecorder:
         self._last = query.copy(), value.copy()
 
     def of(self, k: int, diverged_at: Integers) -> dict[str, Array]:
-        """What was seen of method k."""
+        """The recorded arrays of method k."""
         found = {name: np.ascontiguousarray(page[:, :, k].T) for name, page in self.pages.items()}
         for trial, t in enumerate(diverged_at[:, k]):
             if t >= 0:

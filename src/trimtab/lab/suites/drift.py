@@ -1,6 +1,6 @@
-"""The cells of the suite `drift` on which constants may be chosen, as a table: problem × dimension × drift × noise.
+"""The development cells of the suite `drift`, on which constants may be tuned: problem × dimension × drift × noise.
 
-They have all been looked at, many times. Those that have not are made by a rule: `trimtab.lab.suites.held_out`.
+`trimtab.lab.suites.held_out` generates cells that were never used for tuning.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from trimtab.lab.sim.provenance import Plain
 
-# Landscapes start a unit away from the optimum, and are probed by 0.2 of that; "-" leaves a parameter as it is.
+# Landscapes start at distance 1 from the optimum, with a probe length of 0.2; "-" keeps the default of a parameter.
 TABLE = """
 group       rounds  problem                  dim   condition  drift  speed   noise  more
 LQR         50      lqr-v1                   -     -          -      -       -
@@ -92,12 +92,12 @@ class Cell(NamedTuple):
     parameters: dict[str, Plain]
     rounds: int
     lag: int | None = None
-    """After how many rounds a value is told, in the suite `late`."""
+    """The delay of values in rounds, in the suite `late`."""
     permuted: bool = False
 
 
 def sensible_radius(dim: int) -> float:
-    """0.2 of the distance from which landscapes start, as the length of a probe; here per coordinate."""
+    """The radius per coordinate of probes of length 0.2, relative to the initial distance of landscapes."""
     return round(0.2 / math.sqrt(dim), 4)
 
 

@@ -1,9 +1,8 @@
-"""Cells of the suite `drift` that are held out: drawn from a seed by the rule below, looked at once, at the end.
+"""Held-out cells of the suite `drift`, generated from a seed, to be evaluated once, at the end.
 
-The rule: other kinds of problems than in `trimtab.lab.suites.drift`, other dimensions, and parameters drawn at random.
-The laws of drift and of noise are dealt like cards, so that each occurs about equally often; everything else is drawn
-log-uniformly from the interval that stands beside its name. The radius of every cell is the sensible one times a
-number between ¼ and 4. Nothing may be chosen by what is seen here: a second look needs another seed.
+Problems and dimensions differ from those of `trimtab.lab.suites.drift`. Laws of drift and noise are stratified, so that
+each occurs about equally often; other parameters are drawn log-uniformly from the intervals below. The radius is the
+sensible one times a factor between ¼ and 4. Nothing may be tuned on these results: evaluate again with another seed.
 """
 
 from __future__ import annotations
@@ -20,21 +19,21 @@ SEED = 173_205_081
 DRIFTS = ("walk", "line", "jumps", "ramps", "circle", "telegraph")
 NOISES = ("normal", "student", "relative", "normal")
 
-SPEED = 0.01, 0.06  # of the optimum, times 1/√d
-EVERY = 50, 400  # rounds from jump to jump, of a ramp or circle, between two switches
+SPEED = 0.01, 0.06  # speed of the optimum, times √d
+EVERY = 50, 400  # period of jumps, ramps, circles and switches, in rounds
 CONDITION = 1, 1000
 OFFSET = 0.0005, 0.02
-TREND = 0.001, 0.02  # of the offset, in one cell of three, up or down
+TREND = 0.001, 0.02  # trend of the offset, up or down, in every third cell
 NOISE = {"normal": (0.001, 0.1), "student": (0.001, 0.03), "relative": (0.05, 0.5)}  # in three cells of four
-WRONG = 1 / 4, 4  # the radius, in times of the sensible one
+WRONG = 1 / 4, 4  # the radius, relative to the sensible one
 
 LOW, MIDDLE, HIGH = (3, 3, 5, 5, 7, 7), (20, 20, 30, 30, 50, 50), (200, 200, 500, 500)
-NETWORKS = 1000  # to draw five from; not number 12, which the cells for choosing have
+NETWORKS = 1000  # five are drawn from these, except number 12 of the development cells
 WALLS = ("near", "at", "beyond")
 
 
 def held_out(seed: int = SEED) -> tuple[Cell, ...]:
-    """The cells of a seed.
+    """Generate the cells of a seed.
 
     >>> held_out(1) == held_out(1) != held_out(2)
     True
@@ -120,7 +119,7 @@ class _Rule:
             parameters: dict[str, Plain] = {
                 "n_x": n_x,
                 "n_u": n_u,
-                "drift": self.between(0.005, 0.01) * 6 / n_x,  # so that the system stays governable as long as with 6
+                "drift": self.between(0.005, 0.01) * 6 / n_x,  # stays controllable as long as with n_x = 6
                 "radius": self.radius(radius),
             }
             yield Cell("LQR", problem, parameters | more, rounds)
@@ -132,7 +131,7 @@ class _Rule:
             yield Cell("allocation", problem, {"network": network, "radius": self.radius(0.03)}, 200)
 
     def between(self, low: float, high: float) -> float:
-        """Log-uniform, with four digits."""
+        """Draw log-uniformly, rounded to four digits."""
         return float(f"{low * (high / low) ** self.rng.random():.4g}")
 
     def radius(self, sensible: float) -> float:

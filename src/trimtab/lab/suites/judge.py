@@ -1,8 +1,8 @@
-"""Fixed lists of cells on which all methods are judged together: `judge`.
+"""`judge`: evaluate methods on a suite, a fixed list of cells.
 
-`drift`: problem × dimension × drift × noise, for choosing (`trimtab.lab.suites.drift`) and held out
+`drift`: problem × dimension × drift × noise, for development (`trimtab.lab.suites.drift`) or held out
 (`trimtab.lab.suites.held_out`).
-`late`: values that come some rounds late (`trimtab.lab.suites.late`).
+`late`: values that arrive some rounds late (`trimtab.lab.suites.late`).
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from trimtab.lab.suites.scores import Kept, Outcome, in_hindsight, untuned
 from trimtab.problems import Problem, make
 from trimtab.recipes import Method
 
-ORACLE = "oracle"  # not a registered method: it knows what no method can
+ORACLE = "oracle"  # not a registered method, since it knows the problem
 SUITES = {"drift": DRIFT, "late": LATE}
 LARGEST = {"reszo": 50, "hlf-szo": 100, "pbgd": 100}
-"""The dimensions up to which a related method is run unless it is named: the rest would double the time of a suite."""
+"""Largest dimension in which a method is run unless requested by name; beyond, it would double the time of a suite."""
 METHODS = {
     "drift": ("residual", "one-point", "two-point", "auto", *LARGEST, "still", ORACLE),
     "late": ("residual", "auto", "still"),
@@ -58,11 +58,11 @@ def judge(
     folder: str | Path | None = None,
     report: Progress | None = None,
 ) -> SuiteResult:
-    """Run methods over a suite; see `sweep` for jobs, backend, cluster, folder; report is told the share that is done.
+    """Run methods over a suite; for jobs, backend, cluster and folder see `sweep`; report receives the completed share.
 
-    held_out: the cells that nobody has looked at, instead of those for choosing. Look once, when all is chosen.
-    every: take one of so many cells, for a quick look. Without `methods`, related ones are left out of cells of many
-    dimensions (`LARGEST`): their means are over fewer cells, and `SuiteResult.cells` says which.
+    held_out: use the held-out cells. Do so once, when all tuning is finished.
+    every: run every n-th cell only, for a quick check. Without `methods`, some methods skip cells of high dimension
+    (`LARGEST`): their means are over fewer cells, listed by `SuiteResult.cells`.
 
     >>> standings = judge(methods=["auto", "still"], trials=2, every=40)
     >>> len(standings.places), standings.methods
@@ -78,11 +78,11 @@ def judge(
     methods = METHODS[suite] if methods is None else methods
     for name in methods:
         if name != ORACLE:
-            needs_step(name)  # unknown names are told before the work begins
+            needs_step(name)  # raises for unknown names before the work begins
     places = (unseen() if held_out else SUITES[suite])[::every]
     tasks = [Task(place, name, trials, seed) for place in places for name in methods if _fits(place, name, largest)]
     weights = [_weight(task) for task in tasks]
-    order = sorted(range(len(tasks)), key=lambda n: -weights[n])  # what takes long comes first
+    order = sorted(range(len(tasks)), key=lambda n: -weights[n])  # longest tasks first
     done_of = [0.0] * len(tasks)
 
     def tell(n: int, share: float) -> None:
@@ -103,7 +103,7 @@ def judge(
 
 
 def compute(task: Task, progress: Progress | None = None) -> Kept:
-    """One method in one cell: with a step, tuned in hindsight for each score."""
+    """Run one method in one cell; a step is tuned in hindsight for each score."""
     place = task.place
     problem = make(place.problem, **place.parameters)
     if task.method == ORACLE:
@@ -125,7 +125,7 @@ def _play(problem: Problem, place: Cell, methods: Mapping[str, Method], trials: 
 
 
 def _fits(place: Cell, name: str, largest: Mapping[str, int]) -> bool:
-    """Whether the method can be run there, and is not too dear."""
+    """Whether the method is applicable to a cell and not too slow."""
     problem = make(place.problem, **place.parameters)
     if name == ORACLE:
         return place.lag is None and knows(problem)
@@ -133,7 +133,7 @@ def _fits(place: Cell, name: str, largest: Mapping[str, int]) -> bool:
 
 
 def _weight(task: Task) -> float:
-    """Roughly how long it takes."""
+    """A rough estimate of the running time."""
     problem = make(task.place.problem, **task.place.parameters)
     if task.method == ORACLE:
         return task.place.rounds * (100.0 + problem.dim**2)

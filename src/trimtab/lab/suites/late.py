@@ -1,7 +1,7 @@
-"""Values that come late: a trial is handed out in every round, its value is told some rounds later.
+"""Late values: each round hands out a trial, whose value is told some rounds later.
 
-With lag k in order, the value of round t is told at the end of round t + k − 1 (k = 1: at once). Permuted, the values
-of every k rounds are told in a random order, one a round, with the same mean delay. Up to 2k trials are open.
+With lag k, the value of round t is told at the end of round t + k − 1 (at once if k = 1). If permuted, the values of
+each k rounds are told in random order, one per round, with the same mean delay. Up to 2k trials are open.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from trimtab.setup import Setup
 from trimtab.types import Array
 
 LAGS = (1, 2, 4, 8, 16)
-SPEEDS = {2: 0.01, 10: 0.005, 100: 0.002}  # of the optimum, by dimension
+SPEEDS = {2: 0.01, 10: 0.005, 100: 0.002}  # speed of the optimum, by dimension
 
 
 def _places() -> tuple[Cell, ...]:
@@ -48,7 +48,7 @@ LATE = _places()
 
 
 def due(rounds: int, lag: int, *, permuted: bool, seed: int = 0) -> list[int | None]:
-    """Which trial is told at the end of each round; None while there is none.
+    """The trial told at the end of each round; None if there is none.
 
     >>> due(6, 3, permuted=False)
     [None, None, 0, 1, 2, 3]
@@ -70,7 +70,7 @@ def simulate_late(
     trials: int,
     seed: int = 0,
 ) -> dict[str, Record]:
-    """Methods of one query, side by side, under late values."""
+    """Run methods with one query per round side by side, with late values."""
     x0, world = problem.start(seed, trials), problem.world(seed, trials)
     told = due(rounds, lag, permuted=permuted, seed=seed)
     found: dict[str, Record] = {}

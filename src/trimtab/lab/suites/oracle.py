@@ -1,15 +1,15 @@
-"""The oracle: how well any method could do on a moving quadratic that knew all about it but where the optimum is.
+"""The oracle: a reference for moving quadratics that knows everything except the position of the optimum.
 
 A second-order extended Kalman filter (Athans, Wishner, Bertolini 1968) of the state s = (c, v, b): the optimum, its
-velocity (where it moves along lines) and the offset. It knows the curvatures Λ, the law of the drift, the noise and the
-walk of the offset, and from how far it starts; one value a round, y = ½(q − c)ᵀΛ(q − c) + b + noise. With the
-prediction ŝ, P and the gradient H = (−Λ(q − ĉ), 0, 1) of y,
+velocity (if it moves along lines) and the offset. It knows the curvatures Λ, the laws of drift, noise and offset, and
+the initial distance. It gets one value per round, y = ½(q − c)ᵀΛ(q − c) + b + noise. With the prediction ŝ, P and the
+gradient H = (−Λ(q − ĉ), 0, 1) of y,
 
     ŷ = ½(q − ĉ)ᵀΛ(q − ĉ) + b̂ + ½tr(ΛP_c),   S = HPHᵀ + σ² + ½tr(ΛP_cΛP_c),   K = PHᵀ/S,
     ŝ ← ŝ + K(y − ŷ),   P ← P − KSKᵀ.
 
-It plays q = ĉ + γ·√(tr P_c)·u, with u from orthonormal bases and γ, how far to probe in times of how far off it thinks
-it is, the best in hindsight for each score. It is no bound: it linearises, and may be beaten.
+It queries q = ĉ + γ·√(tr P_c)·u, with u from orthonormal bases. γ, the probe length relative to its own uncertainty, is
+the best in hindsight for each score. It is not a bound: a method may do better, because the filter linearises.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from trimtab.problems import Problem, Quadratic
 from trimtab.randomness import DIRECTIONS, Keyed
 from trimtab.types import Array
 
-LARGEST = 100  # dimensions: beyond, its covariance takes too long
+LARGEST = 100  # largest dimension; the covariance takes too long beyond
 GAMMAS = (0.05, 0.1, 0.2, 0.4, 0.7, 1.0, 1.5)
-MANY, FEWER = 50, (0.3, 0.6)  # from so many dimensions on
-LOST = 1e6  # a mean regret beyond this many times that of the start
-SMALLEST = 1e-18  # of the variance of a value, where nothing is uncertain
+MANY, FEWER = 50, (0.3, 0.6)  # from this dimension on, try fewer γ
+LOST = 1e6  # a mean regret beyond this multiple of the initial one counts as diverged
+SMALLEST = 1e-18  # lower limit of the variance of a value
 DRIFTS = ("none", "walk", "line", "jumps", "ramps")
 
 
 def knows(problem: Problem) -> TypeGuard[Quadratic]:
-    """Whether there is an oracle for a problem: a free quadratic of moderate size, with normal drift and noise."""
+    """Whether a problem has an oracle: an unconstrained quadratic of moderate size, with normal drift and noise."""
     return (
         isinstance(problem, Quadratic)
         and problem.id == "quadratic-v1"
@@ -45,13 +45,13 @@ def knows(problem: Problem) -> TypeGuard[Quadratic]:
 
 
 def consult(problem: Problem, *, rounds: int, trials: int, seed: int = 0) -> Outcome:
-    """What the oracle achieves, for each score with the best γ; the result's step is that γ."""
+    """Run the oracle, with the best γ for each score; the `step` of a result is that γ."""
     if not knows(problem):
         raise ValueError(
             f"there is no oracle for {problem.id}: only for quadratic-v1 with dim <= {LARGEST}, normal noise and a"
             f" drift of {', '.join(DRIFTS)}"
         )
-    # Side by side where the covariances are small; one after the other where they would not fit into the cache.
+    # Run all γ together if the covariances fit into the processor cache, else one by one.
     batches = [(gamma,) for gamma in FEWER] if problem.dim >= MANY else [GAMMAS]
     found: dict[Score, list[Result]] = {score: [] for score in SCORES}
     for gammas in batches:
@@ -62,7 +62,7 @@ def consult(problem: Problem, *, rounds: int, trials: int, seed: int = 0) -> Out
 
 
 def _regrets(problem: Quadratic, gammas: tuple[float, ...], rounds: int, trials: int, seed: int) -> Array:
-    """`(2, gammas, trials)`: at ĉ, and of what was played; infinite where the filter lost its way."""
+    """Regrets at ĉ and at the queries, `(2, gammas, trials)`; infinite if the filter diverged."""
     world, count = problem.world(seed, trials), len(gammas)
     start = world.inward(problem.start(seed, trials)[:, None])[:, 0]
     belief = _Belief(problem, np.repeat(start, count, axis=0))
@@ -82,7 +82,7 @@ def _regrets(problem: Quadratic, gammas: tuple[float, ...], rounds: int, trials:
 
 
 def _bases(seed: int, trials: int, dim: int) -> Iterator[Array]:
-    """Unit vectors for each trial, those of every d rounds orthogonal: `(trials, d)`, round after round."""
+    """Yield unit vectors `(trials, d)`, one per round, orthogonal within each d rounds."""
     keyed = Keyed(seed, DIRECTIONS)
     for block in itertools.count():
         normals = np.stack([rng.standard_normal((dim, dim)) for rng in keyed.generators(block, 0, trials)])
@@ -90,7 +90,7 @@ def _bases(seed: int, trials: int, dim: int) -> Iterator[Array]:
 
 
 class _Belief:
-    """Mean `(trials, n)` and covariance `(trials, n, n)` of (c, v, b), in the axes of Λ; without v where none moves."""
+    """Mean `(trials, n)` and covariance `(trials, n, n)` of (c, v, b), in the axes of Λ; without v if always 0."""
 
     def __init__(self, problem: Quadratic, start: Array) -> None:
         trials, dim = start.shape
@@ -110,7 +110,7 @@ class _Belief:
 
     @property
     def distance(self) -> Array:
-        """√(tr P_c), how far off it thinks it is: `(trials,)`."""
+        """√(tr P_c), the estimated error of ĉ: `(trials,)`."""
         return np.asarray(np.sqrt(np.maximum(np.einsum("tii->t", self._of_optimum), 0.0)))
 
     @property
@@ -118,12 +118,12 @@ class _Belief:
         return self.covariance[:, : self.dim, : self.dim]
 
     def _add(self, first: int, variance: float) -> None:
-        """To d coordinates from `first` on."""
+        """Add a variance to d coordinates from `first` on."""
         each = first + np.arange(self.dim)
         self.covariance[:, each, each] += variance
 
     def predict(self, t: int) -> None:
-        """What the drift does from round t − 1 to t."""
+        """Predict the drift from round t − 1 to t."""
         p, cov, d = self.problem, self.covariance, self.dim
         if p.drift == "ramps" and (t - 1) % p.every == 0:  # a new line, or a rest
             self.mean[:, self.speeds] = 0.0
@@ -142,7 +142,7 @@ class _Belief:
         cov[:, -1, -1] += p.offset**2
 
     def learn(self, query: Array, value: Array) -> None:
-        """Take a value in."""
+        """Update with a measured value."""
         away = query - self.optimum
         curvatures = self.problem.curvatures
         bend = curvatures * away

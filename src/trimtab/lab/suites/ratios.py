@@ -1,12 +1,11 @@
-"""The outcomes of all methods in all cells of a suite, as ratios to a reference, with bootstrap intervals.
+"""Results of a suite as ratios to a reference method, with bootstrap intervals.
 
-A ratio is that of two medians over trials. Its interval resamples the trials within each cell, the same ones for both
-methods (they met the same drift and noise), and says how far other trials would have led; other cells are another
-question.
+A ratio divides two medians over trials. Its interval resamples the trials within each cell, paired since both methods
+had the same drift and noise; it covers other trials, not other cells.
 
-Where most trials diverged, a median is infinite: the ratio is then infinite, if it is the method's; LEAST, if it is the
-reference's; and 1, if both are. Where the reference's median is not above 0 there is no ratio: such a cell is left out,
-and `entered` counts those that are not.
+A median is infinite if most trials diverged. The ratio is then infinite if only the method diverged, LEAST if only the
+reference did, and 1 if both did. Cells in which the reference has a median ≤ 0 are left out; `entered` counts the
+others.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ from trimtab.types import Array, Document
 
 RESAMPLES, LEVEL, BOOTSTRAP = 1000, 0.95, 0xB007
 REFERENCES = ("residual", "two-point", "oracle")
-LEAST = 0.01  # no ratio counts as less: a geometric mean with a 0 in it would say nothing of the other cells
+LEAST = 0.01  # lower limit of ratios, so that a single 0 does not make the geometric mean 0
 
 
 class Ratio(NamedTuple):
-    """A figure with its interval.
+    """A ratio with its interval.
 
     >>> print(Ratio(0.531, 0.512, 0.534))
     0.53 (0.51–0.53)
@@ -44,17 +43,17 @@ class Ratio(NamedTuple):
         return f"{self.value:.2f} ({self.low:.2f}–{self.high:.2f})"
 
     def plainly(self) -> dict[str, Plain]:
-        """For JSON."""
+        """The ratio as JSON values."""
         return {name: plain(value) for name, value in self._asdict().items()}
 
 
 @dataclass(frozen=True)
 class SuiteResult:
-    """`outcomes[n]`, by method, belongs to `places[n]`.
+    """Results of a suite: `outcomes[n]`, by method, belongs to the cell `places[n]`.
 
     >>> from trimtab.lab import judge
     >>> standings: Standings = judge(methods=["residual", "still"], trials=2, every=60)
-    >>> standings.mean("still", "residual", "played").value > 1  # standing still costs more
+    >>> standings.mean("still", "residual", "played").value > 1  # no tuning costs more
     True
     """
 
@@ -67,27 +66,27 @@ class SuiteResult:
 
     @property
     def methods(self) -> list[str]:
-        """Those that were run."""
+        """The methods that were run."""
         return list(dict.fromkeys(name for outcomes in self.outcomes for name in outcomes))
 
     @property
     def references(self) -> list[str]:
-        """Those of the references that were run."""
+        """The reference methods that were run."""
         return [name for name in REFERENCES if name in self.methods]
 
     @property
     def groups(self) -> list[str]:
-        """Their names, in order."""
+        """The names of the groups, in order."""
         return list(dict.fromkeys(place.group for place in self.places))
 
     @property
     def trials(self) -> int:
-        """How many, in each cell."""
+        """The number of trials per cell."""
         found = (len(result.values) for o in self.outcomes for outcome in o.values() for result in outcome.values())
         return next(found, 0)
 
     def cells(self, method: str, reference: str, group: str | None = None) -> list[int]:
-        """The numbers of the cells (of a group) where both are known."""
+        """The indices of the cells (of a group) with results of both methods."""
         return [
             n
             for n, place in enumerate(self.places)
@@ -95,23 +94,23 @@ class SuiteResult:
         ]
 
     def ratio(self, n: int, method: str, reference: str, score: Score = "centre") -> float:
-        """Of the medians in cell n; infinite where most trials diverged, NaN where there is none."""
+        """The ratio of medians in cell n; infinite if most trials diverged, NaN if undefined."""
         return float(np.exp(self._log_ratios(n, method, reference, score)[0]))
 
     def mean(self, method: str, reference: str, score: Score = "centre", group: str | None = None) -> Ratio:
-        """The geometric mean over cells."""
+        """The geometric mean of the ratios over cells."""
         return self._over(np.mean, self.cells(method, reference, group), method, reference, score)
 
     def worst(self, method: str, reference: str, score: Score = "centre") -> Ratio:
-        """The largest of all cells."""
+        """The largest ratio over all cells."""
         return self._over(np.max, self.cells(method, reference), method, reference, score)
 
     def entered(self, method: str, reference: str, score: Score = "centre") -> int:
-        """How many cells have a ratio: those that `mean` and `worst` are of."""
+        """The number of cells with a ratio, which `mean` and `worst` are over."""
         return sum(not math.isnan(self.ratio(n, method, reference, score)) for n in self.cells(method, reference))
 
     def diverged(self, method: str, score: Score = "centre") -> int:
-        """Trials, in all cells."""
+        """The number of diverged trials in all cells."""
         return sum(outcomes[method][score].diverged for outcomes in self.outcomes if method in outcomes)
 
     def _over(
@@ -124,13 +123,13 @@ class SuiteResult:
         with np.errstate(over="ignore"):
             found = np.exp(statistic(known, axis=0))
         resampled, tail = found[1:], (1 - LEVEL) / 2
-        unknown = np.isnan(resampled)  # it may be anything: that widens the interval at both ends
+        unknown = np.isnan(resampled)  # undefined ratios widen the interval at both ends
         low = quantiles(np.where(unknown, 0.0, resampled), (tail,))[0]
         high = quantiles(np.where(unknown, np.inf, resampled), (1 - tail,))[0]
         return Ratio(float(found[0]), float(low), float(high))
 
     def _log_ratios(self, n: int, method: str, reference: str, score: Score) -> Array:
-        """Of the cell itself, then of its resamples."""
+        """The log ratio of the cell, followed by those of its resamples."""
         key = (n, method, reference, score)
         if key not in self._logs:
             mine, other = (self.outcomes[n][name][score].values for name in (method, reference))
@@ -143,7 +142,7 @@ class SuiteResult:
         return self._logs[key]
 
     def summary(self) -> Document:
-        """Means by group and over all, the worst cell, by both scores, and what each cell gave, as plain values."""
+        """Means by group and overall, the worst cell, and the results of each cell, for both scores, as JSON values."""
         return {
             "suite": self.suite,
             "cells are": "held out" if self.held_out else "for choosing",

@@ -1,9 +1,9 @@
-"""How a method did in one cell of a suite: by two scores, each with the step that was best for it in hindsight.
+"""Outcome of a method in one cell of a suite, by two scores, each with the best step in hindsight.
 
-The scores are the regret at the centre and that of what was played (total costs where no optimum is known). A method
-with a step size is given, for each score, the best on a grid, chosen on the very trials that are reported: no user
-could do better with it. All steps of a grid run as lanes, first on a few trials, half a decade apart, then about the
-best on all trials, an eighth of a decade apart.
+The scores are the regret at the centre and at the queries ("played"), or total costs if the optimum is unknown. For
+each score, a method with a step size gets the best one on a grid, chosen on the reported trials: no user could do
+better with it. All steps of a grid run as lanes: first half a decade apart on a few trials, then around the best ones
+on all trials, an eighth of a decade apart.
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ Score = Literal["centre", "played"]
 SCORES: tuple[Score, ...] = get_args(Score)
 FORMAT, VERSION = "trimtab.outcome", 1
 
-SMALLEST, FINEST, COUNT = 1e-7, 8, 57  # steps 1e-7 to 1, eight to the decade
-COARSE, NEAR = 4, 3  # the first look takes one of four; the second, three to each side of the best
-FEW = 6  # trials for the first look
+SMALLEST, FINEST, COUNT = 1e-7, 8, 57  # steps 1e-7 to 1, eight per decade
+COARSE, NEAR = 4, 3  # the first pass tries every fourth step; the second, three on each side of the best
+FEW = 6  # trials of the first pass
 
 Play = Callable[[Mapping[str, Method], int], Mapping[str, Record]]
-"""(methods, trials) → their records, on the first so many trials."""
+"""(methods, trials) → their records on the first `trials` trials."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """By one score."""
+    """Result by one score."""
 
     values: Array
-    """The score of each trial, infinite where it diverged."""
+    """The score of each trial; infinite if it diverged."""
     diverged: int
     step: float | None = None
-    """The step that was best, if the method has one (of the oracle: its probes, in times of the distance)."""
+    """The best step, if the method has one (for the oracle, γ)."""
     at_edge: bool = False
-    """Whether it is the smallest or largest of the grid."""
+    """Whether that step is the smallest or largest of the grid."""
 
     @property
     def median(self) -> float:
-        """Over trials."""
+        """The median over trials."""
         return float(quantiles(self.values, (0.5,))[0])
 
 
@@ -62,7 +62,7 @@ class Kept:
     outcome: Outcome
 
     def save(self, path: Path) -> None:
-        """One JSON file, `path`.json."""
+        """Write one JSON file, `path`.json."""
         found = {
             score: {
                 "values": [plain(v) for v in result.values],
@@ -78,7 +78,7 @@ class Kept:
 
     @classmethod
     def load(cls, path: Path) -> Kept:
-        """What `save` wrote."""
+        """Read an outcome written by `save`."""
         document = json.loads(path.with_name(path.name + ".json").read_text())
         if document.get("format") != FORMAT or document.get("version") != VERSION:
             raise ValueError(f"{path}.json is not an outcome that this trimtab can read: compute it again")
@@ -96,18 +96,18 @@ class Kept:
 
 
 def result(record: Record, score: Score, step: float | None = None, *, at_edge: bool = False) -> Result:
-    """What a record gives."""
+    """The result of a record by one score."""
     return Result(record.score(score), int(record.diverged.sum()), step, at_edge)
 
 
 def untuned(play: Play, method: Method, trials: int) -> Outcome:
-    """Of a method without a step: one run for both scores."""
+    """The outcome of a method without a step: one run for both scores."""
     record = play({"": method}, trials)[""]
     return {score: result(record, score) for score in SCORES}
 
 
 def in_hindsight(play: Play, build: Callable[[float], Method], trials: int) -> Outcome:
-    """The best step for each score."""
+    """The outcome of a method with the best step for each score."""
     few = min(FEW, trials)
     first = _attempt(play, build, range(0, COUNT, COARSE), few)
     best = {score: min(first, key=lambda k: first[k][score].median) for score in SCORES}
@@ -125,7 +125,7 @@ def _about(k: int) -> range:
 def _attempt(
     play: Play, build: Callable[[float], Method], places: range | list[int], trials: int
 ) -> dict[int, dict[Score, Result]]:
-    """By the place of a step in the grid."""
+    """Run the steps at these grid positions; the results are keyed by position."""
     steps = {k: SMALLEST * 10 ** (k / FINEST) for k in places}
     records = play({str(k): build(step) for k, step in steps.items()}, trials)
     return {
