@@ -104,8 +104,8 @@ def age(folder: Path, events: int) -> None:
                     store._insert_snapshot(saved.id, position.snapshot(seq))
             status = canonical({**saved.status, "round": events, "turn": events})
             about = (saved.uid, name, saved.created, saved.described, events, status)
-            sealed = row_checksum(*about, *urgency(saved.status))
-            store._db.execute("UPDATE trimtab_studies SET seq = ?, status = ?, checksum = ?", events, status, sealed)
+            checksum = row_checksum(*about, *urgency(saved.status))
+            store._db.execute("UPDATE trimtab_studies SET seq = ?, status = ?, checksum = ?", events, status, checksum)
 
 
 def as_rounds_go_on(folder: Path, rounds: int, *, copied: bool) -> dict[str, Any]:
