@@ -73,6 +73,18 @@ def forget(setup: Setup, state: State) -> State:
     return frozen(state._replace(values=unknown, told=setup.count(NEVER), memory=memory))
 
 
+def carried(setup: Setup, state: State, factors: Array) -> State:
+    """The state of another setup in this one, in the coordinates x′ = factors·x; trials that were open are not."""
+    centre, last = (x * factors if np.any(factors != 1.0) else x for x in (state.centre, state.last.centre))
+    if not np.all(setup.home.contains(centre)):
+        centre = setup.home.project(centre)
+    if not np.all(setup.domain.contains(last)):
+        last = setup.domain.project(last)
+    memory, never = setup.rule.carried(state.memory, factors), state.told * 0 + NEVER
+    look = state.last._replace(centre=last)
+    return frozen(state._replace(centre=centre, memory=memory, last=look, told=never, open=()))
+
+
 def estimate(setup: Setup, state: State, values: tuple[Value, ...], id: int | None = None) -> Array:
     """ĝ_t, in scaled coordinates, from the values of a round's queries; NaN without a contrast."""
     return kernel(setup).estimate(state, state.round if id is None else id, values)

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from trimtab.protocols import Estimator, Frame, Rule, Step
+from trimtab.protocols import Estimator, Frame, LocalModel, Rule, Step
+from trimtab.rescaling import rescaled
 from trimtab.state import Look, State
 from trimtab.types import Array, Memory, Value
 
@@ -32,7 +33,7 @@ def bind(estimator: Estimator, step: Step, frame: Frame) -> Rule:
     """Bind an estimator and a step to a setup, as one rule."""
     xp, project, longest = frame.xp, frame.project, frame.longest_move
     axpy, some = xp.axpy, xp.any
-    look_of, estimate, longest_vector = estimator.bind(frame)
+    look_of, estimate, longest_vector, model_of, interrupted = estimator.bind(frame)
     width_of, rate_of, settle, carry_of, own_longest, aim = step.bind(frame)
     # A factor below this makes no move that is too long: no need to measure it.
     plain = longest / longest_vector if own_longest > longest else math.inf
@@ -83,4 +84,18 @@ def bind(estimator: Estimator, step: Step, frame: Frame) -> Rule:
         contrast, scale, vector, *_ = estimate(state, look, point, values)
         return np.asarray(xp.times(xp.where(contrast != contrast, math.nan, scale), vector))
 
-    return Rule(start, query, learn, slope, lambda memory, trial: width_of(memory.pace, trial))
+    def model(state: State) -> LocalModel | None:
+        found = model_of(state)
+        return found._replace(width=state.pace.width) if found and step.finds_width else found
+
+    def carried(memory: Parts, factors: Array) -> Parts:
+        slope, pace = memory
+        if np.any(factors != 1.0):
+            slope, pace = rescaled(slope, factors), rescaled(pace, factors)
+        if interrupted is not None:
+            slope = interrupted(slope)
+        if step.finds_width:
+            pace = pace._replace(width=min(max(pace.width, step.narrowest), step.widest))
+        return Parts(slope, pace)
+
+    return Rule(start, query, learn, slope, lambda memory, trial: width_of(memory.pace, trial), model, carried)

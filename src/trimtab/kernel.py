@@ -34,7 +34,7 @@ def build(setup: Setup) -> Kernel:
     next_look, learn, point_of, largest = rule.query, rule.learn, _points(setup), setup.largest
     single, maximise = setup.lanes is None and setup.queries * setup.told == 1, setup.maximise
     one_at_a_time, in_lanes = setup.max_pending == 1, setup.lanes is not None
-    outward = setup.outward if setup.bounds is not None else np.ndarray.copy if method.estimator.located else None
+    outward = setup.outward if setup.bounds is not None else np.ndarray.copy if method.located else None
     latest: tuple[Any, ...] = (None, NEVER)  # state, id, look, point: tell comes after ask
 
     def look_of(state: State, id: int) -> Look:
@@ -81,7 +81,7 @@ def _points(setup: Setup) -> Callable[[Key, Look], Array]:
     """(key, look) → its point, or points: chosen once from how many there are, and whether they are projected back."""
     frame = setup.frame
     axpy, direction = frame.xp.axpy, frame.direction
-    radius, *more = (offset * setup.method.radius for offset in setup.method.estimator.offsets)
+    radius, *more = (offset * setup.method.radius for offset in setup.method.offsets)
 
     def one(key: Key, look: Look) -> Array:
         point: Array = axpy(look.width * radius, direction(key, look.trial), look.centre)

@@ -1,4 +1,4 @@
-"""What a part has to say of itself: estimators, steps, and laws of directions, in one protocol each.
+"""What a method is to the kernel, a `Rule`, and what its parts are: estimators, steps, and laws of directions.
 
 A part is configuration (a frozen dataclass). It is *bound* once to a `Frame`, what it may know of the setup, and gives
 functions in which nothing is left to decide. What it remembers is a NamedTuple in the `State`, never in the part.
@@ -45,8 +45,42 @@ class Frame(NamedTuple):
     """No move may be longer."""
 
 
+class LocalModel(NamedTuple):
+    """The cost about the centre, as a method knows it: the slope, and the mean curvature L."""
+
+    scale: Value
+    slope: Array
+    """The gradient is scale·slope."""
+    certainty: Value
+    """How far L stands out of the noise: 0 (not known) to 1."""
+    bent: Value
+    """certainty·L."""
+    width: Value
+    """How wide it probes now, as a multiple of the radius."""
+
+
+def unknown_slope(state: State, look: Look, point: Array, values: tuple[Value, ...]) -> Array:
+    """NaN: the method estimates no gradient from a single round."""
+    return np.full_like(state.centre, math.nan)
+
+
+def radius_wide(memory: Memory, id: int) -> Value:
+    """1: every probe is as wide as the radius."""
+    return 1.0
+
+
+def no_model(state: State) -> LocalModel | None:
+    """None: the method has no model of the cost."""
+    return None
+
+
+def stays(memory: Memory, factors: Array) -> Memory:
+    """ValueError: the method cannot change its coordinates."""
+    raise ValueError(f"the memory {type(memory).__name__} cannot be rescaled: give its rule a `carried` that does it")
+
+
 class Rule(NamedTuple):
-    """A method, bound to a setup: pure functions of an immutable memory."""
+    """A method, bound to a setup: pure functions of an immutable memory. The first three are needed."""
 
     start: Callable[[Array], Memory]
     """centre → the memory before anything was measured, with NaN where it takes a value to know."""
@@ -55,10 +89,15 @@ class Rule(NamedTuple):
     learn: Callable[[State, Look, Array, tuple[Value, ...]], tuple[Array, Memory]]
     """(state, look, point, values) → the new centre, inside the domain, and the new memory. `point` is where the values
     were measured, in scaled coordinates. A value with nothing to be compared with leaves the centre where it is."""
-    slope: Callable[[State, Look, Array, tuple[Value, ...]], Array]
+    slope: Callable[[State, Look, Array, tuple[Value, ...]], Array] = unknown_slope
     """(state, look, point, values) → ĝ, the estimate of the gradient; NaN where there is none."""
-    width: Callable[[Memory, int], Value]
+    width: Callable[[Memory, int], Value] = radius_wide
     """(memory, id) → how wide a probe of trial `id` is, as a multiple of the radius."""
+    model: Callable[[State], LocalModel | None] = no_model
+    """state → the cost about the centre, for savings and advice."""
+    carried: Callable[[Memory, Array], Memory] = stays
+    """(memory, factors) → the memory in the coordinates x′ = factors·x, when radius, widths or limits have changed; the
+    next query neither repeats nor mirrors one from before."""
 
 
 class Sense(NamedTuple):
@@ -98,6 +137,10 @@ class Estimation(NamedTuple):
     """(state, look, query, values) → what the values tell; `query` in scaled coordinates."""
     longest: float = math.inf
     """The largest length of the vector it gives, where that is known; it is measured in every round where it is not."""
+    model: Callable[[State], LocalModel | None] = no_model
+    """state → the cost about the centre; its width is that of the last probe."""
+    interrupted: Callable[[Memory], Memory] | None = None
+    """memory → the memory when the next query must not belong to those from before."""
 
 
 class Estimator(Protocol):

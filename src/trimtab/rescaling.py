@@ -1,4 +1,4 @@
-"""Convert a state to rescaled coordinates x′_j = a_j·x_j, keeping what was learnt.
+"""Convert a memory to rescaled coordinates x′_j = a_j·x_j, keeping what was learnt.
 
 Each number in a memory has a dimension, length^p: p = 1 for positions and moves, −1 for slopes, −2 for curvatures and
 squared slopes, 0 for values, counts and shares. It is multiplied by a^p. A number common to all coordinates is
@@ -16,9 +16,6 @@ from trimtab.estimators.covariance import Window
 from trimtab.estimators.doubts import Doubts
 from trimtab.estimators.high_pass import Mean
 from trimtab.estimators.plane import Fit
-from trimtab.family import Parts
-from trimtab.recipes.hlf_szo import Filtered
-from trimtab.state import NEVER, Look, State, frozen
 from trimtab.steps.adaptive import Pace
 from trimtab.steps.following import Following
 from trimtab.steps.normalised import Rms
@@ -26,7 +23,6 @@ from trimtab.types import Array, Memory
 from trimtab.xp import Lanes, Single
 
 POWERS: dict[type, dict[str, int]] = {
-    Parts: {},
     Fit: {
         "anchor": 1,
         "slope": -1,
@@ -45,7 +41,6 @@ POWERS: dict[type, dict[str, int]] = {
     Pace: {"trail": 1, "course": 1, "reach": 1, "move": 1},
     Following: {"velocity": 1},
     Window: {"queries": 1},
-    Filtered: {"filtered": -1},
     Mean: {},
     Rms: {},
 }
@@ -54,34 +49,8 @@ VECTORS = ("anchor", "slope", "trail", "course", "velocity", "queries", "filtere
 """Fields with one number per coordinate."""
 
 
-def rescaled(state: State, factors: Array) -> State:
-    """Convert the state to the coordinates x′ = factors·x; open trials stay open at the same point."""
-    return frozen(
-        state._replace(
-            centre=state.centre * factors,
-            memory=_memory(state.memory, factors),
-            last=_look(state.last, factors),
-            open=tuple((id, _look(look, factors)) for id, look in state.open),
-        )
-    )
-
-
-def interrupted(state: State) -> State:
-    """Stop the next query from repeating or mirroring an earlier one, because the probes have changed."""
-    never = state.told * 0 + NEVER
-    if isinstance(state.slope, Fit):  # restart the opening: centre, probe and mirror image belong together
-        phase = np.asarray(state.slope.doubts.phase)
-        again = phase * (phase > 2)
-        doubts = state.slope.doubts._replace(phase=again if again.ndim else float(again))
-        state = state.remembering(state.slope._replace(doubts=doubts))
-    return frozen(state._replace(told=never))
-
-
-def _look(look: Look, factors: Array) -> Look:
-    return look._replace(centre=look.centre * factors)
-
-
-def _memory(memory: Memory, factors: Array) -> Memory:
+def rescaled(memory: Memory, factors: Array) -> Memory:
+    """The memory in the coordinates x′ = factors·x."""
     if memory == ():
         return memory
     powers = POWERS.get(type(memory))
@@ -94,7 +63,7 @@ def _memory(memory: Memory, factors: Array) -> Memory:
     for name, value in zip(memory._fields, memory, strict=True):
         power = float(powers.get(name, 0))
         if isinstance(value, tuple):
-            found.append(_memory(value, factors))
+            found.append(rescaled(value, factors))
         elif name in VECTORS:
             found.append(value * factors**power)
         else:

@@ -16,7 +16,7 @@ from trimtab.domains import Box, Domain, Everywhere
 from trimtab.inputs import LARGEST as LARGEST
 from trimtab.inputs import locked, pairs, reader, shortly
 from trimtab.protocols import Directions, Frame, Rule
-from trimtab.recipes import Method
+from trimtab.recipes import BaseMethod
 from trimtab.types import Array, Integers, Value
 from trimtab.validation import whole
 from trimtab.xp import Lanes, Single
@@ -56,7 +56,7 @@ class Setup:
     1
     """
 
-    method: Method
+    method: BaseMethod
     shape: tuple[int, ...]
     domain: Domain = field(default_factory=Everywhere)
     bounds: ArrayLike | None = None
@@ -67,7 +67,7 @@ class Setup:
         if len(self.shape) not in (1, 2) or min(self.shape) < 1:
             raise ValueError(f"shape={self.shape} is neither (d,) nor (lanes, d) with at least one of each")
         object.__setattr__(self, "max_pending", whole("max_pending", self.max_pending, 1, 2**20))
-        if not isinstance(self.method, Method):
+        if not isinstance(self.method, BaseMethod):
             raise TypeError(
                 f"method={self.method!r} is not a Method: use for example tt.auto(radius=0.05), or"
                 " tt.residual(radius=0.05, step=3e-3)"
@@ -75,7 +75,7 @@ class Setup:
         fitting(self.domain, self.shape[-1] if self.bounds is None else None)
         if not isinstance(self.maximise, bool | np.bool_):
             raise TypeError(f"maximise={self.maximise!r} is neither True nor False")
-        steps = self.method.step.constant
+        steps = self.method.constant
         if isinstance(steps, tuple) and len(steps) != self.lanes:
             raise ValueError(f"{len(steps)} steps do not fit {self.lanes or 1} lanes: give one number, or one per lane")
         if self.bounds is not None:
@@ -120,7 +120,7 @@ class Setup:
     @property
     def told(self) -> int:
         """The number of values per measurement: 1, plus one for each measured limit."""
-        return self.method.estimator.told
+        return self.method.told
 
     @cached_property
     def directions(self) -> Directions:
@@ -170,7 +170,7 @@ class Setup:
     @cached_property
     def home(self) -> Domain:
         """The set of allowed centres, chosen so that queries stay in the domain."""
-        law, margin, radius = self.directions, self.method.margin, self.method.radius * self.method.step.widest
+        law, margin, radius = self.directions, self.method.margin, self.method.radius * self.method.widest
         if margin == "none" or isinstance(self.domain, Everywhere):
             return self.domain
         if margin == "project":

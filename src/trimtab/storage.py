@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from trimtab.core import init
-from trimtab.recipes import Method
+from trimtab.recipes import BaseMethod
 from trimtab.registry import parts
 from trimtab.setup import Setup
 from trimtab.state import Key, State, frozen
@@ -51,7 +51,7 @@ def to_json(setup: Setup, state: State, knobs: Document | None = None, *, indent
     return json.dumps(_document(setup, state, knobs, None), indent=indent, allow_nan=False)
 
 
-def from_json(text: str, *, method: Method | None = None) -> tuple[Setup, State]:
+def from_json(text: str, *, method: BaseMethod | None = None) -> tuple[Setup, State]:
     """Restore setup and state from `to_json`; `method` replaces one that cannot be saved (a schedule)."""
     return revive(*parsed(text), method)
 
@@ -75,7 +75,7 @@ def save(path: str | os.PathLike[str], setup: Setup, state: State, knobs: Docume
         write_atomically(path, pack_archive(document, arrays))
 
 
-def load(path: str | os.PathLike[str], *, method: Method | None = None) -> tuple[Setup, State]:
+def load(path: str | os.PathLike[str], *, method: BaseMethod | None = None) -> tuple[Setup, State]:
     """Restore setup and state from `save`."""
     return revive(*opened(path), method)
 
@@ -163,7 +163,7 @@ def _beside(value: Document, arrays: Arrays) -> Array:
     return array
 
 
-def revive(document: Json, arrays: Arrays, method: Method | None, *, verified: bool = False) -> tuple[Setup, State]:
+def revive(document: Json, arrays: Arrays, method: BaseMethod | None, *, verified: bool = False) -> tuple[Setup, State]:
     """Check a document and convert it to setup and state.
 
     verified: the caller has checked the content, as a store does with its own checksums. Documents of one configuration
@@ -176,7 +176,7 @@ def revive(document: Json, arrays: Arrays, method: Method | None, *, verified: b
             f"the tuner was saved in version {document.get('version')!r} of the format,"
             f" and this trimtab reads version {VERSION}: use the trimtab that wrote it"
         )
-    if method is not None and not isinstance(method, Method):
+    if method is not None and not isinstance(method, BaseMethod):
         raise TypeError(f"method={method!r} is not a Method: use for example tt.auto(radius=0.05)")
     try:
         if not verified:
@@ -203,7 +203,7 @@ def _upgraded(document: Document) -> Document:
     return {**document, "setup": setup, "state": {**state, "key": key, "memory": memory}}
 
 
-def _setup(saved: Document, arrays: Arrays, method: Method | None) -> Setup:
+def _setup(saved: Document, arrays: Arrays, method: BaseMethod | None) -> Setup:
     options, shape = dict(saved), tuple(saved["shape"])
     if method is not None:
         options["method"] = None

@@ -20,7 +20,7 @@ from trimtab.inputs import beside, pairs, starting_point
 from trimtab.kernel import build
 from trimtab.knobs import SHARE as SHARE
 from trimtab.knobs import Knob, Knobs, Setting
-from trimtab.recipes import Method, auto, between_limits
+from trimtab.recipes import BaseMethod, auto, between_limits
 from trimtab.recipes.method import name_of
 from trimtab.setup import ProbesTooWide, Setup, fitting
 from trimtab.state import NEVER, State, Trial, frozen
@@ -71,7 +71,7 @@ class Tuner(Brief):
     def __init__(
         self,
         x0: ArrayLike | None = None,
-        method: Method | None = None,
+        method: BaseMethod | None = None,
         *,
         bounds: ArrayLike | None = None,
         domain: Domain | None = None,
@@ -286,7 +286,7 @@ class Tuner(Brief):
         return str(_storage().to_json(self.setup, self._state, self._said()))
 
     @classmethod
-    def from_json(cls, text: str, *, method: Method | None = None) -> Tuner:
+    def from_json(cls, text: str, *, method: BaseMethod | None = None) -> Tuner:
         """Restore a tuner from `to_json`; `method` replaces one that cannot be saved (a schedule)."""
         return cls._of(_storage(), _storage().parsed(text), method)
 
@@ -295,7 +295,7 @@ class Tuner(Brief):
         _storage().save(path, self.setup, self._state, self._said())
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, method: Method | None = None) -> Tuner:
+    def load(cls, path: str | os.PathLike[str], *, method: BaseMethod | None = None) -> Tuner:
         """Restore a tuner from `save`."""
         return cls._of(_storage(), _storage().opened(path), method)
 
@@ -303,7 +303,7 @@ class Tuner(Brief):
         return None if self.knobs is None else {"radius": self.knobs.radius, "all": self.knobs.to_list()}
 
     @classmethod
-    def _of(cls, storage: ModuleType, saved: Saved, method: Method | None) -> Tuner:
+    def _of(cls, storage: ModuleType, saved: Saved, method: BaseMethod | None) -> Tuner:
         setup, state = storage.revive(*saved, method)
         said = saved[0].get("knobs")
         tuner = cls.__new__(cls)
@@ -324,7 +324,7 @@ class Tuner(Brief):
         one = self.setup.lanes is None
         centre = (self.centre.tolist() if self.knobs is None else self.setting) if one else None
         size = [("lanes", self.setup.lanes), ("dim", None if one else self.setup.dim)]
-        method = name_of(self.setup.method) or type(self.setup.method.estimator).__name__
+        method = name_of(self.setup.method) or self.setup.method.kind.__name__
         return [*size, ("round", self.round), ("centre", centre), ("value", self._shown_value()), ("method", method)]
 
     def _shown_value(self) -> float | None:
@@ -345,7 +345,7 @@ def _id(trial: object) -> int:
     return operator.index(trial)
 
 
-def _default_method(x: Array, bounds: ArrayLike | None, domain: Domain | None) -> Method:
+def _default_method(x: Array, bounds: ArrayLike | None, domain: Domain | None) -> BaseMethod:
     if bounds is not None:
         low, high = pairs(bounds, x.shape[-1]).T
         return between_limits(int(np.sum(low < high)))

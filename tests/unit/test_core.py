@@ -12,10 +12,10 @@ import pytest
 import trimtab as tt
 from trimtab import core, storage
 from trimtab.directions import Stream
-from trimtab.estimators.probing import downhill, probing_cost
 from trimtab.recipes.method import name_of
 from trimtab.recipes.reszo import _shortest, reszo
 from trimtab.state import take
+from trimtab.study.core_calls import probing_cost
 from trimtab.xp import Lanes, Single, power
 
 RESIDUAL = tt.residual(radius=0.1, step=0.01)
@@ -121,17 +121,25 @@ def test_a_single_system_and_lanes_merge_alike():
 
 def test_the_price_of_a_probe_is_half_its_curvature_and_what_the_edge_took():
     """½·L·l² + ⟨g, cut⟩; nothing of it is known without a plane, or while L is not certain."""
-    tuner = tt.Tuner(np.zeros(2), tt.auto(radius=0.1), seed=0)
-    cut = np.array([0.1, -0.2])
-    fit = tuner.state.slope
-    assert probing_cost(fit._replace(certainty=0.0), cut, 0.04) is None
-    assert probing_cost(tt.Tuner(np.zeros(2), RESIDUAL).state.slope, cut, 0.04) is None
+    tuner = tt.Tuner(np.array([0.95, 0.1]), tt.auto(radius=0.1), domain=tt.Box(0.0, 1.0), seed=0)
+    tuner.tell(tuner.ask(), 1.0)  # the first looks at the centre itself
+    setup, state = tuner.setup, tuner.state
+    fit = state.slope
+    assert probing_cost(setup, state.remembering(fit._replace(certainty=0.0)), 1) is None
     known = fit._replace(certainty=0.5, bent=1.5, fade=0.5, slope=np.array([2.0, 4.0]))
-    assert probing_cost(known, cut, 0.04) == pytest.approx(0.5 * 3.0 * 0.04 + 0.5 * (2.0 * 0.1 - 4.0 * 0.2))
-    slope, bent = downhill(known)
-    np.testing.assert_array_equal(slope, -0.5 * known.slope)
-    assert bent == known.bent
-    assert downhill(tt.Tuner(np.zeros(2), RESIDUAL).state.slope) is None
+    state = state.remembering(known)
+    trial = core.ask(setup, state, 1)
+    u = setup.frame.direction(state.key, 1)
+    cut = trial.x - trial.look.centre - trial.look.width * 0.1 * u
+    assert np.any(cut != 0)
+    square = 2 * (0.1 * trial.look.width) ** 2
+    assert probing_cost(setup, state, 1) == pytest.approx(0.5 * 3.0 * square + 0.5 * (cut @ [2.0, 4.0]))
+    model = setup.rule.model(state)
+    np.testing.assert_array_equal(model.scale * model.slope, 0.5 * known.slope)
+    assert (model.bent, model.width) == (known.bent, state.pace.width)
+    tuner = tt.Tuner(np.zeros(2), RESIDUAL)
+    assert tuner.setup.rule.model(tuner.state) is None
+    assert probing_cost(tuner.setup, tuner.state, 0) is None
 
 
 def test_no_point_is_deeper_than_a_member():

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import trimtab as tt
-from trimtab.core import ask, init, tell
-from trimtab.rescaling import POWERS, VECTORS, interrupted, rescaled
+from trimtab.core import ask, carried, init, tell
+from trimtab.rescaling import POWERS, VECTORS, rescaled
 from trimtab.setup import Setup
 from trimtab.steps.adaptive import looks_ahead
 
@@ -28,6 +28,10 @@ def walk(setup, start, unit, rounds):
     return state
 
 
+def rescaled_parts(state, factors):
+    return tuple(rescaled(part, factors) for part in state.memory)
+
+
 @pytest.mark.parametrize(
     ("method", "larger"),
     [
@@ -47,14 +51,17 @@ def walk(setup, start, unit, rounds):
 def test_every_memory_scales_by_its_powers_of_length(method, larger, rounds):
     state = walk(Setup(method, (3,)), START, 1.0, rounds)
     other = walk(Setup(larger, (3,)), FACTOR * START, FACTOR, rounds)
-    assert equal(rescaled(state, np.full(3, FACTOR)), other)
+    factors = np.full(3, FACTOR)
+    assert equal(rescaled_parts(state, factors), other.memory)
+    found = carried(Setup(larger, (3,)), state, factors)
+    assert equal((found.centre, found.last), (other.centre, other.last))
 
 
 def test_one_factor_for_each_coordinate():
     setup = Setup(tt.auto(radius=0.05), (3,))
     state = walk(setup, START, 1.0, 40)
     factors = np.array([1.0, 2.0, 0.5])
-    found = rescaled(state, factors)
+    found = carried(setup, state, factors)
     assert np.array_equal(found.centre, factors * state.centre)
     assert np.array_equal(found.slope.slope, state.slope.slope / factors)
     following = found.pace.following
@@ -63,7 +70,7 @@ def test_one_factor_for_each_coordinate():
     assert found.slope.bent == pytest.approx(state.slope.bent * np.mean(factors**-2))
     for fit in (state.slope, found.slope):
         assert fit.size == pytest.approx(np.sum((fit.fade * fit.slope) ** 2))
-    assert equal(rescaled(found, 1 / factors)._replace(memory=0), state._replace(memory=0))
+    assert equal(carried(setup, found, 1 / factors).centre, state.centre)
 
 
 def test_fields_are_those_of_the_memories():
@@ -74,7 +81,7 @@ def test_fields_are_those_of_the_memories():
 def test_an_unknown_memory_is_refused():
     state = walk(Setup(tt.auto(radius=0.05), (3,)), START, 1.0, 3)
     with pytest.raises(ValueError, match=r"memory of Look has no scaling rule: add it to trimtab.rescaling"):
-        rescaled(state.remembering(state.last), np.ones(3))
+        rescaled(state.last, np.ones(3))
 
 
 @pytest.mark.parametrize("rounds", [1, 2, 3, 7, 15])
@@ -83,7 +90,7 @@ def test_after_an_interruption_the_next_query_is_new(rounds):
     setup = Setup(tt.auto(radius=0.05), (3,))
     state = walk(setup, START, 1.0, rounds)
     assert (ask(setup, state).look.trial == rounds) == (rounds == 1)
-    look = ask(setup, interrupted(state)).look
+    look = ask(setup, carried(setup, state, np.ones(3))).look
     assert look.trial == rounds
     # The centre, a probe and its mirror image are measured again; one trial of eight looks along the course.
     assert (look.width == 0) == (rounds <= 2 or looks_ahead(rounds))

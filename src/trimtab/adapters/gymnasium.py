@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from trimtab.domains import Box
 from trimtab.inputs import LARGEST
 from trimtab.problems import Problem, World, make, registry
-from trimtab.recipes import Method, auto
+from trimtab.recipes import BaseMethod, auto
 from trimtab.tuner import Tuner
 from trimtab.types import Array, Document, Json
 from trimtab.util.extras import pip_install
@@ -147,7 +147,7 @@ class Policy:
         x0: ArrayLike | None = None,
         radius: float = 0.1,
         bounds: ArrayLike | None = None,
-        method: Method | None = None,
+        method: BaseMethod | None = None,
         steps: int | None = None,
         seed: int | None = None,
         tuner: Tuner | None = None,

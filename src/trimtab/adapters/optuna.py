@@ -16,7 +16,7 @@ import numpy as np
 
 from trimtab.core import init
 from trimtab.knobs import SHARE, Knob, Setting
-from trimtab.recipes import Method, auto
+from trimtab.recipes import BaseMethod, auto
 from trimtab.state import Look, Trial
 from trimtab.tuner import Tuner
 from trimtab.types import Json
@@ -70,7 +70,7 @@ class Sampler(optuna.samplers.BaseSampler):
         self,
         radius: float | None = None,
         *,
-        method: Method | None = None,
+        method: BaseMethod | None = None,
         start: Mapping[str, object] | None = None,
         seed: int | None = None,
         workers: int = 1,
@@ -135,7 +135,7 @@ class Sampler(optuna.samplers.BaseSampler):
 
     def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None) -> None:
         """Warns of constraints that the method does not know."""
-        if trial.constraints and self._method.estimator.told == 1:
+        if trial.constraints and self._method.told == 1:
             warnings.warn(
                 f"trial {trial.number} has constraints, which {self._method} does not support: give"
                 f" method=tt.primal_dual(radius=..., step=..., limits={len(trial.constraints)})",
@@ -219,7 +219,7 @@ class Sampler(optuna.samplers.BaseSampler):
         query = _parameters(space, asked.knobs)
         if trial.state != TrialState.COMPLETE or any(trial.params.get(name) != query[name] for name in query):
             return None, None
-        limits, told = list(trial.constraints.values()), self._method.estimator.told
+        limits, told = list(trial.constraints.values()), self._method.told
         found = [trial.value, *(limits if told > 1 else ())]
         if len(found) != told or not all(value is not None and math.isfinite(value) for value in found):
             return None, None

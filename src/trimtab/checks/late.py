@@ -10,13 +10,13 @@ from trimtab.checks.objectives import objectives
 from trimtab.checks.tunable import kind_of
 from trimtab.domains import Domain
 from trimtab.problems.checking import CheckError
-from trimtab.recipes import Method
+from trimtab.recipes import BaseMethod
 from trimtab.state import Look, State, Trial
 from trimtab.tuner import Tuner
 from trimtab.types import Array, Memory, Value
 
 
-def check_late(method: Method, *, dim: int, domain: Domain | None = None) -> None:
+def check_late(method: BaseMethod, *, dim: int, domain: Domain | None = None) -> None:
     """Check that values told late, in any order, are attributed to the query that was handed out.
 
     >>> import trimtab as tt
@@ -58,7 +58,7 @@ def _watched(tuner: Tuner) -> list[Array]:
     return learnt
 
 
-def check_lanes(method: Method, dim: int, domain: Domain | None) -> None:
+def check_lanes(method: BaseMethod, dim: int, domain: Domain | None) -> None:
     """Check that each lane behaves like the same system alone.
 
     >>> import trimtab as tt

@@ -11,13 +11,13 @@ from trimtab.checks.resume import check_forget, check_memory, check_resume
 from trimtab.checks.rounds import check_errors, check_queries, check_skips, check_still
 from trimtab.checks.tunable import Make, kind_of
 from trimtab.domains import Box, Domain, Everywhere
-from trimtab.recipes import Method
+from trimtab.recipes import BaseMethod
 from trimtab.setup import Setup
 from trimtab.tuner import Tuner
 from trimtab.types import Array
 
 
-def check_method(method: Method, *, dim: int = 3, domain: Domain | None = None) -> None:
+def check_method(method: BaseMethod, *, dim: int = 3, domain: Domain | None = None) -> None:
     """Run all checks that apply to a method.
 
     >>> from trimtab.recipes import residual
@@ -33,17 +33,17 @@ def check_method(method: Method, *, dim: int = 3, domain: Domain | None = None) 
         return kind(x0, method, domain=Box(-1.0, 1.0), seed=seed)
 
     setup = Setup(method, (dim,), domain=domain or Everywhere())
-    estimator, queries = method.estimator, method.queries
+    queries = method.queries
     kind = kind_of(method)
-    check_tuner(make, dim=dim, queries=queries, anchored=estimator.anchored, probes=any(estimator.offsets))
+    check_tuner(make, dim=dim, queries=queries, anchored=method.anchored, probes=any(method.offsets))
     check_late(method, dim=dim, domain=domain)
-    check_forget(make, dim=dim, queries=queries, anchored=estimator.anchored)
+    check_forget(make, dim=dim, queries=queries, anchored=method.anchored)
     check_lanes(method, dim, domain)
     if method.scale_free:
         check_scale_free(make, dim=dim, queries=queries)
-    step = method.step.constant
-    if estimator.unbiased and method.max_move is None and isinstance(step, float):  # a move is −η·ĝ with a known η
-        turning = max(estimator.lags) == 0 and not estimator.located
+    step = method.constant
+    if method.unbiased and method.max_move is None and isinstance(step, float):  # a move is −η·ĝ with a known η
+        turning = max(method.lags) == 0 and not method.located
         check_unbiased(make, dim=dim, setup=setup, step=step, turning=turning, lanes=True)
     bounded = math.isfinite(Setup(method, (dim,), domain=Box(-9.0, 9.0)).directions.reach(dim)[0])
     if (bounded or method.margin == "project") and method.radius < 0.5 and method.margin != "none":

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trimtab.recipes import Method
+from trimtab.recipes import BaseMethod
 from trimtab.state import Trial
 from trimtab.tuner import Tuner
 from trimtab.types import Array
@@ -68,6 +68,6 @@ class Limited(Tuner):
         super().tell(trial, value, limits)
 
 
-def kind_of(method: Method) -> type[Tuner]:
+def kind_of(method: BaseMethod) -> type[Tuner]:
     """The tuner class to check a method with: one that supplies limits if the method needs them."""
-    return Tuner if method.estimator.told == 1 else Limited
+    return Tuner if method.told == 1 else Limited

@@ -26,7 +26,7 @@ from trimtab.estimators.doubts import (
     repetitions,
     special_rounds,
 )
-from trimtab.protocols import Estimate, Estimation, Frame, Sense
+from trimtab.protocols import Estimate, Estimation, Frame, LocalModel, Sense
 from trimtab.registry import part
 from trimtab.state import Look, State, make
 from trimtab.types import Array, Memory, Value
@@ -88,6 +88,19 @@ class Fit(NamedTuple):
     doubts: Doubts
 
 
+def model(state: State) -> LocalModel:
+    """The plane, and the mean curvature beside it."""
+    fit: Any = state.slope
+    return LocalModel(fit.fade, fit.slope, fit.certainty, fit.bent, np.abs(state.last.width))
+
+
+def interrupted(fit: Any) -> Memory:
+    """The opening begins again where it is not complete: the centre, a probe and its mirror image belong together."""
+    phase = np.asarray(fit.doubts.phase)
+    again = phase * (phase > 2)
+    return fit._replace(doubts=fit.doubts._replace(phase=again if again.ndim else float(again)))
+
+
 @part
 @dataclass(frozen=True)
 class Plane(OneQuery):
@@ -145,7 +158,7 @@ class Plane(OneQuery):
 
     def bind(self, frame: Frame) -> Estimation:
         """The centre, a probe, its mirror image; then probes, echoes, and again where in doubt."""
-        return Estimation(self._look(frame), self._learn(frame))
+        return Estimation(self._look(frame), self._learn(frame), model=model, interrupted=interrupted)
 
     def _look(self, frame: Frame) -> Callable[[State, int, Value], Look]:
         xp, echoes, zero = frame.xp, self.echoes, frame.zero

@@ -12,7 +12,7 @@ from trimtab.lab.sim.provenance import Plain, plain
 from trimtab.lab.sim.record import quantiles
 from trimtab.lab.sim.simulate import Progress, simulate
 from trimtab.problems import Problem, make
-from trimtab.recipes import Method, methods
+from trimtab.recipes import BaseMethod, methods
 
 TUNING = 0x7E57_5EED  # added to the seed, to separate tuning trials from reported ones
 GRID = tuple(np.geomspace(1e-8, 10.0, 19).tolist())  # half a decade apart
@@ -29,7 +29,7 @@ class Tuned:
     """
 
     step: float | None
-    method: Method
+    method: BaseMethod
     table: tuple[dict[str, Plain], ...] = ()
     """One row per step: step, diverged, median."""
     at_edge: bool = False
@@ -43,14 +43,14 @@ def needs_step(name: str) -> bool:
     return "step" in inspect.signature(methods[name]).parameters
 
 
-def build(name: str, radius: float, step: float | None) -> Method:
+def build(name: str, radius: float, step: float | None) -> BaseMethod:
     """Create a registered method; `step` is ignored if it has none."""
     return methods[name](radius=radius, step=step) if needs_step(name) else methods[name](radius=radius)
 
 
 def tune(
     problem: Problem | str,
-    method: str | Callable[[float], Method],
+    method: str | Callable[[float], BaseMethod],
     *,
     radius: float | None = None,
     steps: tuple[float, ...] = GRID,
@@ -64,8 +64,8 @@ def tune(
 ) -> Tuned:
     """Find the best step on a log grid, then on a finer one around it, in trials separate from the reported ones.
 
-    method: a registered name, or a function step → Method.
-    hindsight: choose by the median on the reported trials themselves, which no user could do.
+    method: a registered name, or a function step → BaseMethod.
+    hindsight: choose on the trials of the seed itself, by the median alone: what nobody could know beforehand.
 
     >>> tuned = tune("quadratic-v1", "residual", rounds=100, trials=5)
     >>> 1e-4 < tuned.step < 1.0
@@ -76,7 +76,7 @@ def tune(
         name, size = method, problem.radius if radius is None else radius
         if not needs_step(name):
             return Tuned(None, build(name, size, None))
-        of: Callable[[float], Method] = lambda step: build(name, size, step)  # noqa: E731
+        of: Callable[[float], BaseMethod] = lambda step: build(name, size, step)  # noqa: E731
     else:
         of = method
     rows: dict[float, tuple[int, float]] = {}

@@ -33,7 +33,7 @@ from trimtab.paper.result_types import (
 )
 from trimtab.problems import Absolute, Sines
 from trimtab.protocols import Directions, Estimator
-from trimtab.recipes import Method
+from trimtab.recipes import BaseMethod, Method
 from trimtab.setup import Setup
 from trimtab.theory import Plan
 from trimtab.types import Array, Document
@@ -110,7 +110,7 @@ def moments(cell: Cell) -> Moments:
     return found | {"Lemma H.6": _moment(fenced, plan.method(), trials, 200, cell["seed"])}
 
 
-def _moment(problem: problems.Problem, method: Method, trials: int, rounds: int, seed: int) -> Moment:
+def _moment(problem: problems.Problem, method: BaseMethod, trials: int, rounds: int, seed: int) -> Moment:
     record = run(problem, method, trials=trials, rounds=rounds, seed=seed, evidence=True)
     left, right = theory.second_moments(record)
     alpha = theory.measure(record).contraction

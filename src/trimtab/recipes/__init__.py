@@ -8,6 +8,7 @@ import os
 from importlib import import_module
 
 from trimtab.recipes.auto import SHARE, auto, between_limits
+from trimtab.recipes.base import BaseMethod
 from trimtab.recipes.method import Method, exported, methods, register
 from trimtab.recipes.paper import high_pass, modified_two_point, one_point, residual, still, two_point
 
@@ -17,6 +18,7 @@ for _file in sorted(os.listdir(__path__[0])):
 
 __all__ = [
     "SHARE",
+    "BaseMethod",
     "Method",
     "auto",
     "between_limits",

@@ -15,6 +15,7 @@ from trimtab.estimators.base import STEEPEST, Wrapped
 from trimtab.protocols import Estimate, Estimation, Estimator, Frame
 from trimtab.recipes.method import Method, Options, register
 from trimtab.registry import part
+from trimtab.rescaling import POWERS
 from trimtab.state import Look, State
 from trimtab.steps import StepLike
 from trimtab.types import Array, Memory, Value
@@ -26,6 +27,9 @@ class Filtered(NamedTuple):
 
     base: Memory
     filtered: Array
+
+
+POWERS[Filtered] = {"filtered": -1}
 
 
 @part
@@ -51,7 +55,7 @@ class Momentum(Wrapped):
 
     def bind(self, frame: Frame) -> Estimation:
         """Contrast of the wrapped estimator, filtered slope."""
-        look_of, base, _ = self.base.bind(frame)
+        look_of, base, *_ = self.base.bind(frame)
         xp, alpha = frame.xp, self.alpha
 
         def learn(state: State, look: Look, query: Array, values: tuple[Value, ...]) -> Estimate:

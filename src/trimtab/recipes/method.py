@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import signature
-from typing import TYPE_CHECKING, Literal, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypedDict, TypeVar
 
 from trimtab import family
 from trimtab.protocols import Directions, Estimator, Frame, Rule, Step
+from trimtab.recipes.base import BaseMethod, Margin
 from trimtab.registry import part
 from trimtab.steps import StepLike, as_step
-from trimtab.validation import real
-
-Margin = Literal["erode", "scale", "project", "none"]
-RADII = 1e-30, 1e70  # allowed radii: squares of lengths and of slopes stay finite and positive
 
 
 class Options(TypedDict, total=False):
@@ -27,7 +24,7 @@ class Options(TypedDict, total=False):
 
 @part
 @dataclass(frozen=True, kw_only=True)
-class Method:
+class Method(BaseMethod):
     """x_{t+1} = Π(x_t − η_t·ĝ_t), queried at x_t + δ_t·u_t (Eq. 4).
 
     estimator: one of `trimtab.estimators`, or your own.
@@ -45,11 +42,7 @@ class Method:
     """
 
     estimator: Estimator
-    radius: float
     step: Step
-    directions: Directions | None = None
-    max_move: float | None = None
-    margin: Margin = "erode"
 
     if TYPE_CHECKING:  # `step` also accepts a number or a function
 
@@ -65,25 +58,18 @@ class Method:
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        for given in (self.estimator, self.directions, self.step):
+        for given in (self.estimator, self.step):
             if isinstance(given, type):
                 raise TypeError(f"{given.__name__} is a class: write {given.__name__}(...) to create an instance")
-        if self.directions is not None and not hasattr(self.directions, "locate"):
-            raise TypeError(f"directions={self.directions!r} is not a law of directions: give for example tt.Sphere()")
         if not hasattr(self.estimator, "offsets"):
             raise TypeError(f"estimator={self.estimator!r} is not an estimator: give for example tt.Residual()")
         object.__setattr__(self, "step", as_step(self.step))
-        object.__setattr__(self, "radius", real("radius", self.radius, *RADII, why=": rescale the coordinates"))
-        if self.max_move is not None:
-            real("max_move", self.max_move, 0, above=True, why=", or None for no limit")
-        if self.margin not in ("erode", "scale", "project", "none"):
-            raise ValueError(f"margin={self.margin!r} is unknown: choose 'erode', 'scale', 'project' or 'none'")
-        if self.margin == "project" and not self.estimator.located:
+        super().__post_init__()
+        if self.margin == "project" and not self.located:
             raise ValueError(
                 f"margin='project' moves queries, but {self.estimator} assumes them at x + δu: use margin='erode',"
                 " or an estimator that learns from where it measured, Plane() or Covariance()"
             )
-
         if self.step.needs_sense and not self.estimator.senses:
             raise ValueError(
                 f"{self.step} needs an estimator that tracks its own scale: use Plane(), not {self.estimator}"
@@ -93,19 +79,34 @@ class Method:
         """Bind the method to a setup."""
         return family.bind(self.estimator, self.step, frame)
 
-    @property
-    def queries(self) -> int:
-        """Measurements per round: 1, or 2 for methods that only work in simulation."""
-        return len(self.estimator.offsets)
+    offsets = property(lambda self: self.estimator.offsets)
+    lags = property(lambda self: self.estimator.lags)
+    told = property(lambda self: self.estimator.told)
+    anchored = property(lambda self: self.estimator.anchored)
+    unbiased = property(lambda self: self.estimator.unbiased)
+    located = property(lambda self: self.estimator.located)
+    finds_width = property(lambda self: self.step.finds_width)
+    narrowest = property(lambda self: self.step.narrowest)
+    widest = property(lambda self: self.step.widest)
+    constant = property(lambda self: self.step.constant)
+    kind = property(lambda self: type(self.estimator))
+    parts = property(lambda self: {"estimator": self.estimator, "step": self.step})
 
     @property
     def scale_free(self) -> bool:
         """Whether a·f + b, a > 0, has the same path as f; never the case with limits, whose scale matters."""
-        return self.step.scale_free and (self.estimator.anchored or self.queries > 1) and self.estimator.told == 1
+        return self.step.scale_free and (self.anchored or self.queries > 1) and self.told == 1
+
+    def changed(self, **fields: Any) -> Self:
+        """The method with other values of these fields; the widths are fields of its step."""
+        step: Any = self.step
+        if widths := {name: fields.pop(name) for name in ("narrowest", "widest") if name in fields}:
+            fields["step"] = replace(step, **widths)
+        return super().changed(**fields)
 
 
-Constructor = TypeVar("Constructor", bound=Callable[..., Method])
-methods: dict[str, Callable[..., Method]] = {}
+Constructor = TypeVar("Constructor", bound=Callable[..., BaseMethod])
+methods: dict[str, Callable[..., BaseMethod]] = {}
 """Name → constructor, with `radius=` and, if it needs one, `step=`."""
 
 
@@ -127,13 +128,13 @@ def register(name: str) -> Callable[[Constructor], Constructor]:
     return add
 
 
-def exported(name: str) -> Callable[..., Method] | None:
+def exported(name: str) -> Callable[..., BaseMethod] | None:
     """The registered constructor whose name, with _ for -, is `name`."""
     return methods.get(name.replace("_", "-"))
 
 
-def name_of(method: Method) -> str | None:
-    """The registered name of methods with the same class of estimator; None if there is none.
+def name_of(method: BaseMethod) -> str | None:
+    """The registered name of methods of the same kind; None if there is none.
 
     >>> name_of(methods["primal-dual"](radius=0.1, step=0.1, limits=2))
     'primal-dual'
@@ -141,6 +142,6 @@ def name_of(method: Method) -> str | None:
     for name, constructor in methods.items():
         needed = [p for p in signature(constructor).parameters.values() if p.default is p.empty]
         made = constructor(**{p.name: 1 for p in needed if p.kind is not p.VAR_KEYWORD})
-        if type(made.estimator) is type(method.estimator):
+        if made.kind is method.kind:
             return name
     return None

@@ -59,7 +59,7 @@ class Hedged(Wrapped):
 
     def bind(self, frame: Frame) -> Estimation:
         """Contrast of the wrapped estimator; the slope is the move of the experts' mean, divided by −η."""
-        look_of, base, _ = self.base.bind(frame)
+        look_of, base, *_ = self.base.bind(frame)
         xp, sizes = frame.xp, 2.0 ** (np.arange(self.count) - (self.count - 1) / 2)
         rate = math.sqrt(math.log(self.count)) / (sizes[-1] - sizes[0])
 

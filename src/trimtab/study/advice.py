@@ -60,7 +60,7 @@ def advised(position: Position) -> list[str]:
 def _sentences(name: str, position: Position, figures: dict[str, float]) -> dict[str, str | None]:
     running, method, terms = position.diagnostics, position.setup.method, position.terms
     better = -running.trend if not position.setup.maximise else running.trend
-    adaptive, radius = method.step.finds_width, method.radius
+    adaptive, radius = method.finds_width, method.radius
     largest = terms["guard.largest_move"]
     found: dict[str, str | None] = {}
     if figures["contrast"] == 0:

@@ -8,23 +8,21 @@ from collections.abc import Sequence
 import numpy as np
 
 from trimtab import core, storage
-from trimtab.estimators import probing
 from trimtab.inputs import LARGEST
 from trimtab.inputs import beside as with_limits
 from trimtab.monitor.diagnostics import Diagnostics, LimitDistance
-from trimtab.recipes import Method
-from trimtab.recipes.method import RADII
-from trimtab.rescaling import interrupted, rescaled
+from trimtab.recipes import BaseMethod
+from trimtab.recipes.base import RADII
 from trimtab.setup import Setup
 from trimtab.spec.knob_encoding import Knob, Knobs, Level, Setting
-from trimtab.state import State, frozen
+from trimtab.state import State
 from trimtab.tuner import Tuner
 from trimtab.types import Array, Document, Value
 from trimtab.validation import real
 
 
 def begin(
-    knobs: Knobs, method: Method | None, *, maximise: bool, seed: int | None, limits: int = 0, max_pending: int = 1
+    knobs: Knobs, method: BaseMethod | None, *, maximise: bool, seed: int | None, limits: int = 0, max_pending: int = 1
 ) -> tuple[Setup, State]:
     """Create a tuner in the coordinates of the knobs, and check that it can be saved and read back."""
     if method is not None and method.queries != 1:
@@ -124,16 +122,7 @@ def restart(setup: Setup, state: State, start: Array) -> State:
 
 def carried(setup: Setup, state: State, factors: Array) -> State:
     """Return the state carried over to a setup whose coordinates are scaled by `factors` and whose probes differ."""
-    state = interrupted(rescaled(state, factors) if np.any(factors != 1.0) else state)
-    centre, last, memory, step = state.centre, state.last, state.memory, setup.method.step
-    if not np.all(setup.home.contains(centre)):
-        centre = setup.home.project(centre)
-    if not np.all(setup.domain.contains(last.centre)):
-        last = last._replace(centre=setup.domain.project(last.centre))
-    if step.finds_width:
-        width = min(max(memory.pace.width, step.narrowest), step.widest)
-        memory = memory._replace(pace=memory.pace._replace(width=width))
-    return frozen(state._replace(centre=centre, last=last, memory=memory, open=()))
+    return core.carried(setup, state, factors)
 
 
 def centre(state: State) -> list[float]:
@@ -154,14 +143,21 @@ def longest_move(setup: Setup) -> float:
 
 
 def probing_cost(setup: Setup, state: State, trial: int) -> float | None:
-    """Return the estimated cost of the query above that of the centre; None if unknown."""
+    """Return the estimated cost of the query p above that of the centre x, in the mean over u; None if unknown.
+
+    ½·L·l² + ⟨g, p − x − δu⟩, with the length l of the probe: ⟨g, δu⟩ has the mean 0, so of the slope only what the edge
+    of the domain cuts off counts.
+    """
+    model = setup.rule.model(state)
+    if model is None or not model.certainty > 0:
+        return None
     x, look = core.ask(setup, state, trial)[1:3]
     if look is None:
         return None
     width, away = float(look.width), x - state.centre
     cut = x - look.centre - width * setup.method.radius * setup.frame.direction(state.key, look.trial)
     square = (setup.probe_length * width) ** 2 if width else float(away @ away)  # a query chosen by the step
-    return probing.probing_cost(state.slope, cut, square)
+    return float(0.5 * (model.bent / model.certainty) * square + model.scale * np.dot(model.slope, cut))
 
 
 def width(setup: Setup, state: State) -> float:
@@ -218,18 +214,18 @@ def edge(knobs: Knobs, setup: Setup, state: State) -> LimitDistance:
     only point inwards see a slope too. A probe is at least as long as the step of an integer knob; there the slope is 0
     while the curvature is unknown.
     """
-    radius, known = setup.method.radius, probing.downhill(state.slope)
-    if known is None:
+    radius, model = setup.method.radius, setup.rule.model(state)
+    if model is None:
         probe: Value = radius * min(setup.directions.reach(setup.dim)[0], 2.0)
     else:
-        probe = radius * _column(state.pace.width if setup.method.step.finds_width else np.abs(state.last.width))
+        probe = radius * _column(model.width)
     low, high, first, last = knobs.ends
-    near = 1e-9 + (probe if known is None else 0.5 * probe)
+    near = 1e-9 + (probe if model is None else 0.5 * probe)
     sides = (state.centre >= high - near).astype(float) - (state.centre <= low + near)
     apart = np.where(sides > 0, last, first)
-    if known is None:
+    if model is None:
         return LimitDistance(sides, sides * (apart <= probe))
-    downhill, bent = known[0], _column(known[1])
+    downhill, bent = _column(-model.scale) * model.slope, _column(model.bent)
     outwards = downhill * sides - bent * np.maximum(apart, probe)
     return LimitDistance(sides, sides * np.where((apart > probe) & (bent == 0), 0.0, outwards))
 

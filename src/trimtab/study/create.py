@@ -7,7 +7,7 @@ import time
 
 from trimtab.monitor.baseline import EVERY, BaselineSpec, baseline_fields, read_baseline
 from trimtab.monitor.diagnostics import Diagnostics
-from trimtab.recipes import Method, between_limits
+from trimtab.recipes import BaseMethod, between_limits
 from trimtab.setup import Setup
 from trimtab.spec.constraints import Limits
 from trimtab.spec.current_settings import RunSettings
@@ -35,7 +35,7 @@ def create(
     store: Store,
     name: str,
     knobs: Knobs,
-    method: Method | None,
+    method: BaseMethod | None,
     maximise: bool | None,
     seed: int | None,
     settings: Fields,
@@ -79,7 +79,7 @@ def compare(
     setup: Setup,
     state: State,
     wanted: Knobs | None,
-    method: Method | None,
+    method: BaseMethod | None,
     maximise: bool | None,
     seed: int | None,
 ) -> None:

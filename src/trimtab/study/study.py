@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from trimtab.monitor.baseline import BaselineSpec, baseline_fields, read_baseline
 from trimtab.monitor.diagnostics import Diagnostics
-from trimtab.recipes import Method
+from trimtab.recipes import BaseMethod
 from trimtab.spec import constraints as limiting
 from trimtab.spec.constraints import Limits
 from trimtab.spec.current_settings import check
@@ -89,7 +89,7 @@ class Study(StudySettingChanges):
         where: str | os.PathLike[str],
         name: str,
         knobs: Iterable[Knob | Fields] | None = None,
-        method: Method | None = None,
+        method: BaseMethod | None = None,
         *,
         maximise: bool | None = None,
         maximize: bool | None = None,

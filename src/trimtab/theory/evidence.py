@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 
 from trimtab.lab import Record, run
 from trimtab.problems import Problem, make
-from trimtab.recipes import Method, auto
+from trimtab.recipes import BaseMethod, auto
 from trimtab.theory.moments import Law, coefficients, contraction, perturbation
 from trimtab.types import Array
 from trimtab.validation import real
@@ -117,7 +117,7 @@ class Diagnosis(dict[str, Finding]):
         return {name: finding.verdict for name, finding in self.items()}
 
 
-def measure(source: Record | Problem | str, method: Method | None = None, **options: Any) -> Constants:
+def measure(source: Record | Problem | str, method: BaseMethod | None = None, **options: Any) -> Constants:
     """Estimate the constants from a run recorded with evidence=True, or from a problem or its id.
 
     A problem is first run with a method, by default `auto` (options: rounds, trials, seed).

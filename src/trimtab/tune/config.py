@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 from trimtab.monitor.baseline import read_baseline
-from trimtab.recipes import Method, between_limits, methods
+from trimtab.recipes import BaseMethod, between_limits, methods
 from trimtab.spec.constraints import Limits
 from trimtab.spec.current_settings import KEEP, RUN, TABLES, RunSettings, check, flattened
 from trimtab.spec.guard import LONGEST, Guard, spelt
@@ -143,7 +143,7 @@ class Config:
                         remedy = f'write {name} = ["python3", {json.dumps(program)}, …], or make it executable'
                     raise ValueError(f"{name}[0]={program!r} cannot be run: {remedy}")
 
-    def build_method(self) -> Method:
+    def build_method(self) -> BaseMethod:
         """Build the method, capped by the largest move per round."""
         radius = SHARE if self.radius is None else self.radius
         options = {"radius": radius, **{name: getattr(self, name) for name in ("narrowest", "widest", "step")}}

@@ -41,6 +41,6 @@ def spans(study: Study) -> dict[str, Span]:
     """
     now, widest = (
         core_calls.spans(study.knobs, study.setup, study.state, width)
-        for width in (core_calls.width(study.setup, study.state), study.setup.method.step.widest)
+        for width in (core_calls.width(study.setup, study.state), study.setup.method.widest)
     )
     return {name: Span(now[name], widest[name]) for name in now}

@@ -53,11 +53,11 @@ def _text(study: Study, file: Config | None, where: str, path: Path) -> str:
             lines.append(f"# The command ran in {file.folder}; from now on it runs in the folder of this file.")
     given |= {name: terms[name] for name in DEFAULTS if "." not in name}
     given |= {"method": name_of(method), "radius": method.radius}
-    if method.step.finds_width:
-        given |= {name: getattr(method.step, name) for name in WIDTHS}
-    elif method.step.constant is not None:
-        given["step"] = method.step.constant
-    if (dual_step := getattr(method.estimator, "dual_step", None)) is not None:
+    if method.finds_width:
+        given |= {name: getattr(method, name) for name in WIDTHS}
+    elif method.constant is not None:
+        given["step"] = method.constant
+    if (dual_step := getattr(method.parts.get("estimator"), "dual_step", None)) is not None:
         given["dual_step"] = dual_step
     given["store"] = where if "://" in where else os.path.relpath(where, path.parent)
     lines += [f"{name} = {_toml(value)}" for name, value in given.items() if value not in (None, [])]

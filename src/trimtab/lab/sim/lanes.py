@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 from trimtab import core
 from trimtab.lab.sim.provenance import step_size
 from trimtab.problems import Problem, World
-from trimtab.recipes import Method
+from trimtab.recipes import BaseMethod
 from trimtab.setup import Setup
 from trimtab.state import Key, State, take
 from trimtab.steps import Constant
@@ -20,11 +19,11 @@ from trimtab.types import Array
 RESAMPLING = 0x5EED_0F_5A3D  # added to the seed, to make resampled directions independent of those of the run
 
 
-def groups(methods: Mapping[str, Method]) -> list[dict[str, Method]]:
+def groups(methods: Mapping[str, BaseMethod]) -> list[dict[str, BaseMethod]]:
     """Group methods that only differ in their step size; each group becomes lanes of one setup."""
-    found: list[tuple[Method | None, dict[str, Method]]] = []
+    found: list[tuple[BaseMethod | None, dict[str, BaseMethod]]] = []
     for name, method in methods.items():
-        common = None if step_size(method) is None else replace(method, step=Constant(1.0))
+        common = None if step_size(method) is None else method.changed(step=Constant(1.0))
         for other, members in found:
             if common is not None and common == other:
                 members[name] = method
@@ -34,12 +33,12 @@ def groups(methods: Mapping[str, Method]) -> list[dict[str, Method]]:
     return [members for _, members in found]
 
 
-def together(members: Mapping[str, Method], trials: int) -> Method:
+def together(members: Mapping[str, BaseMethod], trials: int) -> BaseMethod:
     """Merge a group into one method with a step per lane, ordered by trial, then by member."""
     method = next(iter(members.values()))
     if len(members) == 1:
         return method
-    return replace(method, step=Constant(np.tile([step_size(m) or np.nan for m in members.values()], trials)))
+    return method.changed(step=Constant(np.tile([step_size(m) or np.nan for m in members.values()], trials)))
 
 
 def query(setup: Setup, state: State, trial: int | None = None) -> Array:
@@ -74,7 +73,7 @@ class Group:
     """The methods of a group in all trials: their common setup, its state, and the values of the current round."""
 
     def __init__(
-        self, problem: Problem, members: dict[str, Method], x0: Array, *, seed: int, first: int, noise: str
+        self, problem: Problem, members: dict[str, BaseMethod], x0: Array, *, seed: int, first: int, noise: str
     ) -> None:
         self.members, self.noise, self.domain = members, noise, problem.domain
         self.method = next(iter(members.values()))
@@ -101,7 +100,7 @@ class Group:
 
     def needs(self) -> list[tuple[int, int]]:
         """The (lag, draw) of each query."""
-        return [(lag, k if self.noise == "independent" else 0) for k, lag in enumerate(self.method.estimator.lags)]
+        return [(lag, k if self.noise == "independent" else 0) for k, lag in enumerate(self.method.lags)]
 
     def looked(self) -> tuple[Array, Array, Array, Array]:
         """The first query of this round, its value, ‖ĝ_t‖² (0 without a contrast), and the gain scale/δ²."""

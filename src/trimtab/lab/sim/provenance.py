@@ -10,7 +10,7 @@ from typing import Protocol, TypeAlias, TypedDict, runtime_checkable
 import numpy as np
 
 from trimtab.problems import Problem
-from trimtab.recipes import Method
+from trimtab.recipes import BaseMethod, Method
 from trimtab.setup import Setup
 
 Plain: TypeAlias = "bool | int | float | str | Sequence[Plain] | Mapping[str, Plain] | None"
@@ -55,7 +55,9 @@ class About(TypedDict, total=False):
     step_at_edge: bool
 
 
-def about(problem: Problem, name: str, method: Method, *, seed: int, first: int, noise: str, threshold: float) -> About:
+def about(
+    problem: Problem, name: str, method: BaseMethod, *, seed: int, first: int, noise: str, threshold: float
+) -> About:
     """Describe a run."""
     setup = Setup(method, (problem.dim,), problem.domain)
     law = setup.directions
@@ -65,8 +67,7 @@ def about(problem: Problem, name: str, method: Method, *, seed: int, first: int,
         "dim": problem.dim,
         "method": name,
         "parts": {
-            "estimator": described(method.estimator),
-            "step": described(method.step),
+            **{name: described(part) for name, part in method.parts.items()},
             "directions": described(law),
         },
         "law": law.law if isinstance(law, Lawful) and _is_residual(setup) else None,
@@ -84,19 +85,21 @@ def about(problem: Problem, name: str, method: Method, *, seed: int, first: int,
 
 def _is_residual(setup: Setup) -> bool:
     """Whether the method is residual feedback: one query, an unbiased contrast with the previous value, no memory."""
-    estimator = setup.method.estimator
-    one = estimator.offsets == (1.0,) and estimator.lags == (0,) and estimator.told == 1
-    return one and estimator.anchored and estimator.unbiased and not estimator.start(setup.frame, np.zeros(setup.dim))
+    method = setup.method
+    one = method.offsets == (1.0,) and method.lags == (0,) and method.told == 1
+    if not (isinstance(method, Method) and one and method.anchored and method.unbiased):
+        return False
+    return not method.estimator.start(setup.frame, np.zeros(setup.dim))
 
 
-def step_size(method: Method) -> float | None:
+def step_size(method: BaseMethod) -> float | None:
     """η, if the step is a constant number; else None.
 
     >>> from trimtab.recipes import auto, residual
     >>> step_size(residual(radius=0.1, step=0.02)), step_size(auto(radius=0.1))
     (0.02, None)
     """
-    size = method.step.constant
+    size = method.constant
     return size if isinstance(size, float) else None
 
 

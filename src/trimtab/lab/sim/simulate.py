@@ -20,7 +20,7 @@ from trimtab.lab.sim.recorder import Recorder
 from trimtab.lab.sim.static_optimum import hindsight
 from trimtab.lab.sim.theory_witness import TheoryRecorder
 from trimtab.problems import Problem, World, make
-from trimtab.recipes import Method
+from trimtab.recipes import BaseMethod
 from trimtab.types import Array
 from trimtab.validation import whole
 
@@ -29,7 +29,7 @@ Progress = Callable[[float], None]
 THRESHOLD = 1e6
 
 
-def run(problem: Problem | str, method: Method, *, name: str | None = None, **options: Any) -> Record:
+def run(problem: Problem | str, method: BaseMethod, *, name: str | None = None, **options: Any) -> Record:
     """Run one method on one problem; see `simulate` for the options.
 
     >>> import trimtab as tt
@@ -62,7 +62,7 @@ class _Plan:
 
 def simulate(
     problem: Problem | str,
-    methods: Mapping[str, Method],
+    methods: Mapping[str, BaseMethod],
     *,
     rounds: int | None = None,
     trials: int = 50,
@@ -118,7 +118,7 @@ def simulate(
         resamples=resamples,
     )
     for name, method in methods.items():
-        if not isinstance(method, Method):
+        if not isinstance(method, BaseMethod):
             raise TypeError(
                 f"{name}: {method!r} is not a Method: use for example tt.residual(radius=0.05, step=3e-3),"
                 " or tt.methods['still']() to keep the start"
@@ -131,7 +131,7 @@ def simulate(
 
 
 def _simulate(
-    problem: Problem, methods: Mapping[str, Method], plan: _Plan, progress: Progress | None
+    problem: Problem, methods: Mapping[str, BaseMethod], plan: _Plan, progress: Progress | None
 ) -> dict[str, Record]:
     whose = (plan.seed, plan.trials, plan.first)
     world, x0 = problem.world(*whose), problem.start(*whose)

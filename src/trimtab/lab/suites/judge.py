@@ -22,7 +22,7 @@ from trimtab.lab.suites.oracle import consult, knows
 from trimtab.lab.suites.ratios import SuiteResult
 from trimtab.lab.suites.scores import Kept, Outcome, in_hindsight, untuned
 from trimtab.problems import Problem, make
-from trimtab.recipes import Method
+from trimtab.recipes import BaseMethod
 
 ORACLE = "oracle"  # not a registered method, since it knows the problem
 SUITES = {"drift": DRIFT, "late": LATE}
@@ -109,7 +109,7 @@ def compute(task: Task, progress: Progress | None = None) -> Kept:
     if task.method == ORACLE:
         return Kept(consult(problem, rounds=place.rounds, trials=task.trials, seed=task.seed))
 
-    def play(methods: Mapping[str, Method], trials: int) -> Mapping[str, Record]:
+    def play(methods: Mapping[str, BaseMethod], trials: int) -> Mapping[str, Record]:
         return _play(problem, place, methods, trials, task.seed)
 
     if needs_step(task.method):
@@ -117,7 +117,9 @@ def compute(task: Task, progress: Progress | None = None) -> Kept:
     return Kept(untuned(play, build(task.method, problem.radius, None), task.trials))
 
 
-def _play(problem: Problem, place: Cell, methods: Mapping[str, Method], trials: int, seed: int) -> Mapping[str, Record]:
+def _play(
+    problem: Problem, place: Cell, methods: Mapping[str, BaseMethod], trials: int, seed: int
+) -> Mapping[str, Record]:
     if place.lag is None:
         return simulate(problem, methods, rounds=place.rounds, trials=trials, seed=seed)
     some = {"rounds": place.rounds, "trials": trials, "seed": seed}

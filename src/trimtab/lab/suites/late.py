@@ -19,7 +19,7 @@ from trimtab.lab.sim.recorder import Recorder
 from trimtab.lab.sim.simulate import THRESHOLD
 from trimtab.lab.suites.drift import Cell, sensible_radius
 from trimtab.problems import Problem
-from trimtab.recipes import Method
+from trimtab.recipes import BaseMethod
 from trimtab.setup import Setup
 from trimtab.types import Array
 
@@ -62,7 +62,7 @@ def due(rounds: int, lag: int, *, permuted: bool, seed: int = 0) -> list[int | N
 
 def simulate_late(
     problem: Problem,
-    methods: Mapping[str, Method],
+    methods: Mapping[str, BaseMethod],
     *,
     lag: int,
     permuted: bool,

@@ -18,7 +18,7 @@ import numpy as np
 
 from trimtab.lab.sim.provenance import plain
 from trimtab.lab.sim.record import Record, quantiles
-from trimtab.recipes import Method
+from trimtab.recipes import BaseMethod
 from trimtab.types import Array
 from trimtab.util.files import write_atomically
 
@@ -30,7 +30,7 @@ SMALLEST, FINEST, COUNT = 1e-7, 8, 57  # steps 1e-7 to 1, eight per decade
 COARSE, NEAR = 4, 3  # the first pass tries every fourth step; the second, three on each side of the best
 FEW = 6  # trials of the first pass
 
-Play = Callable[[Mapping[str, Method], int], Mapping[str, Record]]
+Play = Callable[[Mapping[str, BaseMethod], int], Mapping[str, Record]]
 """(methods, trials) → their records on the first `trials` trials."""
 
 
@@ -100,13 +100,13 @@ def result(record: Record, score: Score, step: float | None = None, *, at_edge: 
     return Result(record.score(score), int(record.diverged.sum()), step, at_edge)
 
 
-def untuned(play: Play, method: Method, trials: int) -> Outcome:
+def untuned(play: Play, method: BaseMethod, trials: int) -> Outcome:
     """The outcome of a method without a step: one run for both scores."""
     record = play({"": method}, trials)[""]
     return {score: result(record, score) for score in SCORES}
 
 
-def in_hindsight(play: Play, build: Callable[[float], Method], trials: int) -> Outcome:
+def in_hindsight(play: Play, build: Callable[[float], BaseMethod], trials: int) -> Outcome:
     """The outcome of a method with the best step for each score."""
     few = min(FEW, trials)
     first = _attempt(play, build, range(0, COUNT, COARSE), few)
@@ -123,7 +123,7 @@ def _about(k: int) -> range:
 
 
 def _attempt(
-    play: Play, build: Callable[[float], Method], places: range | list[int], trials: int
+    play: Play, build: Callable[[float], BaseMethod], places: range | list[int], trials: int
 ) -> dict[int, dict[Score, Result]]:
     """Run the steps at these grid positions; the results are keyed by position."""
     steps = {k: SMALLEST * 10 ** (k / FINEST) for k in places}

@@ -6,7 +6,7 @@ import logging
 from contextlib import suppress
 from dataclasses import replace
 
-from trimtab.recipes import Method
+from trimtab.recipes import BaseMethod
 from trimtab.spec.knob_encoding import Knobs
 from trimtab.store.errors import Unavailable
 from trimtab.store.store import person
@@ -109,7 +109,7 @@ class StudySettingChanges(StudyWrites):
             self._news.append(f"set: {note}")
         return changed
 
-    def _apply_definition(self, knobs: Knobs | None, method: Method | None, settings: Fields, source: str) -> None:
+    def _apply_definition(self, knobs: Knobs | None, method: BaseMethod | None, settings: Fields, source: str) -> None:
         """Apply the fields that differ from the last definition; fields that were changed by `set` meanwhile stay."""
         own = self.setup.method if method is None else method
         now = fields_of(self.knobs if knobs is None else knobs, own, settings)

@@ -17,7 +17,7 @@ import numpy as np
 from trimtab.knobs import SHARE, Knob, Knobs
 from trimtab.monitor.baseline import EVERY, read_baseline
 from trimtab.monitor.savings import SavingsSums
-from trimtab.recipes import Method, between_limits
+from trimtab.recipes import BaseMethod, between_limits
 from trimtab.recipes.method import name_of
 from trimtab.setup import Setup
 from trimtab.spec.current_settings import DEFAULTS, RunSettings
@@ -45,11 +45,11 @@ PARTS: dict[str, tuple[Callable[[Position], object], Callable[[Position, object]
 """Fields that are stored elsewhere in a position: name → getter and setter."""
 
 
-def fields_of(knobs: Knobs, method: Method, settings: Fields) -> Document:
+def fields_of(knobs: Knobs, method: BaseMethod, settings: Fields) -> Document:
     """Return every field that may change, by its dotted name."""
     found: Document = {"radius": method.radius, "max_move": method.max_move}
-    if method.step.finds_width:
-        found |= {name: getattr(method.step, name) for name in WIDTHS}
+    if method.finds_width:
+        found |= {name: getattr(method, name) for name in WIDTHS}
     for knob in knobs.all:
         names = OF_KNOBS if knob.type in ("float", "integer") else ("radius",)
         found |= {f"knobs.{knob.name}.{name}": getattr(knob, name) for name in names}
@@ -93,7 +93,7 @@ def with_parts(position: Position, new: Fields) -> Position:
     return position
 
 
-def moved(position: Position, knobs: Knobs, method: Method) -> Position:
+def moved(position: Position, knobs: Knobs, method: BaseMethod) -> Position:
     """Return the position converted to other knobs and another method, keeping what was learnt."""
     before, setup = position.terms.knobs, position.setup
     if knobs == before and method == setup.method:
@@ -107,20 +107,20 @@ def moved(position: Position, knobs: Knobs, method: Method) -> Position:
     factors = np.array([knobs.side(new) / before.side(old) for old, new in pairs])
     limits = np.array([(old.low, old.high) != (new.low, new.high) for old, new in pairs])
     state = position.state
-    if knobs != before or replace(method, max_move=None) != replace(position.setup.method, max_move=None):
+    if knobs != before or method.changed(max_move=None) != position.setup.method.changed(max_move=None):
         state = core_calls.carried(setup, state, factors)
     running = position.diagnostics.rescaled(factors, limits)
     return position._replace(setup=setup, state=state, diagnostics=running, terms=replace(position.terms, knobs=knobs))
 
 
-def capped(method: Method, knobs: Knobs, largest: Any) -> Method:
+def capped(method: BaseMethod, knobs: Knobs, largest: Any) -> BaseMethod:
     """Return the method with a cap on moves, given as a share of the ranges; ... leaves the cap unchanged."""
     if largest is ...:
         return method
     if largest is None:
-        return replace(method, max_move=None)
+        return method.changed(max_move=None)
     shortest = min((knobs.side(knob) for knob in knobs.all if knob.size), default=1.0)
-    return replace(method, max_move=largest * shortest / (method.radius * max(knobs.dim, 1) ** 0.5))
+    return method.changed(max_move=largest * shortest / (method.radius * max(knobs.dim, 1) ** 0.5))
 
 
 def sentence(changes: Changes) -> str:
@@ -160,10 +160,10 @@ def _same(a: object, b: object) -> bool:
     return bool(a == b) and isinstance(a, bool) == isinstance(b, bool)
 
 
-def _defaults(method: Method, knobs: Knobs) -> Document:
+def _defaults(method: BaseMethod, knobs: Knobs) -> Document:
     """Return the defaults of the fields whose default is not none."""
-    step = between_limits(knobs.movable).step
-    widths = {name: getattr(step, name) for name in WIDTHS} if method.step.finds_width else {}
+    usual = between_limits(knobs.movable)
+    widths = {name: getattr(usual, name) for name in WIDTHS} if method.finds_width else {}
     return {**DEFAULTS, **widths, "radius": SHARE, "baseline.every": EVERY}
 
 
@@ -173,22 +173,17 @@ def _caps(new: Fields, largest: float | None) -> bool:
     return "guard.largest_move" in new or (largest is not None and measured)
 
 
-def _method(method: Method, new: Fields) -> Method:
+def _method(method: BaseMethod, new: Fields) -> BaseMethod:
     if "radius" in new:
-        method = replace(method, radius=real("radius", new["radius"], 0, 0.5, above=True, why=" of each range"))
+        method = method.changed(radius=real("radius", new["radius"], 0, 0.5, above=True, why=" of each range"))
     widths = {name: new[name] for name in WIDTHS if name in new}
-    if widths and method.step.finds_width:
-        method = _with_widths(method, widths)
+    if widths and method.finds_width:
+        method = method.changed(**widths)
     if "max_move" not in new:
         return method
     most = new["max_move"]
     given = None if most is None else real("max_move", most, 0, FARTHEST, above=True, why=" probes, or none")
-    return replace(method, max_move=given)
-
-
-def _with_widths(method: Method, widths: Fields) -> Method:
-    step: Any = method.step  # a dataclass with these fields
-    return replace(method, step=replace(step, **widths))
+    return method.changed(max_move=given)
 
 
 def _knobs(study: str, terms: RunSettings, new: Fields, radius: float) -> Knobs:
@@ -257,7 +252,7 @@ def _refusal(study: str, name: str, position: Position, now: Fields) -> str:
     return f"unknown field {name}: {near(name, [*shown, *FIXED, *FROM_FILE]) or what}"
 
 
-def unlike(knobs: Knobs, setup: Setup, wanted: Knobs | None, method: Method | None) -> str | None:
+def unlike(knobs: Knobs, setup: Setup, wanted: Knobs | None, method: BaseMethod | None) -> str | None:
     """Describe a difference in knobs or method that cannot be changed in a running study; None without one."""
     if wanted is not None and (why := _other_knobs(knobs, wanted)):
         return why
@@ -266,11 +261,11 @@ def unlike(knobs: Knobs, setup: Setup, wanted: Knobs | None, method: Method | No
     now = setup.method
     if name_of(method) != name_of(now):
         return f"its method is {name_of(now)}, but its definition says {name_of(method)}"
-    if type(method.step) is type(now.step) and not now.step.finds_width and method.step != now.step:
-        return f"its step is {now.step.constant}, but its definition says {method.step.constant}"
-    alike = replace(method, radius=now.radius, max_move=now.max_move)
-    if method.step.finds_width:
-        alike = _with_widths(alike, {name: getattr(now.step, name) for name in WIDTHS})
+    if now.constant != method.constant and None not in (now.constant, method.constant):
+        return f"its step is {now.constant}, but its definition says {method.constant}"
+    alike = method.changed(radius=now.radius, max_move=now.max_move)
+    if method.finds_width and now.finds_width:
+        alike = alike.changed(**{name: getattr(now, name) for name in WIDTHS})
     return None if alike == now else f"the options of its method, {name_of(now)}, differ from its definition"
 
 
