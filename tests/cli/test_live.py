@@ -154,6 +154,8 @@ def test_dry_run(tmp_path):
     assert remark.startswith("# example rounds")
     assert [line.partition("  # ")[2] for line in lines] == ["round 0", "round 1", "round 2"]
     assert len({line.partition("  # ")[0] for line in lines}) == 3  # each sets something else
+    rounds = shell(tmp_path, "trimtab tune study.toml --dry-run --rounds 18").splitlines()
+    assert [line.partition("  # ")[2] for line in rounds if "baseline" in line] == ["round 16, baseline"]
     assert not (tmp_path / "trimtab.db").exists()
     assert all("KNOB_VALVE=" in line and " KNOB_PUMP=" in line for line in lines)  # though they go by the environment
     values = shell(tmp_path, "trimtab tune study.toml --dry-run --rounds 2 | sh -e").split()  # as they are

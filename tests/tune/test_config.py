@@ -246,6 +246,9 @@ def test_missing_files_and_programs(tmp_path):
     (tmp_path / "measure").write_text("#!/bin/sh\necho 1\n")
     (tmp_path / "measure").chmod(0o755)
     read(tmp_path, GOOD.replace('"echo"', '"./measure"')).check_program()
+    split = read(tmp_path, GOOD.replace('"echo"', '"echo -n"'))
+    with pytest.raises(ValueError, match=r'a string of its own: command = \["echo", "-n", "\{x\}"\]'):
+        split.check_program()
     for program in ("m.py", "./m.py"):
         (tmp_path / "m.py").touch(0o644)
         with pytest.raises(ValueError, match=rf'write command = \["python3", "{program}", …\], or make it executable'):

@@ -202,6 +202,8 @@ def test_errors_of_several_knobs():
     knob = {"name": "x", "low": 1, "high": 9, "start": 5}
     with pytest.raises(ValueError, match="two knobs are called X"):
         Knobs.of([knob, {**knob, "name": "X"}])
+    with pytest.raises(ValueError, match=r"^a knob: unknown field 'nam': did you mean \"name\"\?"):
+        tt.Tuner(knobs=[{"nam": "a", "low": 0, "high": 1, "start": 0}])
     with pytest.raises(ValueError, match="has no start"):
         Knobs.of([{"name": "x", "low": 1, "high": 9}])
     with pytest.raises(ValueError, match="there are no knobs"):

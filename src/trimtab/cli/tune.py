@@ -141,7 +141,8 @@ def _rehearse(config: Config, study: Study, rounds: int | None) -> None:
     print("# example rounds, assuming equal values:")
     for trial in study.ahead(rounds or 5):
         knobs = " ".join(f"KNOB_{name.upper()}={shlex.quote(word(value))}" for name, value in trial.knobs.items())
-        print(f"{knobs} {shlex.join(config.words(trial.knobs))}  # round {trial.round}")
+        kind = "" if trial.kind == "probe" else f", {trial.kind}"
+        print(f"{knobs} {shlex.join(config.words(trial.knobs))}  # round {trial.round}{kind}")
 
 
 def _say_in_handler(text: str) -> None:

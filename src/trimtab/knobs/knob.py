@@ -241,16 +241,16 @@ def knob_fields(knob: Knob) -> Document:
 def knob_of(given: Fields) -> Knob:
     """Create a knob from its fields: the inverse of `knob_fields`."""
     known = {field.name for field in fields(Knob)}
-    name = given.get("name", "?")
+    who = f"knob {given['name']!r}" if "name" in given else "a knob"
     for field in given:
         if field not in known:
-            raise ValueError(f"knob {name!r}: unknown field {field!r}: {choose(field, sorted(known))}")
+            raise ValueError(f"{who}: unknown field {field!r}: {choose(field, sorted(known))}")
     kind = given.get("type")
     free = given.get("choices") is not None or TYPES.get(getattr(kind, "__name__", str(kind))) == "bool"
     needed = ("name", "start") if free else ("name", "low", "high", "start")
     for field in needed:
         if given.get(field) is None:
-            raise ValueError(f"knob {name!r} has no {field}: every knob needs name, low, high and start")
+            raise ValueError(f"{who} has no {field}: every knob needs name, low, high and start")
     return Knob(**given)
 
 

@@ -139,7 +139,10 @@ class Config:
                 path = program if os.sep not in program else str(self.folder / program)
                 if shutil.which(path) is None:
                     remedy = "give the path of a program, or make it executable"
-                    if program.endswith(".py") and (self.folder / program).is_file():
+                    split = program.split()
+                    if len(split) > 1 and shutil.which(split[0]):
+                        remedy = f"make each word a string of its own: {name} = {json.dumps([*split, *words[1:]])}"
+                    elif program.endswith(".py") and (self.folder / program).is_file():
                         remedy = f'write {name} = ["python3", {json.dumps(program)}, …], or make it executable'
                     raise ValueError(f"{name}[0]={program!r} cannot be run: {remedy}")
 
