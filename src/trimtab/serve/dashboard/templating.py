@@ -60,12 +60,14 @@ def number(value: Any) -> str:
 
 
 def percent(value: float | None) -> str:
-    """Format a share in percent.
+    r"""Format a share in percent, with a space that does not break.
 
     >>> percent(0.1234), percent(None)
-    ('12 %', '–')
+    ('12\xa0%', '–')
     """
-    return "–" if value is None else f"{100 * value:.{1 if abs(value) < 0.1 else 0}f} %".replace("-", "−")
+    return (
+        "–" if value is None else f"{100 * value:.{1 if abs(value) < 0.1 else 0}f}\N{NO-BREAK SPACE}%".replace("-", "−")
+    )
 
 
 def age(then: float | None) -> str:
