@@ -1,7 +1,7 @@
 """A controller that keeps up with its plant: Gymnasium's pendulum, held upright while wind and mass drift.
 
 One episode of 100 steps a round; its return is the one number that is learnt from. The gains start where they are good
-for the plant of the first day. Draws a picture, against the same gains standing still.
+for the plant of the first day. Draws a picture, against the same gains, fixed.
 
 python examples/drifting_pendulum.py --out out/drifting_pendulum.png
 """
@@ -66,7 +66,7 @@ def smooth(costs, over=40):
 
 
 def draw(out):
-    """The cost against standing still, and what was learnt of the wind."""
+    """Draw the cost against fixed gains, and the offset learnt for the wind."""
     (tuned, gains), (still, _) = run(), run(tt.still(radius=0.02))
     t = np.arange(EPISODES)
     blue, orange, grey = plotting.BLUE, plotting.VERMILION, plotting.GREY
@@ -83,7 +83,7 @@ def draw(out):
     figure.suptitle("A pendulum held upright while wind and mass drift")
     out.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(out)
-    for name, costs in (("with trimtab", tuned), ("standing still", still)):
+    for name, costs in (("with trimtab", tuned), ("fixed gains", still)):
         print(f"{name}: median cost of an episode {np.median(costs):.2f}, mean {costs.mean():.2f}", end="")
         print(f", {(costs > 100).sum()} of {EPISODES} fell")
     print(f"drawn: {out}")

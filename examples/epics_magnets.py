@@ -167,7 +167,7 @@ def draw(documents, out):
         axis.plot(t, best(t)[:, k], "--", color=orange, lw=1.8, label="the best, which drifts")
         axis.set(ylabel=f"{PREFIX}:{name} (A)", ylim=(-2.7, 2.7))
     axes[0].legend(loc="lower left", ncols=3)
-    axes[2].semilogy(t, loss(t, [0.0, 0.0]), color=grey, lw=1.2, label="magnets left alone")
+    axes[2].semilogy(t, loss(t, [0.0, 0.0]), color=grey, lw=1.2, label="fixed magnets")
     axes[2].semilogy(t, [event["monitor_loss"] for event in events], ".", color=blue, ms=3, label="as measured")
     axes[2].axhline(FLOOR, color=orange, ls="--", lw=1.8, label="the least possible")
     axes[2].set(xlabel="round (one measurement each)", ylabel="beam loss (%)", ylim=(1.5, 12))
@@ -178,9 +178,7 @@ def draw(documents, out):
     out.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(out)
     mean = loss(t, played).mean()
-    print(
-        f"mean loss {mean:.2f}%, {loss(t, [0.0, 0.0]).mean():.2f}% with the magnets left alone, at least {FLOOR:.2f}%"
-    )
+    print(f"mean loss {mean:.2f}%, {loss(t, [0.0, 0.0]).mean():.2f}% with fixed magnets, at least {FLOOR:.2f}%")
     print(f"{len(documents)} documents, all valid; drawn: {out}")
 
 

@@ -1,13 +1,13 @@
-"""Tune a real server under a load that changes: how many requests it handles together, and with how many workers.
+"""Tune batch size and workers of a real server under a changing load.
 
     python examples/queue_server.py --out out/queue_server.png
 
-starts a small HTTP server, and `trimtab tune` sets its two knobs. The server collects requests into batches and hands
-each to a backend, which takes 10 ms a batch and 0.5 ms a request (a wait: it stands for a database). Small batches
-choke under a high load, large ones let requests wait for company under a low one, and every worker has its price.
-One round is half a second of real requests, sent at random times at the rate of that round; the value is their
-mean latency in ms plus 2 for each worker. Afterwards the same rounds are measured with the knobs left where they were;
-the study has its own baseline besides, one round in twenty, and says what it saves.
+This starts a small HTTP server, and `trimtab tune` sets its two knobs. The server collects requests into batches and
+passes each to a backend that takes 10 ms per batch and 0.5 ms per request (a wait that stands for a database). Small
+batches choke under a high load, large ones make requests wait under a low load, and each worker has a price. A round is
+half a second of real requests, sent at random times at the rate of that round. The value is their mean latency in ms
+plus 2 for each worker. Afterwards the same rounds are measured with fixed knobs. The study also measures its own
+baseline, one round in twenty, and states what it saves.
 """
 
 import argparse
@@ -25,8 +25,8 @@ import time
 from pathlib import Path
 
 START = {"batch": 24, "workers": 6}
-LINGER = 0.05  # seconds a batch waits for company
-PRICE = 2.0  # of a worker, in ms
+LINGER = 0.05  # seconds that a batch waits for more requests
+PRICE = 2.0  # per worker, in ms
 WINDOW = 0.5  # seconds of requests per round
 
 
@@ -37,7 +37,7 @@ def load(round):
 
 
 class Server:
-    """A queue, batches, and so many of them at once."""
+    """A queue, served in batches by a number of workers."""
 
     def __init__(self):
         self.batch, self.workers, self.busy = START["batch"], START["workers"], 0
@@ -142,7 +142,7 @@ failures = 5
 
 
 def run(out, rounds):
-    """Start the server, tune it, then measure the same rounds with the knobs left alone; draw both."""
+    """Start the server, tune it, then measure the same rounds with fixed knobs; draw both."""
     script = str(Path(__file__).resolve())
     with subprocess.Popen([sys.executable, script, "serve"], stdout=subprocess.PIPE, text=True) as server:
         try:
@@ -156,7 +156,7 @@ def run(out, rounds):
                 shown = subprocess.run([trimtab, "show", "--json"], cwd=folder, check=True, capture_output=True)
             study = json.loads(shown.stdout)
             events = [event for event in study["events"] if event["kind"] == "tell"]
-            print("and now the same rounds with the knobs left alone ...")
+            print("now the same rounds with fixed knobs ...")
             still = [asyncio.run(measure(port, *START.values(), event["round"])) for event in events]
         finally:
             server.send_signal(signal.SIGTERM)
@@ -179,13 +179,13 @@ def draw(events, still, out):
     )
     axes[0].plot(x, [load(t) for t in x], color=plotting.GREY)
     axes[0].set(
-        ylabel="requests/s", title="A real server under a changing load, tuned by trimtab from one number a round"
+        ylabel="requests/s", title="A real server under a changing load, tuned by trimtab from one number per round"
     )
-    for values, colour, label in ((still, plotting.GREY, "knobs left alone"), (value, plotting.BLUE, "trimtab")):
+    for values, colour, label in ((still, plotting.GREY, "fixed knobs"), (value, plotting.BLUE, "trimtab")):
         axes[1].plot(x, values, ".", ms=3, color=colour, alpha=0.5)
         middle = np.median(np.lib.stride_tricks.sliding_window_view(values, 9), axis=1)
         axes[1].plot(x[4:-4], middle, color=colour, lw=1.8, label=f"{label} (median of 9)")
-    axes[1].set(ylabel="latency (ms) + 2 a worker", ylim=(0, 1.3 * np.quantile(np.concatenate([still, value]), 0.98)))
+    axes[1].set(ylabel="latency (ms) + 2 per worker", ylim=(0, 1.3 * np.quantile(np.concatenate([still, value]), 0.98)))
     axes[1].legend(loc="upper left", ncols=2)
     for axis, (name, limits) in zip(axes[2:], {"batch": (1, 64), "workers": (1, 16)}.items(), strict=True):
         axis.plot(x, [event["query"][name] for event in events], ".", ms=3, color=plotting.GREY, alpha=0.6)
@@ -196,7 +196,7 @@ def draw(events, still, out):
     figure.savefig(out)
     later = x >= 30
     for name, of in (("mean", np.mean), ("median", np.median)):
-        print(f"{name} after round 30: {of(value[later]):.1f} with trimtab, {of(still[later]):.1f} left alone")
+        print(f"{name} after round 30: {of(value[later]):.1f} with trimtab, {of(still[later]):.1f} with fixed knobs")
     print(f"drawn: {out}")
 
 

@@ -42,7 +42,7 @@ def run(method=None):
 
 
 def draw(path, out):
-    """Both knobs against their moving optimum, and the cost of standing still."""
+    """Draw both knobs against their moving optimum, and the cost with fixed knobs."""
     t = np.arange(ROUNDS)
     best = optimum(t)
     blue, orange, grey = plotting.BLUE, plotting.VERMILION, plotting.GREY
@@ -57,7 +57,7 @@ def draw(path, out):
     def excess(x):
         return 10 * (((x - best) / [1, 99]) ** 2).sum(axis=1)
 
-    axes[2].semilogy(t, excess(np.array([0.2, 20.0])), color=grey, lw=1.2, label="standing still")
+    axes[2].semilogy(t, excess(np.array([0.2, 20.0])), color=grey, lw=1.2, label="fixed knobs")
     axes[2].semilogy(t, excess(path), color=blue, lw=1.0, label="trimtab")
     axes[2].set(xlabel="round (one measurement each)", ylabel="cost above the best", ylim=(1e-5, 20))
     axes[2].legend(loc="lower right", ncols=2)
@@ -65,7 +65,7 @@ def draw(path, out):
     out.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(out)
     tracked, still = excess(path).mean(), excess(np.array([0.2, 20.0])).mean()
-    print(f"mean cost above the best: {tracked:.3f} with trimtab, {still:.3f} standing still")
+    print(f"mean excess cost: {tracked:.3f} with trimtab, {still:.3f} with fixed knobs")
     print(f"drawn: {out}")
 
 

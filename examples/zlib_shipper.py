@@ -1,12 +1,12 @@
-"""Ship data over a link, compressed: which level, in chunks of which size, on how many threads, while the data changes?
+"""Ship changing data over a link: tune the compression level, the chunk size and the number of threads.
 
     python examples/zlib_shipper.py --out out/zlib_shipper.png
 
-Every round compresses a megabyte for real (zlib, a pool of threads) and takes the time; the link is 10 MB/s and costs
-0.2 ms a chunk. The value is milliseconds a megabyte: a high level saves bytes and costs time, small chunks can be
-spread over threads but compress badly and pay the overhead, and every thread has its price. The data turn from logs to
-measurements to what is compressed already, and back, so the best setting does not stay where it was. `trimtab` sets the
-three knobs from that one number a round; afterwards the same rounds are shipped with the knobs left alone.
+Each round compresses a megabyte with zlib on a pool of threads and measures the time. The link carries 10 MB/s and costs
+0.2 ms per chunk. The value is milliseconds per megabyte. A high level saves bytes and costs time. Small chunks spread
+over threads, but compress badly and pay the overhead. Each thread has a price. The data change from logs to
+measurements to compressed files and back, so the best setting moves. `trimtab` sets the three knobs from this one
+number per round. Each round is also shipped with fixed knobs, for comparison.
 """
 
 import argparse
@@ -72,7 +72,7 @@ class Shipper:
 
 
 def run(rounds, seed=0):
-    """The values with trimtab, those with the knobs left alone, and the centre of each round."""
+    """Return the values with trimtab, the values with fixed knobs, and the centre of each round."""
     shipper, tuner = Shipper(seed), tt.Tuner(knobs=KNOBS, seed=seed)
     values, still, centres = [], [], []
     for t in range(rounds):
@@ -95,16 +95,16 @@ def draw(values, still, centres, out):
     figure, axes = plt.subplots(
         4, 1, figsize=(plotting.WIDTH, 7), sharex=True, layout="constrained", height_ratios=[2, 1, 1, 1]
     )
-    for series, colour, label in ((still, plotting.GREY, "knobs left alone"), (values, plotting.BLUE, "trimtab")):
+    for series, colour, label in ((still, plotting.GREY, "fixed knobs"), (values, plotting.BLUE, "trimtab")):
         axes[0].plot(series, ".", ms=3, color=colour, alpha=0.5)
         middle = np.median(np.lib.stride_tricks.sliding_window_view(series, min(9, len(series))), axis=1)
         axes[0].plot(np.arange(len(middle)) + 4, middle, color=colour, lw=1.8, label=f"{label} (median of 9)")
-    axes[0].set(ylabel="ms a megabyte", title="Shipping data that change, compressed as one number a round suggests")
+    axes[0].set(ylabel="ms per megabyte", title="Shipping changing data, tuned from one number per round")
     axes[0].legend()
     for axis, name, series in zip(axes[1:], ("level", "chunk (bytes)", "threads"), centres.T, strict=True):
         axis.plot(series, color=plotting.BLUE)
         axis.set(ylabel=name, yscale="log" if "chunk" in name else "linear")
-    axes[-1].set_xlabel("round (a megabyte each)")
+    axes[-1].set_xlabel("round (one megabyte each)")
     out.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(out)
     print(f"drawn: {out}")
@@ -117,6 +117,8 @@ if __name__ == "__main__":
     options = parser.parse_args()
     values, still, centres = run(options.rounds)
     tail = slice(math.ceil(options.rounds / 10), None)
-    print(f"mean after a tenth: {values[tail].mean():.1f} ms/MB with trimtab, {still[tail].mean():.1f} left alone")
+    print(
+        f"mean after a tenth: {values[tail].mean():.1f} ms/MB with trimtab, {still[tail].mean():.1f} with fixed knobs"
+    )
     if options.out:
         draw(values, still, centres, options.out)

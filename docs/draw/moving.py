@@ -47,7 +47,7 @@ def draw(path: Path) -> None:
     """Write the picture."""
     best, centres, probes = run()
     paid, still = excess(probes, best), excess(START, best)
-    print(f"mean cost above the best, as played: {paid.mean():.3f}; standing still: {still.mean():.3f}")
+    print(f"mean excess cost: {paid.mean():.3f}; with fixed knobs: {still.mean():.3f}")
     path.write_text("\n".join([*_head(best, centres, probes), *_map(best, centres), *_curves(paid, still), "</svg>\n"]))
 
 
@@ -105,7 +105,7 @@ def _map(best: np.ndarray, centres: np.ndarray) -> list[str]:
     ellipses = "".join(f'<ellipse rx="{a:.1f}" ry="{b:.1f}"/>' for a, b in rings)
     return [
         f'<clipPath id="m"><rect x="20" y="{TOP}" width="{SIDE}" height="{SIDE}"/></clipPath>',
-        f'<text x="20" y="{TOP - 13}">two knobs, one noisy measurement a round</text>',
+        f'<text x="20" y="{TOP - 13}">two knobs, one noisy measurement per round</text>',
         f'<text x="20" y="{TOP + SIDE + 22}"><tspan class="o">× optimum</tspan>'
         '<tspan class="b" dx="14">○ operating point</tspan><tspan class="b" dx="14">● probes</tspan></text>',
         f'<rect x="20" y="{TOP}" width="{SIDE}" height="{SIDE}" fill="none" stroke="{GREY}" stroke-opacity=".6"/>',
@@ -121,7 +121,7 @@ def _map(best: np.ndarray, centres: np.ndarray) -> list[str]:
 
 
 def _curves(paid: np.ndarray, still: np.ndarray) -> list[str]:
-    """What is paid, and what standing still would cost."""
+    """The excess cost of each round, with trimtab and with fixed knobs."""
 
     def line(values: np.ndarray) -> str:
         share = np.log(np.clip(values, BEST, WORST) / BEST) / np.log(WORST / BEST)
@@ -137,7 +137,7 @@ def _curves(paid: np.ndarray, still: np.ndarray) -> list[str]:
         ]
     jump = LEFT + WIDTH * JUMP / (ROUNDS - 1)
     return [
-        f'<text x="{LEFT}" y="{TOP - 13}">cost above the best, which nobody sees</text>',
+        f'<text x="{LEFT}" y="{TOP - 13}">excess cost of a round, unknown to the tuner</text>',
         *ticks,
         f'<path d="M{jump:.1f} {TOP}v{HEIGHT}" stroke="{VERMILION}" stroke-dasharray="4 4"/>',
         f'<text class="o" x="{jump + 5:.1f}" y="{TOP + HEIGHT - 8}">the optimum jumps</text>',
@@ -149,6 +149,6 @@ def _curves(paid: np.ndarray, still: np.ndarray) -> list[str]:
         f'<path d="{line(paid)}" stroke="{BLUE}"/>',
         "</g>",
         f'<text x="{LEFT + WIDTH}" y="{TOP + HEIGHT + 22}" text-anchor="end">{ROUNDS} rounds</text>',
-        f'<text x="{LEFT}" y="{TOP + HEIGHT + 22}">standing still</text>',
-        f'<text class="b" x="{LEFT + 120}" y="{TOP + HEIGHT + 22}">trimtab, as played</text>',
+        f'<text x="{LEFT}" y="{TOP + HEIGHT + 22}">fixed knobs</text>',
+        f'<text class="b" x="{LEFT + 120}" y="{TOP + HEIGHT + 22}">trimtab, probes included</text>',
     ]
