@@ -2,9 +2,9 @@
 
     python examples/zlib_shipper.py --out out/zlib_shipper.png
 
-Each round compresses a megabyte with zlib on a pool of threads and measures the time. The link carries 10 MB/s and costs
-0.2 ms per chunk. The value is milliseconds per megabyte. A high level saves bytes and costs time. Small chunks spread
-over threads, but compress badly and pay the overhead. Each thread has a price. The data change from logs to
+Each round compresses a megabyte with zlib on a pool of threads and measures the time. The link carries 10 MB/s and
+costs 0.2 ms per chunk. The value is milliseconds per megabyte. A high level saves bytes and costs time. Small chunks
+spread over threads, but compress badly and pay the overhead. Each thread has a price. The data change from logs to
 measurements to compressed files and back, so the best setting moves. `trimtab` sets the three knobs from this one
 number per round. Each round is also shipped with fixed knobs, for comparison.
 """

@@ -24,7 +24,7 @@ timeout = 10                   # seconds; a round that takes longer or fails mov
 pause = 0                      # seconds between rounds: how long the system needs to settle
 
 # method = "auto"              # needs no step size
-# radius = 0.05                # length of a probe, as a share of each range; the default is larger for a knob with few positions
+# radius = 0.05                # length of a probe, as a share of each range; by default more where positions are few
 # narrowest = 0.03             # "auto" adapts the width of its probes: from this multiple of the radius ...
 # widest = 4                   # ... to this one (default: 1 with at most ten knobs and no radius, else 4)
 # seed = 1                     # of the random probes; by default a random one, stored with the study
