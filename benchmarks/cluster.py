@@ -61,12 +61,12 @@ def nap(cell: int) -> int:
 
 def measure(backend: str, workers: int, cells: int, rounds: int) -> dict[str, float]:
     begin = time.perf_counter()
-    crew = executor_for(backend, workers, None, None)
-    crew.submit(0, nap, 0).result()
+    executor = executor_for(backend, workers, None, None)
+    executor.submit(0, nap, 0).result()
     started = time.perf_counter() - begin
     warm = {"rounds": 3, "trials": 50, "seed": 1}
     for _ in range(2):  # compile, or read what was compiled, in every worker
-        for future in [crew.submit(n, compute, {**warm, "seed": n}) for n in range(workers)]:
+        for future in [executor.submit(n, compute, {**warm, "seed": n}) for n in range(workers)]:
             future.result()
     saving = 0.0
     save = result_cache.Folder.save
@@ -78,11 +78,11 @@ def measure(backend: str, workers: int, cells: int, rounds: int) -> dict[str, fl
         saving += time.perf_counter() - start
 
     work = [{"rounds": rounds, "trials": 50, "seed": n} for n in range(cells)]
-    close = crew.close
-    crew.close = lambda: None  # type: ignore[method-assign]
+    close = executor.close
+    executor.close = lambda: None  # type: ignore[method-assign]
     result_cache.Folder.save = timed_save  # type: ignore[method-assign]
     original = sweep.executor_for
-    sweep.executor_for = lambda *_: crew  # type: ignore[assignment]
+    sweep.executor_for = lambda *_: executor  # type: ignore[assignment]
     try:
         with tempfile.TemporaryDirectory() as folder:
             begin = time.perf_counter()

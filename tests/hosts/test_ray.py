@@ -83,7 +83,7 @@ def test_a_cluster_at_an_address_is_used_and_left(head, tmp_path):
         assert sweep.process.pid not in {process for _, process in sweep.begun()}
 
 
-@pytest.mark.parametrize("failures", [1, executors.KNOCKS - 1, executors.KNOCKS])
+@pytest.mark.parametrize("failures", [1, executors.CONNECT_ATTEMPTS - 1, executors.CONNECT_ATTEMPTS])
 def test_a_connection_that_ray_aborts_is_asked_for_again(failures, monkeypatch):
     """The server that Ray starts for each client dies at its fork now and then: the next one lives."""
     asked = []
@@ -94,10 +94,10 @@ def test_a_connection_that_ray_aborts_is_asked_for_again(failures, monkeypatch):
             raise ConnectionAbortedError("Initialization failure from server")
 
     monkeypatch.setattr(ray, "init", init)
-    if failures == executors.KNOCKS:
+    if failures == executors.CONNECT_ATTEMPTS:
         with pytest.raises(ConnectionAbortedError):
             executors.Ray(2, "ray://127.0.0.1:1")
     else:
         executors.Ray(2, "ray://127.0.0.1:1")
-    assert len(asked) == min(failures + 1, executors.KNOCKS)
+    assert len(asked) == min(failures + 1, executors.CONNECT_ATTEMPTS)
     assert {options["address"] for options in asked} == {"ray://127.0.0.1:1"}

@@ -5,12 +5,12 @@ import threading
 
 import pytest
 
-from trimtab.lab.parallel.executors import deaf
+from trimtab.lab.parallel.executors import interrupts_blocked
 
 
 def start_workers(go, sent, started):
     """What starts them is interrupted in the middle, by a signal that another thread receives."""
-    with deaf():
+    with interrupts_blocked():
         go.set()
         assert sent.wait(300)
         started.append(True)
@@ -39,6 +39,6 @@ def test_an_interrupt_waits_until_the_workers_have_started():
 
 def test_without_an_interrupt_nothing_changes():
     before = signal.getsignal(signal.SIGINT)
-    with deaf():
+    with interrupts_blocked():
         assert signal.getsignal(signal.SIGINT) is not before
     assert signal.getsignal(signal.SIGINT) is before

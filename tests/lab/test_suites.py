@@ -13,7 +13,7 @@ from trimtab.lab.suites import drift, held_out, judge, late
 from trimtab.lab.suites import ratios as standing
 from trimtab.lab.suites import scores as outcomes
 from trimtab.lab.suites.ratios import SuiteResult
-from trimtab.lab.suites.scores import Kept, Result
+from trimtab.lab.suites.scores import Result, SavedOutcome
 from trimtab.problems import make
 
 SMALL = drift.Cell("small", "quadratic-v1", {"dim": 2, "noise": 0.01, "radius": 0.1}, 60)
@@ -103,14 +103,14 @@ def test_steps_are_the_best_of_the_grid_for_each_score():
 
 
 def test_an_outcome_is_kept_exactly(tmp_path):
-    kept = Kept(
+    kept = SavedOutcome(
         {
             "centre": Result(np.array([0.1, math.inf, math.nan]), 1, 1e-3, True),
             "played": Result(np.array([1 / 3, 2.0, 3.0]), 0),
         }
     )
     kept.save(tmp_path / "a" / "cell")
-    again = Kept.load(tmp_path / "a" / "cell").outcome
+    again = SavedOutcome.load(tmp_path / "a" / "cell").outcome
     for score, result in kept.outcome.items():
         np.testing.assert_array_equal(again[score].values, result.values)
         assert (again[score].step, again[score].diverged, again[score].at_edge) == (

@@ -82,13 +82,13 @@ def test_nothing_is_started_when_nothing_is_missing(reference, kept, backend, mo
 
 
 def test_a_crew_that_was_hired_stays_for_the_next_sweep():
-    with executors.executor_of(2) as crew:
+    with executors.executor_of(2) as executor:
         whose = ["__import__('os').getpid()"] * 6
-        first, second = (set(sweep.sweep(eval, whose, jobs=2, crew=crew)) for _ in range(2))
+        first, second = (set(sweep.sweep(eval, whose, jobs=2, executor=executor)) for _ in range(2))
     assert second <= first  # the same processes
     assert os.getpid() not in first
-    with executors.executor_of(1) as crew:
-        assert crew is None  # this process
+    with executors.executor_of(1) as executor:
+        assert executor is None  # this process
 
 
 def test_an_object_store_keeps_the_same_cells(reference, reference_bytes, monkeypatch):
@@ -126,16 +126,16 @@ def test_an_error_in_a_cell_is_that_of_the_cell():
 
 
 def test_workers_have_the_same_code():
-    assert executors.there(int, "17", result_cache.code_version(), 1) == 17
+    assert executors.compute_in_worker(int, "17", result_cache.code_version(), 1) == 17
     with pytest.raises(
         ImportError, match="has another trimtab than this one, or another NumPy, SciPy or Numba: install"
     ):
-        executors.there(int, "17", "other code", 1)
+        executors.compute_in_worker(int, "17", "other code", 1)
 
 
 def test_a_claim_keeps_others_away_until_it_is_released(tmp_path):
-    shelf = result_cache.shelf_at(tmp_path)
-    one, two = cell_locks.Claims(shelf), cell_locks.Claims(shelf)
+    store = result_cache.store_at(tmp_path)
+    one, two = cell_locks.CellLocks(store), cell_locks.CellLocks(store)
     assert one.take("a")
     assert one.take("a")
     assert not two.take("a")
@@ -148,12 +148,12 @@ def test_a_claim_keeps_others_away_until_it_is_released(tmp_path):
 
 
 def test_the_claim_of_a_dead_process_is_taken_at_once(tmp_path):
-    shelf = result_cache.shelf_at(tmp_path)
+    store = result_cache.store_at(tmp_path)
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
-    shelf.create("a.claim", f"{platform.node()} {dead.pid} 0123 0".encode())
-    shelf.create("b.claim", f"elsewhere {dead.pid} 0123 0".encode())
-    mine = cell_locks.Claims(shelf)
+    store.create("a.claim", f"{platform.node()} {dead.pid} 0123 0".encode())
+    store.create("b.claim", f"elsewhere {dead.pid} 0123 0".encode())
+    mine = cell_locks.CellLocks(store)
     assert mine.take("a")
     assert not mine.take("b")
     mine.close()
@@ -162,13 +162,13 @@ def test_the_claim_of_a_dead_process_is_taken_at_once(tmp_path):
 def test_a_claim_without_signs_of_life_is_taken_over(tmp_path, monkeypatch):
     clock = [100.0]
     monkeypatch.setattr(cell_locks.time, "monotonic", lambda: clock[0])
-    shelf = result_cache.shelf_at(tmp_path)
-    shelf.create("a.claim", b"elsewhere 1 0123 0")
-    mine = cell_locks.Claims(shelf)
+    store = result_cache.store_at(tmp_path)
+    store.create("a.claim", b"elsewhere 1 0123 0")
+    mine = cell_locks.CellLocks(store)
     assert not mine.take("a")
     clock[0] += cell_locks.PATIENCE - 1
     assert not mine.take("a")
-    shelf.write("a.claim", b"elsewhere 1 0123 1")  # a sign
+    store.write("a.claim", b"elsewhere 1 0123 1")  # a sign
     clock[0] += 2
     assert not mine.take("a")
     clock[0] += cell_locks.PATIENCE + 1
@@ -178,11 +178,11 @@ def test_a_claim_without_signs_of_life_is_taken_over(tmp_path, monkeypatch):
 
 def test_a_run_gives_signs_of_life(tmp_path, monkeypatch):
     monkeypatch.setattr(cell_locks, "PATIENCE", 0.04)
-    shelf = result_cache.shelf_at(tmp_path)
-    mine = cell_locks.Claims(shelf)
+    store = result_cache.store_at(tmp_path)
+    mine = cell_locks.CellLocks(store)
     mine.take("a")
-    first = shelf.read("a.claim")
-    while shelf.read("a.claim") == first:
+    first = store.read("a.claim")
+    while store.read("a.claim") == first:
         time.sleep(0.01)
     mine.close()
     assert contents(tmp_path) == {}

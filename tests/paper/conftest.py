@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.lab.parallel.result_cache import key, load_result, shelf_at
+from trimtab.lab.parallel.result_cache import key, load_result, store_at
 from trimtab.paper import MODES, experiments
 from trimtab.paper.cells import cells, load
 
@@ -33,7 +33,7 @@ class Quick:
 
     def cell(self, name):
         """What was computed of it, and kept."""
-        found = load_result(shelf_at(self.place / "cache"), key(WORK[name]), load)
+        found = load_result(store_at(self.place / "cache"), key(WORK[name]), load)
         assert found is not None, name
         return found
 

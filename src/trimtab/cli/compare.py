@@ -183,11 +183,11 @@ def compare_methods(
 
 def _problem(what: list[str]) -> tuple[str, list[str], list[str]]:
     """Parse the arguments: problem, user files, and the methods they register."""
-    from trimtab.lab.user_files import load_own, read_own
+    from trimtab.lab.user_files import load_user_file, read_user_file
 
     files = [word for word in what if word.endswith(".py")]
     ids = [word for word in what if word not in files]
-    found = [load_own(read_own(file)) for file in files]
+    found = [load_user_file(read_user_file(file)) for file in files]
     problems = [name for one in found for name in one.problems]
     methods = [name for one in found for name in one.methods]
     if files and not problems and not methods:

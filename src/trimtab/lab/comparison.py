@@ -14,7 +14,7 @@ from trimtab.lab.sim.provenance import About, Plain
 from trimtab.lab.sim.record import Record
 from trimtab.lab.sim.simulate import Progress, run
 from trimtab.lab.step_search import build, tune
-from trimtab.lab.user_files import Own, load_own, read_own
+from trimtab.lab.user_files import UserFile, load_user_file, read_user_file
 from trimtab.problems import Problem, make
 from trimtab.types import Document
 
@@ -37,7 +37,7 @@ class Task:
     variance_at: list[int]
     static: bool
     gradients: bool
-    own: tuple[Own, ...] = ()
+    own: tuple[UserFile, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -112,9 +112,9 @@ def compare(
         raise ValueError(f"methods={methods!r} is not a list of names: give for example ['residual', 'auto']")
     if parameters and not isinstance(problem, str):
         raise ValueError("parameters= go with the id of a problem: give them when making it, make(id, **parameters)")
-    own = tuple(map(read_own, files))
+    own = tuple(map(read_user_file, files))
     for each in own:
-        load_own(each)
+        load_user_file(each)
     made = make(problem, **(parameters or {})) if isinstance(problem, str) else problem
     size = made.radius if radius is None else radius
     for name in methods:
@@ -150,7 +150,7 @@ def compare(
 def compute(task: Task, progress: Progress | None = None) -> Record:
     """One method of a comparison: tune, then run."""
     for each in task.own:
-        load_own(each)
+        load_user_file(each)
     problem = make(task.problem, **task.parameters) if isinstance(task.problem, str) else task.problem
     tuned = tune(
         problem,

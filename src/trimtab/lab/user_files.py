@@ -13,7 +13,7 @@ from trimtab.recipes import methods
 from trimtab.util.files import digest, read_file
 
 
-class Own(NamedTuple):
+class UserFile(NamedTuple):
     """A file with its text, since workers on other machines may not have the file."""
 
     path: str
@@ -30,15 +30,15 @@ class Registered(NamedTuple):
 _loaded: dict[str, Registered] = {}
 
 
-def read_own(path: str) -> Own:
+def read_user_file(path: str) -> UserFile:
     """Read a file."""
     try:
-        return Own(path, read_file(Path(path)).decode())
+        return UserFile(path, read_file(Path(path)).decode())
     except UnicodeDecodeError:
         raise ValueError(f"{path} is not text: give a file of Python") from None
 
 
-def load_own(own: Own) -> Registered:
+def load_user_file(own: UserFile) -> Registered:
     """Execute the file, once per process, and return the problems and methods it registers."""
     name = f"own_{digest(own.text.encode())}"
     if name not in _loaded:

@@ -1,4 +1,4 @@
-"""All of it, from nothing to a page: compute the cells, judge the claims, draw the figures, write the report."""
+"""The whole reproduction: compute the cells, judge the claims, draw the figures, write the report."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Report = Callable[[str, float], None]
 
 @dataclass(frozen=True)
 class Reproduction:
-    """What came of it; without results if it was interrupted."""
+    """The outcome of a reproduction; without results if it was interrupted."""
 
     folder: Path
     done: int
@@ -41,10 +41,10 @@ def reproduce(
     cache: str | Path | None = None,
     report: Report | None = None,
 ) -> Reproduction:
-    """Both experiments, the four figures and more, and a verdict on each claim, in `folder`.
+    """Write both experiments, all figures and a verdict on each claim to `folder`.
 
-    mode: "quick", "default" or "full". jobs: processes (all cores). cache: where finished cells are kept.
-    report: called with the name of what was finished last, and the share of the whole that is done.
+    mode: "quick", "default" or "full". jobs: number of processes (default: all cores). cache: for finished cells.
+    report: called with the name of the cell that was finished last, and the completed share.
     """
     if mode not in MODES:
         raise ValueError(f"mode={mode!r} is unknown: choose from {', '.join(MODES)}")
@@ -54,9 +54,9 @@ def reproduce(
         folder.mkdir(parents=True, exist_ok=True)
     chosen = MODES[mode]
     planned = experiments(chosen)
-    with executor_of(jobs) as crew:
+    with executor_of(jobs) as executor:
         work = cells(chosen, planned, seed)
-        found = _computed(chosen, work, jobs, crew, cache, report)
+        found = _computed(chosen, work, jobs, executor, cache, report)
         finished = {name: result for name, result in found.items() if result is not None}
         if len(finished) < len(work):
             return Reproduction(folder, len(finished), len(work))
@@ -67,7 +67,7 @@ def reproduce(
         if report:
             report("drawing", 1.0)
         pictures = planned_pictures(folder, planned, runs, results)
-        drawn = sweep(paint, list(pictures.values()), jobs=jobs, crew=crew)
+        drawn = sweep(paint, list(pictures.values()), jobs=jobs, executor=executor)
     figures = {name: one.files for name, one in zip(pictures, drawn, strict=True) if one is not None}
     if len(figures) < len(pictures):
         return Reproduction(folder, len(finished), len(work))
@@ -82,13 +82,13 @@ def _computed(
     mode: Mode,
     work: dict[str, Cell],
     jobs: int,
-    crew: CellExecutor | None,
+    executor: CellExecutor | None,
     cache: str | Path | None,
     report: Report | None,
 ) -> dict[str, Runs | Table | None]:
-    """All cells by name; None for those that an interruption left undone."""
+    """Compute all cells; the result is None for those not computed before an interruption."""
     ready = preparations(mode)
-    # A kernel is compiled once, not in every process at the same time: what needs none of them comes first.
+    # Compile each kernel once instead of in every process; meanwhile, compute cells that need none.
     names = sorted(work, key=lambda name: needs(work[name]))
     weights = [0.0] * len(ready) + [work[name]["weight"] for name in names]
     shares = [0.0] * len(weights)
@@ -102,12 +102,12 @@ def _computed(
     if report:
         report("compiling, and the best policies offline", 0.0)
     some = [*ready, *(work[name] for name in names)]
-    computed = sweep(compute, some, jobs=jobs, crew=crew, folder=cache, report=progress, load=load)
+    computed = sweep(compute, some, jobs=jobs, executor=executor, folder=cache, report=progress, load=load)
     return dict(zip(names, computed[len(ready) :], strict=True))
 
 
 def _runs(planned: dict[str, Experiment], finished: dict[str, Runs | Table]) -> AllRuns:
-    """By experiment and method; those that begin a longer one are cut out of it."""
+    """The runs by experiment and method; those contained in a longer experiment are cut from it."""
     known = {name: result for name, result in finished.items() if isinstance(result, Runs)}
 
     def of(e: Experiment, name: str) -> Runs:

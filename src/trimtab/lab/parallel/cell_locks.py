@@ -12,44 +12,44 @@ from trimtab.lab.parallel.result_cache import ResultStore
 PATIENCE = 60.0  # seconds without a heartbeat after which a claim expires; heartbeats are sent four times as often
 
 
-class Claims:
+class CellLocks:
     """The cells claimed by this run.
 
     A claim is a small file beside the results, which a thread of its owner rewrites every quarter of PATIENCE. A claim
     unchanged for PATIENCE, by the clock of the observer, may be taken over; at once if its owner was a process of this
-    machine that has ended. Claims only save work: two runs that hold the same claim write the same bytes.
+    machine that has ended. CellLocks only save work: two runs that hold the same claim write the same bytes.
     """
 
-    def __init__(self, shelf: ResultStore | None) -> None:
-        self._shelf = shelf
+    def __init__(self, store: ResultStore | None) -> None:
+        self._store = store
         self._owner = f"{platform.node() or 'unknown'} {os.getpid()} {os.urandom(6).hex()}"
         self._held: set[str] = set()
         self._watched: dict[str, tuple[bytes, float]] = {}
         self._lock, self._over, self._signs = threading.Lock(), threading.Event(), 0
         self._thread = threading.Thread(target=self._live, name="trimtab-claims", daemon=True)
-        if shelf is not None:
+        if store is not None:
             self._thread.start()
 
     def take(self, name: str) -> bool:
         """Claim a cell; False if another run holds it. Cells that are not cached ("") can always be claimed."""
-        if self._shelf is None or not name or name in self._held:
+        if self._store is None or not name or name in self._held:
             return True
         with self._lock:
             try:
-                self._shelf.create(f"{name}.claim", self._sign())
+                self._store.create(f"{name}.claim", self._sign())
             except FileExistsError:
                 if not self._abandoned(name):
                     return False
-                self._shelf.write(f"{name}.claim", self._sign())
+                self._store.write(f"{name}.claim", self._sign())
             self._held.add(name)
         return True
 
     def release(self, name: str) -> None:
         """Release a cell, finished or not."""
-        if self._shelf is not None and name in self._held:
+        if self._store is not None and name in self._held:
             with self._lock:
                 self._held.remove(name)
-                self._shelf.remove(f"{name}.claim")
+                self._store.remove(f"{name}.claim")
 
     def close(self) -> None:
         """Release all cells."""
@@ -61,9 +61,9 @@ class Claims:
         return f"{self._owner} {self._signs}".encode()
 
     def _abandoned(self, name: str) -> bool:
-        assert self._shelf is not None
+        assert self._store is not None
         try:
-            sign = self._shelf.read(f"{name}.claim")
+            sign = self._store.read(f"{name}.claim")
         except FileNotFoundError:  # just released: the next attempt will succeed
             return False
         node, _, rest = sign.decode(errors="replace").partition(" ")
@@ -77,14 +77,14 @@ class Claims:
         return time.monotonic() - since > PATIENCE
 
     def _live(self) -> None:
-        assert self._shelf is not None
+        assert self._store is not None
         while not self._over.wait(PATIENCE / 4):
             self._signs += 1
             for name in list(self._held):
                 with self._lock:
                     if name in self._held:
                         try:
-                            self._shelf.write(f"{name}.claim", self._sign())
+                            self._store.write(f"{name}.claim", self._sign())
                         except OSError:  # the store is unavailable: the next heartbeat may succeed
                             break
 

@@ -28,8 +28,8 @@ BACKENDS = {"loky": "lab", "dask": "cluster", "ray": "ray"}
 """Name → the extra that installs it."""
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
 DEATHS = 3  # worker deaths after which a cell is given up
-KNOCKS = 5  # attempts to connect to Ray: the server it forks for each client sometimes dies (ray#63202)
-ALONE = threading.Lock()  # Numba's simplest threading layer aborts if two threads of a process start kernels at once
+CONNECT_ATTEMPTS = 5  # attempts to connect to Ray: the server it forks for each client sometimes dies (ray#63202)
+KERNELS = threading.Lock()  # Numba's simplest threading layer aborts if two threads of a process start kernels at once
 
 
 class CellExecutor(Protocol):
@@ -60,7 +60,7 @@ def executor_for(backend: str, jobs: int, cluster: str | None, report: Report | 
             return Dask(jobs, cluster)
         if backend == "ray":
             return Ray(jobs, cluster)
-        return Here(report) if jobs == 1 else Loky(jobs)
+        return InProcess(report) if jobs == 1 else Loky(jobs)
     except ImportError as error:
         raise ImportError(f"backend={backend!r} needs: {pip_install(BACKENDS[backend])}") from error
 
@@ -68,15 +68,15 @@ def executor_for(backend: str, jobs: int, cluster: str | None, report: Report | 
 @contextmanager
 def executor_of(jobs: int) -> Iterator[CellExecutor | None]:
     """Keep worker processes of this machine for several sweeps; yields None, for this process, if jobs is 1."""
-    crew = None if jobs == 1 else executor_for("loky", jobs, None, None)
+    executor = None if jobs == 1 else executor_for("loky", jobs, None, None)
     try:
-        yield crew
+        yield executor
     finally:
-        if crew is not None:
-            crew.close()
+        if executor is not None:
+            executor.close()
 
 
-def there(compute: Callable[[C], R], cell: C, version: str, share: int) -> R:
+def compute_in_worker(compute: Callable[[C], R], cell: C, version: str, share: int) -> R:
     """Compute a cell in a worker, with the same code, on its share of the cores."""
     if code_version() != version:
         raise ImportError(
@@ -85,12 +85,12 @@ def there(compute: Callable[[C], R], cell: C, version: str, share: int) -> R:
         )
     from trimtab.problems.kernels.compiling import threads  # imports Numba, which only workers need
 
-    with ALONE, threads(share):
+    with KERNELS, threads(share):
         return compute(cell)
 
 
 @contextmanager
-def deaf() -> Iterator[None]:
+def interrupts_blocked() -> Iterator[None]:
     """Block Ctrl-C while workers start, so that they inherit the block; a pending one is handled afterwards.
 
     Another thread may still receive it, and Python then calls the handler in the main thread: so that is replaced, too.
@@ -110,7 +110,7 @@ def deaf() -> Iterator[None]:
             signal.raise_signal(signal.SIGINT)
 
 
-class Here:
+class InProcess:
     """This process, one cell at a time; the only executor that reports progress within a cell."""
 
     lost: tuple[type[BaseException], ...] = ()
@@ -160,8 +160,8 @@ class Loky:
     def submit(self, n: int, compute: Callable[..., R], cell: C) -> Future[R]:
         """Submit to an idle process, which is replaced if it died."""
         k = next(k for k, future in enumerate(self._futures) if future is None or future.done())
-        work = partial(there, compute, cell, code_version(), self._threads)
-        with deaf():
+        work = partial(compute_in_worker, compute, cell, code_version(), self._threads)
+        with interrupts_blocked():
             try:
                 future = self._pools[k].submit(work)
             except BrokenExecutor:
@@ -186,7 +186,7 @@ class Dask:
 
         self.lost: tuple[type[BaseException], ...] = (distributed.KilledWorker,)
         self._jobs, self._own = jobs, True
-        with deaf():
+        with interrupts_blocked():
             if address is not None:
                 self._client = distributed.Client(address)
             else:
@@ -204,7 +204,7 @@ class Dask:
 
     def submit(self, n: int, compute: Callable[..., R], cell: C) -> Future[R]:
         """Submit the cell to the scheduler."""
-        future: Future[R] = self._executor.submit(there, compute, cell, code_version(), 1)
+        future: Future[R] = self._executor.submit(compute_in_worker, compute, cell, code_version(), 1)
         return future
 
     def close(self) -> None:
@@ -234,15 +234,15 @@ class Ray:
             os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
             local = {} if address else {"num_cpus": jobs, "include_dashboard": False}
             options = {"address": address or "local", "log_to_driver": False, "logging_level": "ERROR", **local}
-            for knock in range(1, KNOCKS + 1):
+            for knock in range(1, CONNECT_ATTEMPTS + 1):
                 try:
-                    with deaf():
+                    with interrupts_blocked():
                         ray.init(**options)
                     break
                 except ConnectionAbortedError:
-                    if knock == KNOCKS:
+                    if knock == CONNECT_ATTEMPTS:
                         raise
-        self._there = ray.remote(there).options(num_cpus=1, max_retries=0)
+        self._remote = ray.remote(compute_in_worker).options(num_cpus=1, max_retries=0)
         self._sent: list[tuple[Future[object], object]] = []
 
     def width(self) -> int:
@@ -251,7 +251,7 @@ class Ray:
 
     def submit(self, n: int, compute: Callable[..., R], cell: C) -> Future[R]:
         """Submit to the cluster."""
-        reference = self._there.remote(compute, cell, code_version(), 1)
+        reference = self._remote.remote(compute, cell, code_version(), 1)
         future: Future[R] = reference.future()
         self._sent = [(sent, of) for sent, of in self._sent if not sent.done()]
         self._sent.append((future, reference))  # type: ignore[arg-type]

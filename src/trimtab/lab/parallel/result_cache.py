@@ -193,7 +193,7 @@ class Bucket:
             self.files.rm_file(f"{self.root}/{name}")
 
 
-def shelf_at(place: str | Path | None) -> ResultStore | None:
+def store_at(place: str | Path | None) -> ResultStore | None:
     """The store `cells` in a folder (a path, or file://…) or at an fsspec URL (s3://…, memory://…)."""
     if place is None:
         return None
@@ -203,11 +203,11 @@ def shelf_at(place: str | Path | None) -> ResultStore | None:
     return Folder(Path(unquote(urlsplit(str(place)).path) if scheme else place) / "cells")
 
 
-def load_result(shelf: ResultStore | None, name: str, load: Callable[[Path], R]) -> R | None:
+def load_result(store: ResultStore | None, name: str, load: Callable[[Path], R]) -> R | None:
     """The cached result of this name, or None if there is no readable one."""
-    if shelf is None or not name:
+    if store is None or not name:
         return None
     try:
-        return shelf.load(name, load)
+        return store.load(name, load)
     except (OSError, ValueError, TypeError, KeyError, zipfile.BadZipFile):  # missing or damaged: compute it
         return None

@@ -13,9 +13,9 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from trimtab.lab.parallel.cell_locks import Claims
+from trimtab.lab.parallel.cell_locks import CellLocks
 from trimtab.lab.parallel.executors import BACKENDS, CellExecutor, Report, executor_for
-from trimtab.lab.parallel.result_cache import Result, key, load_result, shelf_at
+from trimtab.lab.parallel.result_cache import Result, key, load_result, store_at
 from trimtab.lab.sim.record import Record
 from trimtab.types import Document
 from trimtab.validation import whole
@@ -36,7 +36,7 @@ def sweep(
     jobs: int = 1,
     backend: str = "loky",
     cluster: str | None = None,
-    crew: CellExecutor | None = None,
+    executor: CellExecutor | None = None,
     folder: str | Path | None = None,
     report: Report | None = None,
     load: Callable[[Path], R] = Record.load,  # type: ignore[assignment]
@@ -46,7 +46,7 @@ def sweep(
     jobs: the number of workers. backend: "loky", processes of this machine (this process if jobs is 1); "dask" or
     "ray", the cluster at the address `cluster`, else the one this process is connected to, else a temporary one of
     `jobs` processes. It is started only if cells are missing. If a worker dies, its cell is computed again.
-    crew: an executor to use instead, which is left running (`trimtab.lab.parallel.executors.executor_of`).
+    executor: an executor to use instead, which is left running (`trimtab.lab.parallel.executors.executor_of`).
     folder: the cache of finished cells, which concurrent runs may share: a folder, or the fsspec URL of an object
     store; None for no cache. Cells that name a method or problem from outside trimtab are never cached.
     report(n, share): called when this share of cell n is done. load: reads a result written by its `save(path)`.
@@ -59,7 +59,7 @@ def sweep(
     if cluster is not None and backend == "loky":
         raise ValueError(f"cluster={cluster!r} needs backend='dask' or 'ray': loky has no cluster")
     whole("jobs", jobs, 1)
-    run = _Run(compute, cells, lambda: executor_for(backend, jobs, cluster, report), crew, folder, report, load)
+    run = _Run(compute, cells, lambda: executor_for(backend, jobs, cluster, report), executor, folder, report, load)
     run.go()
     return run.results
 
@@ -72,30 +72,36 @@ class _Run(Generic[C, R]):
         compute: Callable[..., R],
         cells: Sequence[C],
         executor_for: Callable[[], CellExecutor],
-        crew: CellExecutor | None,
+        executor: CellExecutor | None,
         folder: str | Path | None,
         report: Report | None,
         load: Callable[[Path], R],
     ) -> None:
-        self._compute, self._cells, self._hire, self._report, self._load = compute, cells, executor_for, report, load
-        self._shelf = shelf_at(folder)
-        self._names = [key(cell) if self._shelf else "" for cell in cells]
+        self._compute, self._cells, self._new_executor, self._report, self._load = (
+            compute,
+            cells,
+            executor_for,
+            report,
+            load,
+        )
+        self._store = store_at(folder)
+        self._names = [key(cell) if self._store else "" for cell in cells]
         self.results: list[R | None] = [None] * len(cells)
         self._waiting = deque(n for n in range(len(cells)) if not self._found(n))
-        self._flying: dict[Future[R], int] = {}
+        self._submitted: dict[Future[R], int] = {}
         self._deaths: Counter[int] = Counter()
-        self._crew, self._stays = crew, crew is not None
+        self._executor, self._stays = executor, executor is not None
 
     def go(self) -> None:
         """Run until all cells are done, or until Ctrl-C."""
         if not self._waiting:
             return
-        self._claims = Claims(self._shelf)
+        self._locks = CellLocks(self._store)
         try:
-            while self._waiting or self._flying:
+            while self._waiting or self._submitted:
                 self._hand_out()
-                if self._flying:
-                    for future in wait(self._flying, POLL, FIRST_COMPLETED).done:
+                if self._submitted:
+                    for future in wait(self._submitted, POLL, FIRST_COMPLETED).done:
                         self._collect(future)
                 elif self._waiting:  # the remaining cells are being computed by other runs
                     time.sleep(POLL)
@@ -107,55 +113,55 @@ class _Run(Generic[C, R]):
     def _hand_out(self) -> None:
         """Submit cells to all free workers; cells claimed by another run go to the end of the queue."""
         for _ in range(len(self._waiting)):
-            if self._crew is not None and len(self._flying) >= self._crew.width():
+            if self._executor is not None and len(self._submitted) >= self._executor.width():
                 break
             n = self._waiting.popleft()
-            if not self._claims.take(self._names[n]):
+            if not self._locks.take(self._names[n]):
                 self._waiting.append(n)
             elif self._found(n):  # another run has just finished it
-                self._claims.release(self._names[n])
+                self._locks.release(self._names[n])
             else:
-                self._crew = self._crew or self._hire()
-                self._flying[self._crew.submit(n, self._compute, self._cells[n])] = n
+                self._executor = self._executor or self._new_executor()
+                self._submitted[self._executor.submit(n, self._compute, self._cells[n])] = n
 
     def _collect(self, future: Future[R]) -> None:
         """Save a result; submit the cell again if its worker died; re-raise an error of the cell itself."""
-        assert self._crew is not None
-        n = self._flying.pop(future)
+        assert self._executor is not None
+        n = self._submitted.pop(future)
         if future.cancelled():
             raise ConnectionError(f"the cluster dropped {self._cells[n]}: check that it still runs")
         error = future.exception()
         if error is None:
             self._done(n, future.result(), save=True)
-        elif isinstance(error, self._crew.lost):
+        elif isinstance(error, self._executor.lost):
             self._deaths[n] += 1
-            if self._deaths[n] >= self._crew.deaths:
+            if self._deaths[n] >= self._executor.deaths:
                 raise ChildProcessError(f"workers die of {self._cells[n]}: give them more memory") from error
             self._waiting.appendleft(n)
         else:
             raise getattr(error, "cause", None) or error  # Ray wraps it
 
     def _found(self, n: int) -> bool:
-        record = load_result(self._shelf, self._names[n], self._load)
+        record = load_result(self._store, self._names[n], self._load)
         if record is not None:
             self._done(n, record, save=False)
         return record is not None
 
     def _done(self, n: int, record: R, *, save: bool) -> None:
         self.results[n] = record
-        if save and self._shelf is not None and self._names[n]:
-            self._shelf.save(self._names[n], record)
-            self._claims.release(self._names[n])
+        if save and self._store is not None and self._names[n]:
+            self._store.save(self._names[n], record)
+            self._locks.release(self._names[n])
         if self._report:
             self._report(n, 1.0)
 
     def _end(self) -> None:
         """Save cells that have just finished, and cancel the rest."""
         try:
-            for future in list(self._flying):
+            for future in list(self._submitted):
                 if future.done() and not future.cancelled() and future.exception() is None:
                     self._collect(future)
         finally:
-            self._claims.close()
-            if self._crew is not None and not self._stays:
-                self._crew.close()
+            self._locks.close()
+            if self._executor is not None and not self._stays:
+                self._executor.close()

@@ -135,37 +135,37 @@ def _simulate(
 ) -> dict[str, Record]:
     whose = (plan.seed, plan.trials, plan.first)
     world, x0 = problem.world(*whose), problem.start(*whose)
-    parties = [Group(problem, g, x0, seed=plan.seed, first=plan.first, noise=plan.noise) for g in groups(methods)]
-    names = [name for group in parties for name in group.members]
+    lane_groups = [Group(problem, g, x0, seed=plan.seed, first=plan.first, noise=plan.noise) for g in groups(methods)]
+    names = [name for group in lane_groups for name in group.members]
     limited = world.limits(0, x0[:, None])
     count = 0 if limited is None else limited.shape[-1]
-    for group in parties:
+    for group in lane_groups:
         if group.setup.told not in (1, 1 + count):
             raise ValueError(
                 f"{next(iter(group.members))} takes {group.setup.told - 1} limits, but {problem.id} has {count}: use"
                 f" {'tt.primal_dual(..., limits=' + str(count) + ')' if count else 'a method without any'}"
             )
-    book = Recorder(plan.rounds, plan.trials, len(names), plan.threshold, count)
+    recorder = Recorder(plan.rounds, plan.trials, len(names), plan.threshold, count)
     witness = TheoryRecorder(plan.rounds, plan.trials, len(names)) if plan.evidence else None
     with np.errstate(over="ignore", invalid="ignore"):
         for t in range(plan.rounds):
-            centres = _beside([group.centre for group in parties])
-            _measure(world, t, parties, centres, book)
+            centres = _beside([group.centre for group in lane_groups])
+            _measure(world, t, lane_groups, centres, recorder)
             if plan.gradients and (slope := world.gradient(t, centres)) is not None:
-                book.enter("gradient", t, np.square(slope).sum(-1))
+                recorder.enter("gradient", t, np.square(slope).sum(-1))
             if (best := world.optimiser(t)) is not None:
                 away = centres - best[:, None]
-                book.enter("distance", t, np.sqrt(np.einsum("tkd,tkd->tk", away, away)))
+                recorder.enter("distance", t, np.sqrt(np.einsum("tkd,tkd->tk", away, away)))
             if t in plan.variance_at:
                 common = best if plan.common is None else plan.common
-                found = [group.variances(world, common, plan.resamples, plan.variance_of) for group in parties]
-                book.enter_variances(t, np.concatenate(found, axis=2))
+                found = [group.variances(world, common, plan.resamples, plan.variance_of) for group in lane_groups]
+                recorder.enter_variances(t, np.concatenate(found, axis=2))
             if witness:
-                seen = zip(*(group.looked() for group in parties), strict=True)
+                seen = zip(*(group.looked() for group in lane_groups), strict=True)
                 witness.look(world, t, centres, *(np.concatenate(part, axis=1) for part in seen))
             at = 0
-            for group in parties:
-                group.move(book.diverged[:, at : at + len(group.members)])
+            for group in lane_groups:
+                group.move(recorder.diverged[:, at : at + len(group.members)])
                 at += len(group.members)
             if progress:
                 progress((t + 1) / plan.rounds)
@@ -174,10 +174,10 @@ def _simulate(
             options = {"rounds": plan.rounds, "trials": plan.trials, "seed": plan.seed, "first": plan.first}
             if (point := hindsight(problem, **options)) is not None:
                 fixed = np.stack([world.cost(t, point[:, None])[:, 0] for t in range(plan.rounds)], axis=1)
-    centres = np.concatenate([group.centre for group in parties], axis=1)
+    centres = np.concatenate([group.centre for group in lane_groups], axis=1)
     places = {name: names.index(name) for name in methods}
     return {
-        name: book.record(
+        name: recorder.record(
             k,
             fixed,
             centres[:, k],
@@ -188,7 +188,7 @@ def _simulate(
                 noise=plan.noise,
                 threshold=plan.threshold,
             ),
-            witness.of(k, book.diverged_at) if witness else {},
+            witness.of(k, recorder.diverged_at) if witness else {},
         )
         for name, k in places.items()
     }
@@ -199,17 +199,17 @@ def _beside(parts: list[Array]) -> Array:
     return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
 
 
-def _measure(world: World, t: int, parties: list[Group], centres: Array, book: Recorder) -> None:
+def _measure(world: World, t: int, lane_groups: list[Group], centres: Array, recorder: Recorder) -> None:
     """Evaluate and record round t, in as few calls of the world as possible."""
     trials, _, dim = centres.shape
-    queries = [group.queries() for group in parties]
+    queries = [group.queries() for group in lane_groups]
     world.play(t, centres, _beside([q[:, :, 0] for q in queries]))
     flat = _beside([q.reshape(trials, -1, dim) for q in queries])
     at_centre = world.cost(t, centres)
     rollouts = world.noisy and not world.adds_noise
     values = np.empty(flat.shape[:2]) if rollouts else world.cost(t, flat)
     at_queries = values.copy()
-    needs = [need for group in parties for need in group.needs() * len(group.members)]
+    needs = [need for group in lane_groups for need in group.needs() * len(group.members)]
     for lag, draw in set(needs):
         columns = [k for k, need in enumerate(needs) if need == (lag, draw)]
         if lag and t:
@@ -224,7 +224,7 @@ def _measure(world: World, t: int, parties: list[Group], centres: Array, book: R
         at_queries = world.paid(t, flat, values)
     limits = world.limits(t, flat)
     start, played, incurred, excess = 0, [], [], []
-    for group, query in zip(parties, queries, strict=True):
+    for group, query in zip(lane_groups, queries, strict=True):
         part = slice(start, start + query.shape[1] * query.shape[2])
         group.values = values[:, part].reshape(query.shape[:3])
         played.append(at_queries[:, part].reshape(query.shape[:3]).mean(-1))
@@ -234,11 +234,11 @@ def _measure(world: World, t: int, parties: list[Group], centres: Array, book: R
             group.limits = measured if group.setup.told > 1 else None
             excess.append(measured.mean(2))
         start = part.stop
-    book.judge(t, at_centre, together := np.concatenate(incurred, axis=1))
-    book.enter("cost", t, at_centre)
-    book.enter("played", t, np.concatenate(played, axis=1))
-    book.enter("incurred", t, together)
+    recorder.judge(t, at_centre, together := np.concatenate(incurred, axis=1))
+    recorder.enter("cost", t, at_centre)
+    recorder.enter("played", t, np.concatenate(played, axis=1))
+    recorder.enter("incurred", t, together)
     if excess:
-        book.enter_excess(t, np.concatenate(excess, axis=1))
+        recorder.enter_excess(t, np.concatenate(excess, axis=1))
     best = world.optimum(t)
-    book.pages["optimum"][t] = best[:, None] if best.ndim == 1 else best
+    recorder.pages["optimum"][t] = best[:, None] if best.ndim == 1 else best

@@ -20,7 +20,7 @@ from trimtab.lab.suites.held_out import held_out as unseen
 from trimtab.lab.suites.late import LATE, simulate_late
 from trimtab.lab.suites.oracle import consult, knows
 from trimtab.lab.suites.ratios import SuiteResult
-from trimtab.lab.suites.scores import Kept, Outcome, in_hindsight, untuned
+from trimtab.lab.suites.scores import Outcome, SavedOutcome, in_hindsight, untuned
 from trimtab.problems import Problem, make
 from trimtab.recipes import BaseMethod
 
@@ -91,7 +91,9 @@ def judge(
             report(sum(done_of) / sum(weights))
 
     some = [tasks[n] for n in order]
-    done = sweep(compute, some, jobs=jobs, backend=backend, cluster=cluster, folder=folder, report=tell, load=Kept.load)
+    done = sweep(
+        compute, some, jobs=jobs, backend=backend, cluster=cluster, folder=folder, report=tell, load=SavedOutcome.load
+    )
     kept = dict(zip(order, done, strict=True))
     found: dict[int, dict[str, Outcome]] = {id(place): {} for place in places}
     for n, task in enumerate(tasks):
@@ -102,19 +104,19 @@ def judge(
     return SuiteResult(suite, held_out, places, outcomes, complete)
 
 
-def compute(task: Task, progress: Progress | None = None) -> Kept:
+def compute(task: Task, progress: Progress | None = None) -> SavedOutcome:
     """Run one method in one cell; a step is tuned in hindsight for each score."""
     place = task.place
     problem = make(place.problem, **place.parameters)
     if task.method == ORACLE:
-        return Kept(consult(problem, rounds=place.rounds, trials=task.trials, seed=task.seed))
+        return SavedOutcome(consult(problem, rounds=place.rounds, trials=task.trials, seed=task.seed))
 
     def play(methods: Mapping[str, BaseMethod], trials: int) -> Mapping[str, Record]:
         return _play(problem, place, methods, trials, task.seed)
 
     if needs_step(task.method):
-        return Kept(in_hindsight(play, lambda step: build(task.method, problem.radius, step), task.trials))
-    return Kept(untuned(play, build(task.method, problem.radius, None), task.trials))
+        return SavedOutcome(in_hindsight(play, lambda step: build(task.method, problem.radius, step), task.trials))
+    return SavedOutcome(untuned(play, build(task.method, problem.radius, None), task.trials))
 
 
 def _play(

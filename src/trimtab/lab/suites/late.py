@@ -81,7 +81,7 @@ def simulate_late(
         x = np.repeat(x0, count, axis=0)
         setup = Setup(method, x.shape, domain=problem.domain, max_pending=2 * lag)
         state, open_values = core.init(setup, x, seed, copies=count), dict[int, Array]()
-        book = Recorder(rounds, trials, count, THRESHOLD)
+        recorder = Recorder(rounds, trials, count, THRESHOLD)
         with np.errstate(over="ignore", invalid="ignore"):
             for t in range(rounds):
                 centre = state.centre.reshape(trials, count, -1)
@@ -89,15 +89,15 @@ def simulate_late(
                 points = queries.reshape(trials, count, -1)
                 cost, played = world.cost(t, centre), world.cost(t, points)
                 values = world.measure(t, points)
-                book.judge(t, cost, values)
+                recorder.judge(t, cost, values)
                 for name, page in (("cost", cost), ("played", played), ("incurred", values)):
-                    book.enter(name, t, page)
-                book.pages["optimum"][t] = world.optimum(t)[:, None]
-                open_values[trial] = np.where(book.diverged, np.nan, values).reshape(-1, 1)
+                    recorder.enter(name, t, page)
+                recorder.pages["optimum"][t] = world.optimum(t)[:, None]
+                open_values[trial] = np.where(recorder.diverged, np.nan, values).reshape(-1, 1)
                 if (now := told[t]) is not None:
                     state = lanes.tell(setup, state, open_values.pop(now), now)
         fixed, final = np.full((trials, rounds), np.nan), state.centre.reshape(trials, count, -1)
         for k, name in enumerate(members):
             made = about(*(problem, name, members[name]), seed=seed, first=0, noise="independent", threshold=THRESHOLD)
-            found[name] = book.record(k, fixed, final[:, k], made, {})
+            found[name] = recorder.record(k, fixed, final[:, k], made, {})
     return {name: found[name] for name in methods}

@@ -56,7 +56,7 @@ Outcome = Mapping[Score, Result]
 
 
 @dataclass(frozen=True)
-class Kept:
+class SavedOutcome:
     """An outcome that can be saved."""
 
     outcome: Outcome
@@ -77,7 +77,7 @@ class Kept:
         write_atomically(path.with_name(path.name + ".json"), json.dumps(document).encode())
 
     @classmethod
-    def load(cls, path: Path) -> Kept:
+    def load(cls, path: Path) -> SavedOutcome:
         """Read an outcome written by `save`."""
         document = json.loads(path.with_name(path.name + ".json").read_text())
         if document.get("format") != FORMAT or document.get("version") != VERSION:
