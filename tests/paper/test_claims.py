@@ -12,7 +12,7 @@ from trimtab.paper.verdicts.claims import claims
 from trimtab.paper.verdicts.theorems import MOMENTS, THEOREMS
 
 MODE = MODES["quick"]
-AT_ONE_POINT = "Its variance is close to that of two-point feedback, at"
+AT_ONE_POINT = "Its variance is close to that of two-point feedback, at the same"
 
 
 def median(record, of="centre"):
@@ -131,14 +131,14 @@ def test_what_a_few_trials_tell_is_said(results):
     """Between the smallest and the largest of four the median lies in 1 − 2⁻³ of all cases, not in 95 %."""
     words = "from the smallest to the largest of 4 trials, which covers 87.5 %"
     told = [claim["claim"] for claim in claims(results) if words in claim["evidence"]]
-    for start in ("On the network", "In resource", "Its cost there", "At agent 1", "On a torus", "What is played"):
+    for start in ("On the network", "In resource", "Its cost there", "At agent 1", "On a torus", "The played cost"):
         assert any(claim.startswith(start) for claim in told)
     assert not any(claim.startswith("Residual feedback has a much lower") for claim in told)
 
 
 def test_what_is_played_is_told_at_the_shared_radius_too(results):
     change(results, 1.2, 1.4, experiment="lqr-r2", what="played", convention="shared", a="residual", b="still")
-    (claim,) = (claim for claim in claims(results) if claim["claim"].startswith("What is played"))
+    (claim,) = (claim for claim in claims(results) if claim["claim"].startswith("The played cost"))
     assert claim["verdict"] == "holds"  # which is of each method's own radius
     assert "not in: R2.)" in claim["evidence"]
 
@@ -206,7 +206,7 @@ def change(results, low, high, **which):
         ({"experiment": "torus", "b": "one-point"}, 1.1, 1.2, "On a torus", "partly"),
         ({"experiment": LITERAL, "b": "one-point"}, 0.6, 0.7, "With noisy values", "fails"),
         ({"experiment": "lqr-r3-redrawn", "b": "one-point"}, 0.9, 1.1, "Residual feedback always", "partly"),
-        ({"experiment": "network-0", "what": "played", "b": "still"}, 1.2, 1.4, "What is played", "partly"),
+        ({"experiment": "network-0", "what": "played", "b": "still"}, 1.2, 1.4, "The played cost", "partly"),
     ],
 )  # fmt: skip
 def test_a_verdict_follows_its_intervals(results, which, low, high, words, verdict):

@@ -1,4 +1,4 @@
-"""The paper's experiments and claims, reproduced: `trimtab paper`, or `reproduce(folder)`."""
+"""Reproduce the paper's experiments and claims: `trimtab paper`, or `reproduce(folder)`."""
 
 from trimtab.paper.experiments import MODES, Experiment, Mode, experiments
 from trimtab.paper.pipeline import Reproduction, reproduce

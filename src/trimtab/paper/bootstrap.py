@@ -1,6 +1,6 @@
-"""How sure a median or a ratio is: percentile bootstrap over trials, paired where two methods met the same trials.
+"""Percentile bootstrap intervals of medians and ratios, over trials; paired if two methods ran the same trials.
 
-Of five trials or fewer, as on the networks, such an interval goes from the smallest to the largest: see `covered`.
+With five trials or fewer, as on the networks, an interval spans the smallest to the largest value: see `covered`.
 """
 
 from __future__ import annotations
@@ -23,10 +23,7 @@ ENDS = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
 
 
 class Ratio(TypedDict):
-    """One median divided by another, with the interval that covers the true ratio in about 95 % of all cases.
-
-    Of a few trials it covers less: see `covered`.
-    """
+    """The ratio of two medians with an interval of about 95 % coverage; less for few trials, see `covered`."""
 
     ratio: Number
     low: Number
@@ -64,7 +61,7 @@ def paired(pairs: Sequence[tuple[Array, Array]]) -> Ratio:
 
 
 def covered(trials: int) -> float:
-    """How often the median lies between the smallest and the largest of so many trials: 1 − 2^{1−n}.
+    """The probability that the median lies between the smallest and the largest of n trials: 1 − 2^{1−n}.
 
     >>> covered(4)
     0.875
@@ -73,12 +70,12 @@ def covered(trials: int) -> float:
 
 
 def value(number: Number) -> float:
-    """A number of the document, as a float."""
+    """Convert a number of the document to a float."""
     return math.inf if number == "inf" else math.nan if number is None else float(number)
 
 
 def written(number: Number) -> str:
-    """Three digits, as one would write them by hand: 0.0264, 18.7, 1580, 3.2·10⁻⁵.
+    """Format a number with three significant digits: 0.0264, 18.7, 1580, 3.2·10⁻⁵.
 
     >>> [written(v) for v in (0.02642, 18.66, 1582.2, 3.16e-5, 1e-7, "inf", None)]
     ['0.0264', '18.7', '1580', '3.2·10⁻⁵', '10⁻⁷', '∞', '–']
@@ -95,9 +92,9 @@ def written(number: Number) -> str:
     return f"{rounded:.0f}" if abs(rounded) >= 1000 else f"{rounded:.3g}"
 
 
-@lru_cache(maxsize=4096)  # many compare themselves with one
+@lru_cache(maxsize=4096)  # a method is compared with many others
 def _medians(values: bytes, salt: int) -> Array:
-    """Of resampled trials, `(RESAMPLES,)`; the same trials for the same number of them."""
+    """Medians of resampled trials, `(RESAMPLES,)`; the resamples only depend on the number of trials."""
     trials = np.frombuffer(values)
     picks = np.random.default_rng([len(trials), salt]).integers(len(trials), size=(RESAMPLES, len(trials)))
     return np.asarray(quantiles(trials[picks], (0.5,), axis=1)[0])

@@ -1,4 +1,4 @@
-"""The work in pieces: each cell is a pure function of its configuration, computed once and kept."""
+"""The work as cells: each is a pure function of its configuration, computed once and cached."""
 
 from __future__ import annotations
 
@@ -28,51 +28,51 @@ if TYPE_CHECKING:
     from trimtab.problems.allocation import Allocation, AllocationWorld
 
 FREE = ("toy", "lemmas", "theorems", "opponents", "feasible")
-"""Kinds of cells that need no compiled kernel."""
+"""Kinds of cells that run without compiled kernels."""
 MAP_STEPS = tuple(np.geomspace(1e-6, 1.0, 13).tolist())  # half a decade apart
 
 
 class Table:
-    """A result that is no record: a JSON document."""
+    """A result in the form of a JSON document."""
 
     def __init__(self, data: TableData) -> None:
         self.data = data
 
     def save(self, path: Path) -> None:
-        """One file."""
+        """Write one JSON file."""
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path.with_name(path.name + ".table.json"), json.dumps(self.data).encode())
 
     @classmethod
     def load(cls, path: Path) -> Table:
-        """What `save` wrote."""
+        """Read a table written by `save`."""
         return cls(json.loads(path.with_name(path.name + ".table.json").read_text()))
 
 
 @dataclass(frozen=True)
 class Runs:
-    """One method in one experiment: with its own radius and step, and at the radius that all share."""
+    """One method in one experiment, run with its own radius and step, and at the shared radius."""
 
     own: Record
     shared: Record
 
     def save(self, path: Path) -> None:
-        """Two records."""
+        """Write two records."""
         self.own.save(path.with_name(path.name + ".own"))
         self.shared.save(path.with_name(path.name + ".shared"))
 
     def until(self, rounds: int) -> Runs:
-        """The first rounds of both."""
+        """Cut both runs to the first rounds."""
         return Runs(_until(self.own, rounds), _until(self.shared, rounds))
 
     @classmethod
     def load(cls, path: Path) -> Runs:
-        """What `save` wrote."""
+        """Read the runs written by `save`."""
         return cls(Record.load(path.with_name(path.name + ".own")), Record.load(path.with_name(path.name + ".shared")))
 
 
 def _until(record: Record, rounds: int) -> Record:
-    """Costs, optimum and slopes of the first rounds; the last centre and resampled variances are left out."""
+    """Cut costs, optimum and slopes to the first rounds; drop the final centre and the variances."""
     series = ("cost", "played", "incurred", "optimum", "distance", "gradient", "fixed")
     return replace(
         record,
@@ -86,7 +86,7 @@ def _until(record: Record, rounds: int) -> Record:
 
 
 def load(path: Path) -> Runs | Table:
-    """A finished cell, of either kind."""
+    """Load a finished cell of either kind."""
     try:
         return Table.load(path)
     except FileNotFoundError:
@@ -94,7 +94,7 @@ def load(path: Path) -> Runs | Table:
 
 
 def cells(mode: Mode, experiments: dict[str, Experiment], seed: int) -> dict[str, Cell]:
-    """All the work, by name, what takes longest first; `weight` is roughly its share of the time."""
+    """All cells by name, the longest first; `weight` is roughly proportional to the running time."""
     found: dict[str, Cell] = {}
     for e in experiments.values():
         tried = len(e.radii) * len(e.steps) * e.rungs[0][0] * e.rungs[0][1] + 12 * e.rungs[-1][0] * e.rungs[-1][1]
@@ -128,7 +128,7 @@ def cells(mode: Mode, experiments: dict[str, Experiment], seed: int) -> dict[str
 
 
 def compute(cell: Cell, progress: Progress | None = None) -> Runs | Table:
-    """One cell."""
+    """Compute one cell."""
     if cell["kind"] == "run":
         return _run(cell, progress)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -137,20 +137,20 @@ def compute(cell: Cell, progress: Progress | None = None) -> Runs | Table:
 
 
 def needs(cell: Cell) -> int:
-    """By what has to be compiled before: nothing; what the allocation needs; what LQR needs, which takes longest."""
+    """Rank cells by the kernels they need: none, those of allocation, or those of LQR, which compile longest."""
     if cell["kind"] in FREE:
         return 0
     return 1 if cell["kind"] == "run" and cell["experiment"]["agent"] is not None else 2
 
 
 def preparations(mode: Mode) -> list[Cell]:
-    """What the others need compiled, in two parts that share no kernel; and the best policies offline."""
+    """Two cells that compile the kernels, without common ones, and find the offline optima."""
     return [{"kind": "prepare", "what": what, "networks": mode.networks} for what in ("lqr", "allocation")]
 
 
 def _prepare(cell: Cell) -> Ready:
-    """Compile the kernels that cells of this kind need; those and the policies are kept on disk."""
-    from trimtab.problems import compiled  # with Numba, which only those who compute need
+    """Compile the kernels for cells of this kind; these and the policies are cached on disk."""
+    from trimtab.problems import compiled  # imports Numba, which only workers need
 
     if cell["what"] == "lqr":
         compiled.lqr()
@@ -163,7 +163,7 @@ def _prepare(cell: Cell) -> Ready:
 
 
 def _run(cell: Cell, progress: Progress | None) -> Runs:
-    """Tune on other trials, then run; the estimators are resampled at the shared radius."""
+    """Tune on separate trials, then run; resample the estimators at the shared radius."""
     e = Experiment(**cell["experiment"])
     name, noise = cell["method"].removesuffix(COMMON), "common" if cell["method"].endswith(COMMON) else "independent"
     problem, seed = problems.make(e.problem, **e.parameters), int(cell["seed"])
@@ -182,7 +182,7 @@ def _run(cell: Cell, progress: Progress | None) -> Runs:
     resampled = e.variances if name in PAPER else 0
     at = np.unique(np.linspace(1, e.rounds - 1, resampled).astype(int)).tolist() if resampled else []
     common: Array | None = None
-    if e.agent is not None and at:  # the best policy is not unique, so the problem does not name one: this is the one
+    if e.agent is not None and at:  # the problem has no unique optimiser: use the offline policy
         common = cast("AllocationWorld", problem.world(seed, e.trials)).offline()
 
     def play(settings: dict[str, Setting], trials: int, at: list[int], report: Progress | None) -> dict[str, Record]:
@@ -207,7 +207,7 @@ def _run(cell: Cell, progress: Progress | None) -> Runs:
     few = bool(at) and e.trials <= cell["varied"]
     records = play({"shared": both.pop("shared")}, e.trials, at, _part(progress, 0.6, 0.8)) if few else {}
     records |= play(both, e.trials, [], _part(progress, 0.8, 0.9)) if both else {}
-    if at and not few:  # resampling takes long, and tells factors of ten apart: not in all the trials
+    if at and not few:  # resampling is slow, and some of the trials suffice to tell factors of ten apart
         some = play({"shared": found.shared}, cell["varied"], at, _part(progress, 0.9, 1.0))["shared"]
         names = ("variance_rounds", "variance", "common_variance")
         records["shared"] = replace(records["shared"], **{name: getattr(some, name) for name in names})
@@ -222,7 +222,7 @@ def _part(progress: Progress | None, start: float, stop: float) -> Progress | No
 
 
 def _map(cell: Cell) -> Map:
-    """R1: median regret and diverged trials, by radius and step, on the trials that tune."""
+    """Median regret and number of diverged trials of R1 by radius and step, on the tuning trials."""
     regret, diverged = [], []
     for radius in cell["radii"]:
         some = {repr(step): build(cell["method"], radius, step) for step in MAP_STEPS}

@@ -1,7 +1,7 @@
-"""What is run: the paper's two experiments in the variants that the reading of it left open, at three lengths.
+"""The paper's two experiments, in variants for the choices it leaves open, at three lengths.
 
-The paper gives the systems, but neither T, δ, η, Q, R, the law of x₀ nor the demand constants. What was chosen, and
-why, is in `words.OPEN`, which the report prints.
+The paper specifies the systems, but not T, δ, η, Q, R, the law of x₀ or the demand constants. The choices and their
+reasons are in `trimtab.paper.report.prose.OPEN`, which the report prints.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from trimtab.paper.result_types import Parameters
 PAPER = ("residual", "one-point", "two-point", "two-point-forward")
 RELATED = ("reszo", "hlf-szo", "pbgd")
 UNTUNED = ("auto", "still")
-COMMON = "-common"  # the second query of a round meets the same noise as the first
+COMMON = "-common"  # suffix: the second query of a round has the same noise as the first
 TWICE = ("two-point-common", "two-point-forward-common")
 LITERAL = "lqr-r3-sigma-0.1"
 """The paper's text taken literally: noisy dynamics, and one rollout per query."""
 ILLUSTRATION = 12
-"""The network of the pictures."""
+"""The network shown in figures."""
 
 OFFLINE: Parameters = {"offline_draws": 16, "offline_steps": 300}
-"""The best policy is searched with a quarter of the noise paths that the problem takes by itself: it is as good."""
+"""Settings of the search for the best policy: a quarter of the default noise paths gives the same quality."""
 
 RADII = (1e-3, 3e-3, 0.01, 0.02, 0.05, 0.1, 0.2)
 COARSE = (1e-3, 4e-3, 0.015, 0.05, 0.2)
@@ -33,43 +33,43 @@ FLAT = tuple(10.0**k for k in range(-6, 0))
 
 @dataclass(frozen=True)
 class Mode:
-    """How long and how often."""
+    """The sizes of all experiments in one of the three modes."""
 
     name: str
     radii: tuple[float, ...]
-    """To choose from, in LQR; all of them beside the one that is shared."""
+    """Candidate radii in LQR, besides the shared one."""
     trials: int
-    """LQR."""
+    """Trials in LQR."""
     tuning: tuple[int, ...]
-    """Trials in each rung of the search for radius and step …"""
+    """Trials in each rung of the search for radius and step."""
     kept: int
-    """… and how many radii, beside the shared one, go on to the second."""
+    """Number of radii, besides the shared one, that reach the second rung."""
     wide: tuple[float, ...]
-    """Radii to choose from in the allocation."""
+    """Candidate radii in the allocation."""
     thorough: bool
-    """Whether related methods are run in all of R1, R2, R3 and on all networks, or in R1 alone; and whether R1 is tuned
-    anew for T = 40."""
+    """Whether related methods are run in R1, R2, R3 and on all networks, or only in R1; and whether R1 is tuned
+    separately for T = 40."""
     zero_mean_rounds: int
     sigmas: tuple[float, ...]
     networks: tuple[int, ...]
     network_rounds: int
     network_trials: int
     long_rounds: int
-    """The illustration."""
+    """Rounds of the illustrated allocation run."""
     grid: int
-    """Radii in the sensitivity maps …"""
+    """Number of radii in the sensitivity maps."""
     mapped: int
-    """… and trials."""
+    """Trials in the sensitivity maps."""
     resamples: int
-    """Estimates at each point where their variance is looked at …"""
+    """Estimates per point for the variance."""
     varied: int
-    """… in so many of the trials."""
+    """Number of trials in which the variance is measured."""
     lanes: int
-    """Of the checks of lemmas."""
+    """Lanes in the checks of lemmas."""
     horizons: tuple[int, ...]
-    """At which the theorems are tried."""
+    """Horizons in the checks of theorems."""
     repeats: int
-    """Trials of theirs."""
+    """Trials in the checks of theorems."""
 
 
 MODES = {
@@ -90,14 +90,14 @@ MODES = {
 
 @dataclass(frozen=True)
 class Experiment:
-    """Methods side by side on one problem."""
+    """Several methods on one problem."""
 
     id: str
     title: str
     problem: str
     rounds: int
     radius: float
-    """That all methods share, in one of the two conventions."""
+    """The radius shared by all methods, in one of the two conventions."""
     trials: int
     rungs: tuple[tuple[int, int], ...]
     """(rounds, trials) of each rung of the search."""
@@ -107,13 +107,13 @@ class Experiment:
     kept: int = 3
     parameters: Parameters = field(default_factory=dict)
     variances: int = 0
-    """At how many rounds the estimators are resampled."""
+    """The number of rounds at which the estimators are resampled."""
     agent: int | None = None
-    """Whose coordinates count in the variance."""
+    """The agent whose coordinates enter the variance."""
     network: int | None = None
-    """One of the networks that are reported together."""
+    """The number of the network, if this is one of those reported together."""
     begins: str | None = None
-    """The longer experiment whose first rounds these are, for the methods that it has: they are not run twice."""
+    """A longer experiment that begins with these rounds; methods it contains are not run again."""
 
 
 class _Sizes(TypedDict):
@@ -124,7 +124,7 @@ class _Sizes(TypedDict):
 
 
 def experiments(mode: Mode) -> dict[str, Experiment]:
-    """All of them, by id."""
+    """All experiments by id."""
     all_of_them = (*PAPER, *RELATED, *UNTUNED)
     table = all_of_them if mode.thorough else (*PAPER, *UNTUNED)
     twice = TWICE if mode.thorough else TWICE[:1]

@@ -1,9 +1,9 @@
-"""Radius and step of a method, both chosen by successive halving on trials that are not reported.
+"""Choose radius and step of a method by successive halving, on trials that are not reported.
 
-The first rung tries the whole grid, cheaply; the next half-decades of the step about the best of the best radii (three,
-or one for a first look) and of the shared one; the last, quarter-decades and radii between. Each rung is longer, or has
-more trials, than the one before. What ranks is what `lab.tune` ranks by: fewest diverged, then the lowest median regret
-at the centre.
+The first rung tries the whole grid on few trials. The next one tries steps half a decade around the best ones, for the
+best radii (three, or one in quick mode) and the shared one; the last, quarter decades and radii in between. Each rung
+has more rounds or trials than the one before. The ranking is that of `lab.tune`: fewest diverged trials, then the
+lowest median regret at the centre.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ BETWEEN = 2**0.5
 
 @dataclass(frozen=True)
 class Found:
-    """What was chosen: freely, and at the radius that all methods share."""
+    """The chosen setting, and the one at the shared radius."""
 
     own: Setting
     shared: Setting
     table: list[dict[str, Plain]]
-    """What was tried in the first rung: radius, step, diverged, median."""
+    """The results of the first rung: radius, step, diverged, median."""
     at_edge: bool
 
 
@@ -47,10 +47,10 @@ def search(
     noise: str,
     progress: Progress | None = None,
 ) -> Found:
-    """The best radius and step of a registered method; of one without a step, the shared radius.
+    """Find the best radius and step of a registered method; one without a step gets the shared radius.
 
-    rungs: (rounds, trials) of each. kept: radii in the second, beside the shared one. A radius is not tuned where there
-    is no step: `auto` finds its own.
+    rungs: (rounds, trials) of each rung. kept: number of radii in the second rung, besides the shared one. The radius
+    of a method without a step is not tuned, since `auto` adapts it.
     """
     if not needs_step(name):
         return Found((shared, None), (shared, None), [], False)

@@ -1,28 +1,28 @@
-"""The shape of `results.json`: what each check, map and experiment says, in numbers that JSON can hold."""
+"""The structure of `results.json`."""
 
 from __future__ import annotations
 
 from typing import NotRequired, TypedDict
 
 Number = float | str | None
-"""A number; "inf", "-inf", and None for NaN."""
+"""A number, "inf", "-inf", or None for NaN."""
 Parameters = dict[str, float | bool]
-"""What a problem is made with, beyond its reference values."""
+"""Parameters of a problem that differ from the defaults."""
 
 
 class Claim(TypedDict):
-    """What the paper says, and what the numbers say of it."""
+    """A claim of the paper, with a verdict and its evidence."""
 
     claim: str
     where: str
     verdict: str
     evidence: str
     figure: str
-    """The picture, or the section of the report, in which it can be seen."""
+    """The figure or section of the report that shows it."""
 
 
 class Spread(TypedDict):
-    """Over the trials: median, quartiles, and the bootstrap interval of the median."""
+    """Median and quartiles over trials, and the bootstrap interval of the median."""
 
     median: Number
     q25: Number
@@ -32,7 +32,7 @@ class Spread(TypedDict):
 
 
 class Variance(TypedDict):
-    """Of the estimates along the run: medians where each method is, and at one point for all."""
+    """Variance of the estimates along the run: medians at each method's own iterate, and at a common point."""
 
     round: list[int]
     own: list[Number]
@@ -40,19 +40,19 @@ class Variance(TypedDict):
 
 
 class Setting(TypedDict):
-    """One method with one radius and step."""
+    """Results of one method with one radius and step."""
 
     radius: Number
     step: Number
     regret: Spread
-    """At the centre."""
+    """Regret at the centre."""
     played: Spread
-    """Of what was played, without noise (in the allocation, as measured)."""
+    """Regret at the queries, without noise (in the allocation, as measured)."""
     diverged: int
 
 
 class MethodResult(Setting):
-    """One method in one experiment, with its own best radius and step; and at the radius that all share."""
+    """Results of one method in one experiment, with its own best radius and step, and at the shared radius."""
 
     at_edge: bool
     queries: int
@@ -79,7 +79,7 @@ class Comparison(TypedDict):
 
 
 class ExperimentResult(TypedDict):
-    """One experiment, and its methods by name."""
+    """Results of one experiment by method."""
 
     title: str
     problem: str
@@ -93,11 +93,11 @@ class ExperimentResult(TypedDict):
     """J/ζ of the uniform policy and of the offline optimum."""
     network: NotRequired[int]
     networks: NotRequired[list[ExperimentResult]]
-    """Of the allocation: the same on several networks."""
+    """Results of the allocation on several networks."""
 
 
 class Map(TypedDict):
-    """Median regret and diverged trials, by radius (rows) and step (columns)."""
+    """Median regret and number of diverged trials, by radius (rows) and step (columns)."""
 
     radii: list[float]
     steps: list[float]
@@ -110,28 +110,28 @@ Toy = TypedDict("Toy", {"round": list[int], "residual": list[float], "one-point"
 
 
 class Lemma(TypedDict):
-    """The mean of many estimates, against the gradient of the smoothed cost."""
+    """The mean of many estimates, compared with the gradient of the smoothed cost."""
 
     bias: float
     error: float
     largest_z: float
     expected_bias: float
-    """What the text predicts: 0 for an unbiased estimate."""
+    """The predicted bias: 0 for an unbiased estimate."""
     from_slope: float
-    """How far the smoothed gradient is from the gradient itself."""
+    """The distance of the smoothed gradient from the gradient itself."""
 
 
 Lemmas = dict[str, Lemma]
 
 
 class Moment(TypedDict):
-    """A second-moment lemma along a run."""
+    """The check of a second-moment lemma along a run."""
 
     kept: float
-    """The share of the rounds in which the inequality holds."""
+    """The share of rounds in which the inequality holds."""
     rounds: int
     slack: float
-    """The least right side over left side."""
+    """The smallest ratio of the right to the left side."""
     contraction: Number
 
 
@@ -139,7 +139,7 @@ Moments = dict[str, Moment]
 
 
 class TheoremRow(TypedDict):
-    """What happened, and what is promised."""
+    """Observed regret and its bound."""
 
     theorem: str
     case: str
@@ -150,18 +150,18 @@ class TheoremRow(TypedDict):
     """The upper end of the mean's 95 % interval."""
     bound: float
     played: Number
-    """The mean of what was played, and the bound for it."""
+    """Mean regret at the queries, and its bound."""
     played_bound: Number
 
 
 class Theorems(TypedDict):
-    """All that were tried."""
+    """All checks of theorems."""
 
     rows: list[TheoremRow]
 
 
 class OpponentRow(TypedDict):
-    """One horizon against an opponent."""
+    """Results for one horizon against an opponent."""
 
     horizon: int
     regret: float
@@ -172,25 +172,25 @@ class OpponentRow(TypedDict):
 
 
 class Opponent(TypedDict):
-    """All horizons, and how the regret grows over them."""
+    """Results for all horizons, and the growth of the regret."""
 
     rows: list[OpponentRow]
     exponent: float
 
 
 Opponents = dict[str, Opponent]
-"""By what they may spend and when they choose: "before", "after", "budget before", "budget after"."""
+"""Results by kind of opponent: "before", "after", "budget before", "budget after"."""
 
 
 class Feasible(TypedDict):
-    """How many queries, and how many of them outside."""
+    """The number of queries, and of those outside the domain."""
 
     queries: int
     outside: int
 
 
 class Checks(TypedDict):
-    """The cells that are neither a run nor a map."""
+    """Results of the cells that are neither runs nor maps."""
 
     toy: Toy
     lemmas: Lemmas
@@ -201,18 +201,18 @@ class Checks(TypedDict):
 
 
 class Ready(TypedDict):
-    """What has been compiled, or found."""
+    """Results of the preparations."""
 
     ready: str
 
 
 TableData = Ready | Map | Toy | Lemmas | Moments | Theorems | Opponents | Feasible
 Tables = dict[str, TableData]
-"""What was computed, by the name of the cell."""
+"""Computed tables by cell name."""
 
 
 class Results(TypedDict):
-    """The document."""
+    """The whole document."""
 
     format: int
     mode: str

@@ -1,4 +1,4 @@
-"""What the finished cells say, as one document of plain numbers: `results.json`."""
+"""Collect the finished cells in one document, `results.json`."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ from trimtab.types import Array
 
 FORMAT = 3
 NETWORKS = "networks"
-"""The experiment that stands for all networks together, in comparisons."""
+"""In comparisons: the id for all networks together."""
 AllRuns = dict[str, dict[str, Runs]]
 
 
 def zetas(record: Record) -> Array:
-    """ζ_t of each trial, `(trials, rounds)`: with the allocation's ζ_0 = 1, by what the best policy costs."""
+    """ζ_t of each trial, `(trials, rounds)`, from the cost of the best policy and ζ_0 = 1."""
     return np.asarray(record.optimum / record.optimum[:, :1])
 
 
 def over_zeta(record: Record, zeta: Array) -> Array:
-    """J_t(θ_t)/ζ_t, without the swing that everybody shares: `(trials, rounds)`."""
+    """J_t(θ_t)/ζ_t, free of the drift common to all methods: `(trials, rounds)`."""
     return record.cost / zeta
 
 
 def quarters(values: Array) -> dict[str, Number]:
-    """Medians over trials: at the start, and about a quarter, half and the end of the run (means of 1 % of it)."""
+    """Medians over trials at the start, a quarter, half and the end of the run (means over 1 % of it)."""
     rounds = values.shape[1]
     width = max(1, rounds // 100)
     ends = {"quarter": rounds // 4, "half": rounds // 2, "end": rounds}
@@ -55,7 +55,7 @@ def quarters(values: Array) -> dict[str, Number]:
 
 
 def gather(mode: Mode, seed: int, experiments: dict[str, Experiment], runs: AllRuns, tables: Tables) -> Results:
-    """The document, but for the claims."""
+    """The document without the claims."""
     found = {
         e.id: _experiment(e, runs[e.id], zetas(runs[e.id]["still"].own) if e.agent is not None else None)
         for e in experiments.values()
@@ -132,13 +132,13 @@ QUANTITIES: dict[str, Callable[[Record], Array]] = {
 
 
 def _typical(variances: Array) -> Array:
-    """Of each trial, the geometric mean along the run: `(trials,)`."""
+    """The geometric mean along the run, for each trial: `(trials,)`."""
     with np.errstate(divide="ignore"):
         return np.asarray(np.exp(np.log(variances).mean(1))) if variances.size else np.empty(0)
 
 
 def comparisons(experiments: dict[str, Experiment], runs: AllRuns) -> list[Comparison]:
-    """Residual feedback and `auto` against all others, in every experiment; the networks one by one and together."""
+    """Compare residual feedback and `auto` with all others in every experiment; networks singly and together."""
     places: dict[str, list[str]] = {e.id: [e.id] for e in experiments.values()}
     places[NETWORKS] = [e.id for e in experiments.values() if e.network is not None]
     found = []
@@ -169,7 +169,7 @@ def maps(tables: Tables) -> dict[str, Map]:
 
 
 def versions() -> dict[str, str]:
-    """What it was made with."""
+    """Versions of Python and the libraries used."""
     names = ("trimtab", "numpy", "scipy", "numba", "matplotlib")
     system = {"python": platform.python_version(), "system": platform.system(), "processor": platform.machine()}
     return {name: metadata.version(name) for name in names} | system | {"cores": str(os.cpu_count())}

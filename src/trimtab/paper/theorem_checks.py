@@ -1,4 +1,4 @@
-"""What the paper proves, tried out: lemmas and theorems on problems that keep their assumptions by construction."""
+"""Check the paper's lemmas and theorems on problems that satisfy their assumptions by construction."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ from trimtab.types import Array, Document
 
 FENCE = 1.5
 COARSE = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2)
-CIRCLE = 0.25  # the radius on which the optimum goes round, where it moves
+CIRCLE = 0.25  # radius of the circle on which a moving optimum travels
 
 
 def toy(cell: Cell) -> Toy:
-    """Section 3: f_0 = x²/2, f_t = f_{t−1} + n_t, at a point that stays: E ĝ_t² over t."""
+    """Section 3: E ĝ_t² over t at a fixed point, with f_0 = x²/2, f_t = f_{t−1} + n_t."""
     last = 1000 if cell["trials"] > 8 else 200
     at = np.unique(np.geomspace(1, last, 40).astype(int))
 
@@ -55,9 +55,9 @@ def toy(cell: Cell) -> Toy:
 
 
 def lemmas(cell: Cell) -> Lemmas:
-    """Lemmas 2.4 and H.1 and Remark 2.5 on a cubic that moves between two rounds.
+    """Lemmas 2.4 and H.1 and Remark 2.5, on a cubic that moves between two rounds.
 
-    On f = Σ c_j(x_j − a_j)³ smoothing changes the slope, by 3c_jδ² with Gaussian u and by 3c_jδ²/(d + 2) on the ball.
+    For f = Σ c_j(x_j − a_j)³ smoothing changes the slope by 3c_jδ² with Gaussian u, and by 3c_jδ²/(d + 2) on the ball.
     """
     lanes, dim, radius = cell["lanes"], 5, 0.5
     rng = np.random.default_rng(cell["seed"])
@@ -124,20 +124,20 @@ def _moment(problem: problems.Problem, method: BaseMethod, trials: int, rounds: 
 
 @dataclass(frozen=True, kw_only=True)
 class Fenced(Absolute):
-    """The 1-norm, which must not be measured outside a ball about the place where it starts."""
+    """The 1-norm, restricted to a ball around its start."""
 
     @property
     def domain(self) -> Domain:
-        """A ball that is not about the optimum."""
+        """A ball that is not centred on the optimum."""
         return Ball(FENCE, centre=np.full(self.dim, 0.3 / math.sqrt(self.dim)))
 
     def start(self, seed: int, trials: int, first: int = 0) -> Array:
-        """The middle of the ball."""
+        """The centre of the ball."""
         return np.tile(np.full(self.dim, 0.3 / math.sqrt(self.dim)), (trials, 1))
 
 
 def theorems(cell: Cell) -> Theorems:
-    """The mean regret (or sum of squared slopes) against the tight bound: optimum at rest, and on a circle."""
+    """Mean regret (or sum of squared slopes) and the tight bound, with the optimum at rest and on a circle."""
     rows: list[TheoremRow] = []
     moving: Document = {"drift": "circle", "every": 100, "speed": 2 * math.pi * CIRCLE / 100}
     still: Document = {"drift": "none", "offset": 0.2}
@@ -166,7 +166,7 @@ def theorems(cell: Cell) -> Theorems:
             rows.append(_convex("Theorem H.7", "level walks", Fenced(dim=dim, **still), cell, inside))
             for theorem in ("Theorem 4.2", "Theorem 4.3"):
                 rows.append(_nonconvex(theorem, dim, horizon, moving, cell))
-        if horizon == first:  # the best fixed point in hindsight takes long
+        if horizon == first:  # once: finding the best fixed point in hindsight is slow
             far = 1.0 + 2 * CIRCLE
             some = {"dim": 2, "horizon": horizon, "lipschitz": 1.0, "distance": far}
             absolute = problems.make("absolute-v1", dim=2, **moving)
@@ -191,7 +191,7 @@ def _convex(theorem: str, case: str, problem: problems.Problem, cell: Cell, plan
 
 
 def _nonconvex(theorem: str, dim: int, horizon: int, moving: Document, cell: Cell) -> TheoremRow:
-    """An egg box that goes round in a circle; W_T and W̃_T as they were along the path (upper ends)."""
+    """An egg box that moves on a circle; W_T and W̃_T are upper estimates along the path."""
     problem = Sines(dim=dim, **moving)
     some: Document = {"dim": dim, "horizon": horizon, "lipschitz": 1.0}
     if theorem == "Theorem 4.2":
@@ -268,7 +268,7 @@ def opponents(cell: Cell) -> Opponents:
 
 
 def feasible(cell: Cell) -> Feasible:
-    """Appendix H: hostile values, and the number of queries outside the domain."""
+    """Appendix H: count queries outside the domain under adversarial values."""
     outside, asked = 0, 0
     rng = np.random.default_rng(cell["seed"])
     for domain, dim in ((Ball(1.0), 6), (Box([-1.0] * 4, [2.0] * 4), 4), (Simplex(), 5)):

@@ -1,6 +1,6 @@
-"""The four figures of the paper, and what it lacks: as SVG and PNG, colour-blind safe, readable in print.
+"""The four figures of the paper and further ones, as SVG and PNG: safe for the colour-blind, readable in print.
 
-Their few formulas are plain text, which is set in a tenth of the time.
+Formulas are plain text, which renders ten times faster.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 Records = dict[str, Record]
 Part = Callable[[], "Figure | list[Figure]"]
-"""Draws a panel, or several."""
+"""Function that draws one or more panels."""
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure to be drawn, in any process: what draws its panels, and of what."""
+    """A figure to be drawn, possibly in another process: the functions that draw its panels, with their data."""
 
     path: Path
     parts: Sequence[Part]
@@ -46,11 +46,11 @@ class Drawn(NamedTuple):
     files: list[Path]
 
     def save(self, path: Path) -> None:
-        """They are where they belong."""
+        """Do nothing: the files are already in place."""
 
 
 def paint(picture: Picture, progress: Progress | None = None) -> Drawn:
-    """Draw the panels of a figure, and keep them."""
+    """Draw the panels of a figure and save them."""
     panels: list[Figure] = []
     for part in picture.parts:
         some = part()
@@ -61,7 +61,7 @@ def paint(picture: Picture, progress: Progress | None = None) -> Drawn:
 def planned_pictures(
     folder: Path, experiments: dict[str, Experiment], runs: AllRuns, results: Results
 ) -> dict[str, Picture]:
-    """All figures, by name; for a first look as SVG alone."""
+    """All figures by name; in quick mode, as SVG only."""
     own, shared = (
         {id: {name: getattr(both, kind) for name, both in found.items()} for id, found in runs.items()}
         for kind in ("own", "shared")
@@ -77,7 +77,7 @@ def planned_pictures(
         ]
 
     def spreads(id: str, common: str) -> list[Part]:
-        words = ("where each method is", common)
+        words = ("at each method's own iterate", common)
         kinds = ("variance", "common_variance")
         return [partial(variance, shared[id], kind, where) for kind, where in zip(kinds, words, strict=True)]
 
@@ -101,7 +101,7 @@ def planned_pictures(
 
 
 def _allocation(records: Records) -> list[Figure]:
-    """Figure 2(a): J_t(θ_t), and J_t/ζ_t, without the swing that all methods share."""
+    """Figure 2(a): J_t(θ_t), and J_t/ζ_t, free of the drift common to all methods."""
     zeta = zetas(records["still"])
     rounds = records["still"].rounds
     width = max(1, rounds // 100)
@@ -130,14 +130,14 @@ def _means(values: Array, at: Integers, width: int) -> Array:
 
 
 def _networks(results: Results) -> list[Figure]:
-    """Ratios with their intervals, network by network, and together."""
+    """Ratios with their intervals, for each network and for all together."""
     ids = [f"network-{one['network']}" for one in results["experiments"]["allocation"]["networks"]]
     places = [*ids, NETWORKS]
     labels = [*(id.replace("-", " ") for id in ids), "all together"]
     rivals = ("one-point", "two-point", "two-point-forward", "still")
     wanted = (
         ("regret of residual feedback, divided by that of …", "residual", "regret", rivals),
-        ("what is played, divided by standing still", None, "played", ("residual", "auto")),
+        ("played cost, divided by that without tuning", None, "played", ("residual", "auto")),
     )  # fmt: skip
     figures = []
     for title, of, what, names in wanted:
@@ -174,7 +174,7 @@ def _compared(results: Results, place: str, what: str, a: str, b: str) -> list[C
 
 
 def _played(found: ExperimentResult) -> Figure:
-    """Regret of what was played, probes included, beside that of the centre."""
+    """Regret at the queries, beside that of the centre."""
     figure, axis = panel((5.4, 4.6))
     names = list(found["methods"])
     for k, name in enumerate(names):
@@ -192,7 +192,7 @@ def _played(found: ExperimentResult) -> Figure:
 
 
 def _sensitivity(name: str, maps: dict[str, Map]) -> Figure:
-    """Median regret over δ and η; hatched where a quarter of the trials or more diverge."""
+    """Median regret by δ and η; hatched if a quarter of the trials or more diverge."""
     from matplotlib.collections import PolyCollection
     from matplotlib.colors import LogNorm
 
@@ -220,7 +220,7 @@ def _numbers(rows: Sequence[Sequence[Number]]) -> Array:
 
 
 def _limits(experiments: dict[str, ExperimentResult]) -> list[Figure]:
-    """Where the claims stop holding: noise, x₀ redrawn, δ too small."""
+    """Limits of the claims: noise, x₀ redrawn, δ too small."""
     names = (*PAPER, "auto", "still")
     noisy = [id for id in experiments if id.startswith("lqr-r3-sigma-")]
     first, axis = panel((5.4, 4.6))
@@ -260,28 +260,28 @@ def _limits(experiments: dict[str, ExperimentResult]) -> list[Figure]:
 
 
 def _by_radius(found: MethodResult) -> tuple[list[float], list[float]]:
-    """The best median of each radius, in the first rung of the search; not those where a trial diverged."""
+    """The best median of each radius in the first rung of the search, without settings in which a trial diverged."""
     rows = [row for row in found["tuning"] if not row["diverged"]]
     radii = sorted({value(row["radius"]) for row in rows})
     return radii, [min(value(row["median"]) for row in rows if value(row["radius"]) == r) for r in radii]
 
 
 def _theorems(rows: list[TheoremRow]) -> Figure:
-    """The bound of each theorem against what happened."""
+    """The bound of each theorem against the observed regret."""
     figure, axis = panel((5.4, 4.8))
     marks = dict(zip(dict.fromkeys(row["theorem"] for row in rows), "os^vDP", strict=False))
     for theorem, mark in marks.items():
         some = [row for row in rows if row["theorem"] == theorem]
         axis.loglog([r["mean"] for r in some], [r["bound"] for r in some], mark, ms=6, alpha=0.8, label=theorem)
     ends = np.array([min(r["mean"] for r in rows) / 2, max(r["bound"] for r in rows) * 2])
-    axis.plot(ends, ends, ":", color="#444444", lw=1.2, label="bound = what happened")
-    axis.set(xlabel="what happened (mean)", ylabel="bound", title="every point above the line: the bound holds")
+    axis.plot(ends, ends, ":", color="#444444", lw=1.2, label="bound = observed")
+    axis.set(xlabel="observed (mean)", ylabel="bound", title="every point above the line: the bound holds")
     legend(figure, axis)
     return figure
 
 
 def _toy(toy: Toy) -> Figure:
-    """Section 3: second moments at a point that stays."""
+    """Section 3: second moments at a fixed point."""
     figure, axis = panel()
     for name in ("one-point", "residual"):
         axis.loglog(toy["round"], toy[name], color=colour_of(name), lw=1.8, label=name)

@@ -1,4 +1,4 @@
-"""Letters with indices and exponents, as formulas: what the report says is written as plain text, once."""
+"""Convert indices and exponents in plain text to MathML."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _formula(found: re.Match[str]) -> str:
 
 
 def _row(text: str) -> str:
-    """Letters, numbers and signs; several of them in a row."""
+    """Mark up letters, numbers and operators; group several in a row."""
     signs = [_sign(part) for part in PART.findall(text)]
     return signs[0] if len(signs) == 1 else f"<mrow>{''.join(signs)}</mrow>"
 

@@ -1,4 +1,4 @@
-"""`report.html`: one page with everything in it, for someone who has not read the paper."""
+"""Write `report.html`, one self-contained page for readers who do not know the paper."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RIVALS = ("one-point", "two-point-forward", "two-point", "still")
 
 
 def write_report(folder: Path, results: Results, figures: dict[str, list[Path]]) -> Path:
-    """The page, with its pictures inside it."""
+    """Write the page with its figures embedded."""
     try:
         from jinja2 import Environment
         from markupsafe import Markup
@@ -57,7 +57,7 @@ def write_report(folder: Path, results: Results, figures: dict[str, list[Path]])
 
 
 def _headline(results: Results) -> list[tuple[str, str, list[str]]]:
-    """Residual feedback divided by its rivals: at the centre and as played, with own radii; as played with the same."""
+    """Ratios of residual feedback to its rivals: centre and queries with own radii, queries with the shared radius."""
     rows = []
     for id, title in (
         *HEADLINE,
@@ -70,7 +70,7 @@ def _headline(results: Results) -> list[tuple[str, str, list[str]]]:
 
 
 def _together(results: Results) -> list[tuple[str, list[str]]]:
-    """Residual feedback divided by each other method, over all networks, likewise."""
+    """The same ratios over all networks, for each other method."""
     return [
         (
             name,
@@ -86,12 +86,12 @@ def _embedded(file: Path) -> str:
 
 
 def _spread(values: Spread) -> str:
-    """The median, and its interval, which is not broken."""
+    """Format a median with its interval, without a line break."""
     between = f"({written(values['low'])}–{written(values['high'])})"
     return f'<span>{written(values["median"])} <span class="range">{between}</span></span>'
 
 
 def _brief(found: MethodResult | Setting) -> str:
-    """δ and η."""
+    """Format δ and η."""
     step = f", η\u00a0{written(found['step'])}" if found["step"] is not None else ""
     return f"δ\u00a0{written(found['radius'])}{step}"

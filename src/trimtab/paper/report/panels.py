@@ -1,4 +1,4 @@
-"""What the figures are made of: single panels, which a page can put beside or below each other."""
+"""Single panels of figures, which a page arranges."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ SIZE = (5.4, 4.0)
 def panel(size: tuple[float, float] = SIZE) -> tuple[Figure, Axes]:
     """A figure of one panel."""
     figure, (axis,) = panels(1, size)
-    figure.set_layout_engine(None)  # `keep` lays out, in a third of the time
+    figure.set_layout_engine(None)  # `keep` does the layout three times faster
     return figure, axis
 
 
 def legend(figure: Figure, axis: Axes, columns: int = 2) -> None:
-    """Below the panel, where it covers nothing."""
+    """Draw the legend below the panel."""
     handles, labels = axis.get_legend_handles_labels()
     figure.legend(handles, labels, loc="lower center", ncols=columns, frameon=False, fontsize=8)
 
 
 def keep(figures: list[Figure], path: Path, suffixes: Sequence[str] = (".svg", ".png")) -> list[Path]:
-    """Each panel in each format: `name`, or `name-1`, `name-2`, …."""
+    """Save each panel in each format: `name`, or `name-1`, `name-2`, …."""
     files = []
     for n, figure in enumerate(figures, 1):
         name = path.name if len(figures) == 1 else f"{path.name}-{n}"
@@ -47,7 +47,7 @@ def keep(figures: list[Figure], path: Path, suffixes: Sequence[str] = (".svg", "
             _plain_powers(axis.yaxis)
             axis.set_title(
                 axis.get_title(), fontsize=axis.title.get_fontsize(), y=1.0
-            )  # else it is placed anew each time
+            )  # otherwise it is repositioned for each format
         _lay_out(figure)
         for suffix in suffixes:
             files.append(path.with_name(name + suffix))
@@ -56,7 +56,7 @@ def keep(figures: list[Figure], path: Path, suffixes: Sequence[str] = (".svg", "
 
 
 def _lay_out(figure: Figure) -> None:
-    """Margins as wide as labels, title and legend need."""
+    """Set the margins to fit labels, title and legend."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.transforms import Bbox
 
@@ -74,7 +74,7 @@ def _lay_out(figure: Figure) -> None:
 
 
 def _plain_powers(axis: XAxis | YAxis) -> None:
-    """Powers of ten (where there is but one, its fractions too) as plain text, which formulas take ten times to set."""
+    """Label powers of ten, and fractions of a single one, in plain text, which renders ten times faster."""
     if axis.get_scale() != "log":
         return
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
@@ -89,7 +89,7 @@ def _plain_powers(axis: XAxis | YAxis) -> None:
 
 
 def idea(seed: int) -> list[Figure]:
-    """Two rounds of a cost whose level drifts, and what the two estimates make of many such rounds."""
+    """Two rounds of a cost whose level drifts, and both estimates over many such rounds."""
     (first, left), (second, right) = panel(), panel()
     x = np.linspace(-1.6, 1.6, 200)
     low, high = 0.5 * x**2 + 1.0, 0.5 * (x - 0.15) ** 2 + 1.25
@@ -155,7 +155,7 @@ def variance(records: dict[str, Record], kind: str, title: str) -> Figure:
 
 
 def _top(values: Array) -> float:
-    """The upper quartile, or the largest number below it that is finite."""
+    """The upper quartile, or the largest finite number below it."""
     finite = values[np.isfinite(values)]
     return float(np.quantile(finite, 0.75)) if finite.size else 1.0
 

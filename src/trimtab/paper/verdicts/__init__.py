@@ -1,1 +1,1 @@
-"""A verdict on each claim of the paper."""
+"""Verdicts on the claims of the paper."""

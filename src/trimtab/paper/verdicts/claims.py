@@ -1,11 +1,11 @@
-"""Each claim of the paper, with a verdict that follows from the numbers, and their intervals, by a stated rule.
+"""Judge each claim of the paper by fixed rules on paired ratios of medians and their intervals.
 
-much lower    the 95 % interval of the paired ratio of medians lies at or below ½
-comparable    it lies at or below 1.5 (of variances: 3)
+much lower    the 95 % interval of the ratio lies at or below ½
+comparable    it lies at or below 1.5 (for variances: 3)
 
-A claim holds if this is so in every comparison that it speaks of, holds partly if it is so in some, or if an interval
-straddles the limit, and fails if every interval lies beyond it. Of the few trials of a network, an interval goes from
-the smallest to the largest, and covers less than 95 %: `_few` says how much, where a claim is judged by such.
+A claim holds if this is true for all of its comparisons, and fails if all intervals lie beyond the limit. Otherwise,
+also if an interval contains the limit, it holds partly. With the few trials of a network, an interval spans the
+smallest to the largest value and covers less than 95 %; `_few` states how much.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Outcome = Literal["yes", "no", "open"]
 
 
 def claims(results: Results) -> list[Claim]:
-    """All of them, in the order of the paper; then what it does not speak of."""
+    """All claims, in the order of the paper, followed by questions it does not address."""
     return [
         *proven(results),
         _better(results, EXACT, "Residual feedback has a much lower regret than one-point feedback.", "figure-1a"),
@@ -58,28 +58,28 @@ def claims(results: Results) -> list[Claim]:
 
 
 def claim(text: str, where: str, verdict: str, evidence: str, figure: str) -> Claim:
-    """One of them."""
+    """Create a claim."""
     return {"claim": text, "where": where, "verdict": verdict, "evidence": evidence, "figure": figure}
 
 
 def judge(outcomes: Sequence[Outcome]) -> str:
-    """All, none, or something between."""
+    """Combine outcomes: all, none, or partly."""
     known = set(outcomes)
     return "holds" if known == {"yes"} else "fails" if known == {"no"} else "partly"
 
 
 def below(found: Comparison, limit: float) -> Outcome:
-    """Whether the ratio is at or below the limit, as far as its interval tells."""
+    """Whether the ratio is at or below the limit, judged by its interval."""
     return "yes" if value(found["high"]) <= limit else "no" if value(found["low"]) > limit else "open"
 
 
 def above(found: Comparison, limit: float) -> Outcome:
-    """Whether the ratio is at or above the limit, as far as its interval tells."""
+    """Whether the ratio is at or above the limit, judged by its interval."""
     return "yes" if value(found["low"]) >= limit else "no" if value(found["high"]) < limit else "open"
 
 
 def compared(results: Results, id: str, a: str, b: str, what: str = "regret", convention: str = "own") -> Comparison:
-    """The comparison of these two."""
+    """The comparison of a with b."""
     wanted = (id, what, convention, a, b)
     for found in results["comparisons"]:
         if (found["experiment"], found["what"], found["convention"], found["a"], found["b"]) == wanted:
@@ -88,12 +88,12 @@ def compared(results: Results, id: str, a: str, b: str, what: str = "regret", co
 
 
 def said(found: Comparison) -> str:
-    """A ratio with its interval."""
+    """Format a ratio with its interval."""
     return f"{written(found['ratio'])} ({written(found['low'])} to {written(found['high'])})"
 
 
 def _few(results: Results) -> str:
-    """What an interval over the trials of a network is worth."""
+    """State the coverage of intervals over the trials of a network."""
     trials = results["experiments"]["allocation"]["trials"]
     return (
         f" (On a network, an interval goes from the smallest to the largest of {trials} trials, which covers"
@@ -102,7 +102,7 @@ def _few(results: Results) -> str:
 
 
 def _called(id: str) -> str:
-    """An experiment by the name that the report gives it."""
+    """The name of an experiment in the report."""
     if id.startswith(NOISY):
         return SHORT.get(id, f"R3 with σ_w = {id.removeprefix(NOISY)}")
     return SHORT.get(id, id.replace("-", " "))
@@ -151,7 +151,7 @@ def _variance_lower(results: Results) -> Claim:
 
 def _variance_close(results: Results, what: str) -> Claim:
     ids = ("lqr-r1", "lqr-r2")
-    where = "where each method is" if what == "variance" else "at the same point for all"
+    where = "at each method's own iterate" if what == "variance" else "at the same point for all"
     parts, outcomes = [], []
     for form in FORMS:
         ratios = [compared(results, id, "residual", form, what, "shared") for id in ids]
@@ -237,7 +237,7 @@ def _always(results: Results) -> Claim:
         "Residual feedback always outperforms one-point feedback in practice.",
         "after Theorem 3.4",
         judge(outcomes),
-        f"Surely lower regret in {outcomes.count('yes')} of {len(outcomes)} experiments, surely higher in"
+        f"Significantly lower regret in {outcomes.count('yes')} of {len(outcomes)} experiments, significantly higher in"
         f" {outcomes.count('no')}. Where x₀ is redrawn in every rollout, what the difference cancels is no longer"
         f" there: divided by one-point {said(redrawn)}, by doing nothing {said(still)}.{_few(results)}",
         "limits",
@@ -256,12 +256,12 @@ def _played(results: Results) -> Claim:
     own, shared = of("residual", "own"), of("residual", "shared")
     sure = [sum(below(c, 1.0) == "yes" for c in some) for some in (own, shared)]
     return claim(
-        "What is played, probes included, costs less than standing still would.",
+        "The played cost, probes included, is lower than without tuning.",
         "not in the paper, which counts centres alone",
         judge([below(c, 1.0) for c in own]),
-        f"Surely so for residual feedback in {sure[0]} of {len(own)} experiments, not in: {dear(own)}. For auto, not"
-        f" in: {dear(of('auto', 'own'))}. (Radius and step are chosen for the regret at the centre, as the paper counts"
-        f" it: that favours wide probes. With the δ that all share it is so in {sure[1]}, not in: {dear(shared)}.)"
+        f"Significantly so for residual feedback in {sure[0]} of {len(own)} experiments, not in: {dear(own)}. For auto,"
+        f" not in: {dear(of('auto', 'own'))}. (Radius and step are chosen for the regret at the centre, as in the"
+        f" paper: that favours wide probes. With the shared δ it is so in {sure[1]}, not in: {dear(shared)}.)"
         f"{_few(results)}",
         "played",
     )

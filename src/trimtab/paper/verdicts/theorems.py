@@ -1,4 +1,4 @@
-"""Claims that have a proof: lemmas, theorems, the example of Section 3, and the opponents of Appendix I."""
+"""Judge claims that have a proof: lemmas, theorems, the example of Section 3, the opponents of Appendix I."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SURE = 5.0  # standard errors
 
 
 def proven(results: Results) -> list[Claim]:
-    """All of them, in the order of the paper."""
+    """All claims with a proof, in the order of the paper."""
     return [
         _unbiased(
             results["checks"]["lemmas"]["residual"],
@@ -121,14 +121,14 @@ def _theorem(results: Results, name: str) -> Claim:
     slack = sorted(row["bound"] / row["mean"] for row in rows)
     cases = sorted({f"d = {row['dim']}, {row['case']}" for row in rows})
     paid = [(value(row["played"]), value(row["played_bound"])) for row in rows if row["played"] is not None]
-    also = f" What is played stays below its bound in {sum(a <= b for a, b in paid)} of {len(paid)}." if paid else ""
+    also = f" The played cost is below its bound in {sum(a <= b for a, b in paid)} of {len(paid)}." if paid else ""
     return _claim(
         f"The bound for costs that are {THEOREMS[name]}, with the step and radius it gives.",
         name,
         _all(kept),
         f"The mean, with its 95 % interval, is below the bound in {sum(kept)} of {len(kept)} cases"
         f" ({'; '.join(cases)}; T up to {max(row['horizon'] for row in rows)}); the bound is {slack[0]:.1f} to"
-        f" {slack[-1]:.0f} times what happened, without the paper's spare factors.{also}",
+        f" {slack[-1]:.0f} times the observed value, without the paper's spare factors.{also}",
         "theorems",
     )
 
