@@ -1,8 +1,8 @@
-"""trimtab where its users are: one short module for each host, imported when it is asked for, an extra each.
+"""Adapters to other libraries, one module each, imported on first use; each has an extra of its own.
 
 `trimtab.adapters.bluesky`, `.gest` (Xopt, Badger, blop, libEnsemble), `.gymnasium`, `.optax`, `.optuna`, `.scipy` and
-`.torch`. docs/adapters has a page on each, with what it keeps of the promises: one query per round, every query
-feasible, resumed bit by bit.
+`.torch`. docs/adapters describes each, and which guarantees hold there: one query per round, feasible queries, exact
+resumption.
 """
 
 from importlib import import_module
@@ -10,7 +10,7 @@ from importlib.util import find_spec
 
 
 def __getattr__(name: str) -> object:
-    """`trimtab.adapters.scipy`, without a line that imports it."""
+    """Import an adapter on attribute access."""
     module = f"{__name__}.{name}"
     if name.startswith("_") or find_spec(module) is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

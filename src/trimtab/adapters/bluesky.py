@@ -1,9 +1,9 @@
-"""Bluesky: a plan that keeps devices at their best operating point, one reading per round.
+"""Bluesky plan that keeps devices at their best operating point, with one reading per round.
 
     set the movables to centre + δu  →  trigger and read  →  the value of one field  →  tuner.tell
 
-What was measured, where, and around which centre is in the documents; at the end, also after an error or an abort, the
-movables are left at the centre.
+The documents contain each reading, its setting and the centre. At the end, also after an error or abort, the movables
+are set to the centre.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ def tune(
     save: str | os.PathLike[str] | None = None,
     md: Mapping[str, Json] | None = None,
 ) -> Plan:
-    """Tune `movables`, devices by the names of the tuner's knobs; gives the setting they are left at.
+    """Tune `movables`, devices by knob name; returns their final setting.
 
-    field: the one of the detectors' fields that is to be kept low, or, with `maximise=True` in the tuner, high.
-    save: a file that the tuner is written to after every round; `Tuner.load` goes on from there.
+    field: the detector field to minimise, or to maximise if the tuner has `maximise=True`.
+    save: a file that the tuner is written to after every round; `Tuner.load` resumes from it.
 
-    A detector that fails, or reads NaN, is a failed measurement: the round passes, and nothing moves. A movable that
-    fails ends the plan. The tuner's centre is in every event, as `trimtab_<knob>`, beside what was read.
+    A detector that fails or reads NaN is a failed measurement: the round passes and the centre stays. A movable that
+    fails ends the plan. Every event contains the tuner's centre as `trimtab_<knob>`, beside the readings.
 
     >>> from bluesky import RunEngine
     >>> from ophyd.sim import SynAxis, SynSignal
@@ -96,13 +96,13 @@ def tune(
             except FailedStatus:
                 tuner.skip(trial)
             else:
-                if reading:  # a plan that is only inspected reads nothing
+                if reading:  # empty if the plan is only inspected
                     tuner.tell(trial, _value(reading, field))
             if save is not None:
                 tuner.save(save)
 
     def leave() -> Steps:
-        yield from put(tuner.setting)  # the one at the end
+        yield from put(tuner.setting)  # the final centre
 
     run = preprocessors.run_wrapper(follow(), md=about)
     staged = preprocessors.stage_wrapper(run, [*detectors, *devices])
@@ -111,7 +111,7 @@ def tune(
 
 
 class _Centre:
-    """What the tuner thinks, as a device that can be read."""
+    """The tuner's centre as a readable device."""
 
     name = "trimtab"
     parent = None
@@ -132,7 +132,7 @@ class _Centre:
 
 
 def _dtype(value: object) -> str:
-    """JSON's word for it."""
+    """The JSON type of a value."""
     kinds = {bool: "boolean", int: "integer", float: "number"}
     return kinds.get(type(value), "string")
 

@@ -1,6 +1,6 @@
 """A generator by the gest-api standard (suggest/ingest with VOCS), for Xopt, Badger, blop and libEnsemble.
 
-Importing this module makes it known to Xopt, and so to Badger, as the generator "trimtab".
+Importing this module registers it with Xopt, and thereby with Badger, as the generator "trimtab".
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ ID = "_id"
 
 
 class Generator(BaseModel, Standard):  # type: ignore[misc]  # gest-api has no types
-    """Suggests one point a round, near where the machine is, and ingests its value; ids are whole numbers.
+    """Suggest one point per round, near the current setting of the machine, and ingest its value; ids are integers.
 
-    vocs: one objective, to be minimised or maximised; continuous and discrete variables; limits (constraints) for
-    methods that know them, `method="primal-dual"` with `options={"step": …}`.
-    start: current value of each variable, by name. A variable left out starts where data ingested before the first
-    suggestion was measured last, else at its default_value, else at the middle of its range.
+    vocs: one objective, to be minimised or maximised; continuous and discrete variables; constraints for methods with
+    limits, `method="primal-dual"` with `options={"step": …}`.
+    start: current value of each variable, by name. Others start at the last point ingested before the first
+    suggestion, else at their default_value, else at the middle of their range.
     radius: probing radius, as a share of each range. log: variables on a log scale.
-    method, options: one of `trimtab.methods`, and what it needs beside the radius.
+    method, options: one of `trimtab.methods`, and its arguments besides the radius.
     max_pending: number of points that may await a value at once, for several workers.
-    state: the tuner's, as text: everything is in `model_dump`, and what is made of it goes on bit by bit.
+    state: the saved tuner, as text. `model_dump` contains it, so a generator made from a dump continues exactly.
 
     >>> vocs = VOCS(variables={"x": [0.0, 1.0]}, objectives={"f": "MINIMIZE"}, constants={"gas": "He"})
     >>> generator = Generator(vocs, start={"x": 0.2}, seed=0)
@@ -83,7 +83,7 @@ class Generator(BaseModel, Standard):  # type: ignore[misc]  # gest-api has no t
         super().__init__(vocs=vocs, **options)
 
     def model_post_init(self, context: object, /) -> None:
-        """Checks what was given, and wakes the tuner that was saved."""
+        """Validate the fields and restore the saved tuner."""
         if self.seed is None:
             self.seed = int.from_bytes(os.urandom(8)) >> 1
         self._validate_vocs(self.vocs)
@@ -115,7 +115,7 @@ class Generator(BaseModel, Standard):  # type: ignore[misc]  # gest-api has no t
 
     @property
     def tuner(self) -> Tuner:
-        """What learns, for its centre, its diagnostics and `forget`."""
+        """The tuner, for its centre, diagnostics and `forget`."""
         return self._tuner
 
     @property
@@ -125,11 +125,11 @@ class Generator(BaseModel, Standard):  # type: ignore[misc]  # gest-api has no t
 
     @property
     def pending(self) -> list[Setting]:
-        """The points suggested and still without a value, as they were suggested (with max_pending > 1)."""
+        """Suggested points without a value (with max_pending > 1)."""
         return [self._suggested(trial) for trial in self._tuner.pending]
 
     def suggest(self, num_points: int | None = None) -> list[Setting]:
-        """The next points, one unless more are asked for; a point that has no value yet comes again (max_pending=1)."""
+        """The next points, by default one; with max_pending=1, a point without a value is suggested again."""
         try:
             trials = self._tuner.ask(1 if num_points is None else num_points)
         except RuntimeError as error:
@@ -140,10 +140,10 @@ class Generator(BaseModel, Standard):  # type: ignore[misc]  # gest-api has no t
     generate = suggest
 
     def ingest(self, results: Sequence[Mapping[str, object]]) -> None:
-        """The values of suggested points, all or none: under their `_id`, or, where a host loses it, by where they are.
+        """Tell the values of suggested points, all or none; matched by `_id`, or by position if a host drops it.
 
-        A value that is missing, None or NaN means that the measurement failed. Points that were never suggested teach
-        nothing, but before the first suggestion they tell where the machine is. An `_id` that is not open is an error.
+        A value that is missing, None or NaN marks a failed measurement. Points that were never suggested are ignored,
+        except that before the first suggestion they set the start. An `_id` that is not open is an error.
         """
         told: list[tuple[int, float | None, list[float] | None]] = []
         for row in results:
@@ -161,17 +161,17 @@ class Generator(BaseModel, Standard):  # type: ignore[misc]  # gest-api has no t
             self._tuner.tell(id, value, limits)
 
     def add_data(self, data: Json) -> None:
-        """A table of what was measured before, as Xopt and Badger hand it over when they restart."""
+        """Ingest a table of earlier measurements, which Xopt and Badger pass on restart."""
         for row in data.to_dict("records")[-1:]:
             self._arrive(row)
 
     def register_failures(self, suggestions: Iterable[Mapping[str, object]]) -> None:
-        """These were not measured (blop's word for it): their rounds pass, and nothing moves."""
+        """Mark points as not measured (called by blop): their rounds pass and the centre stays."""
         outputs = {*self.vocs.objectives, *self.vocs.constraints}
         self.ingest([{name: value for name, value in row.items() if name not in outputs} for row in suggestions])
 
     def get_best_points(self) -> list[tuple[int, Setting, Document]]:
-        """The operating point now, and the value told last (blop's form): under drift there is no best so far."""
+        """The operating point now and the last value, in the form of blop; under drift there is no "best so far"."""
         value = self._tuner.last_value
         told = {} if value is None else {next(iter(self.vocs.objectives)): value}
         return [(int(self._tuner.state.told), self.setting, told)]
@@ -181,7 +181,7 @@ class Generator(BaseModel, Standard):  # type: ignore[misc]  # gest-api has no t
         return self._tuner.to_json() if self._begun else None
 
     def _at(self, point: Mapping[str, object]) -> Tuner:
-        """A new tuner, where the machine is."""
+        """Create a tuner at the current point of the machine."""
         maximise = isinstance(next(iter(self.vocs.objectives.values())), MaximizeObjective)
         knobs = [
             _knob(f"x{k}", name, variable, self.start.get(name, point.get(name)), name in self.log)
@@ -204,7 +204,7 @@ class Generator(BaseModel, Standard):  # type: ignore[misc]  # gest-api has no t
         return Tuner(knobs=knobs, method=method, seed=self.seed, maximise=maximise, max_pending=self.max_pending)
 
     def _arrive(self, row: Mapping[str, object]) -> None:
-        """The machine was at this point, the last we know of it."""
+        """Take a point ingested before the first suggestion as the start."""
         if not self._begun and all(name in row for name in self.vocs.variables):
             self._tuner = self._at(row)
 
@@ -218,11 +218,11 @@ class Generator(BaseModel, Standard):  # type: ignore[misc]  # gest-api has no t
         return {**self._point(trial.knobs), ID: trial.id}
 
     def _id(self, row: Mapping[str, object]) -> int | None:
-        """Its number, or, without one, that of the first open trial at the same point."""
+        """The id of a row, or that of the first open trial at the same point."""
         given = row.get(ID)
         if given is not None and not (isinstance(given, float | np.floating) and math.isnan(given)):
             if isinstance(given, float | np.floating) and float(given).is_integer():
-                given = int(given)  # in a table beside points without one
+                given = int(given)  # a table with missing ids holds floats
             if not isinstance(given, int | np.integer):
                 raise ValueError(f"{ID}={given!r} is not a whole number: give the one that was suggested")
             return int(given)
@@ -235,7 +235,7 @@ class Generator(BaseModel, Standard):  # type: ignore[misc]  # gest-api has no t
         return None
 
     def _values(self, row: Mapping[str, object]) -> tuple[float | None, list[float] | None]:
-        """The value and its limits, each ≤ 0 where it is kept; None for all if one is missing."""
+        """The value and its limits, ≤ 0 if satisfied; None if any is missing."""
         found = [_number(name, row.get(name)) for name in self.vocs.objectives]
         for name, limit in self.vocs.constraints.items():
             value = _number(name, row.get(name))
@@ -249,7 +249,7 @@ class Generator(BaseModel, Standard):  # type: ignore[misc]  # gest-api has no t
 
 
 def _knob(name: str, said: str, variable: Json, at: object, log: bool) -> Knob:
-    """A variable, by a name that is none of its own (those of machines have colons in them), starting where it is."""
+    """Convert a variable to a knob; `name` replaces its own, which may contain colons."""
     if isinstance(variable, ContextualVariable):
         raise ValueError(f"variable {said!r} cannot be set: declare it as an observable instead")
     at = variable.default_value if at is None else at
@@ -257,9 +257,9 @@ def _knob(name: str, said: str, variable: Json, at: object, log: bool) -> Knob:
     if isinstance(variable, DiscreteVariable):
         values = _ordered(variable)
         if at is not None and at not in values:
-            raise ValueError(f"variable {said!r} starts at {at!r}, which is none of {values}: use one")
+            raise ValueError(f"variable {said!r} starts at {at!r}, which is not among {values}: use one of them")
         place = len(values) // 2 if at is None else values.index(at)
-        if all(_is_number(value) for value in values):  # neighbours tell of each other
+        if all(_is_number(value) for value in values):  # ordered, so neighbouring values are related
             return Knob(name=name, low=0, high=len(values) - 1, start=place, type="integer")
         return Knob(name=name, choices=tuple(range(len(values))), start=0 if at is None else place)
     kind = np.dtype(float if variable.dtype is None else variable.dtype)
@@ -279,14 +279,14 @@ def _knob(name: str, said: str, variable: Json, at: object, log: bool) -> Knob:
 
 
 def _space(tuner: Tuner) -> Document:
-    """What a state and a VOCS have to agree on."""
+    """The knobs of a tuner as a dict, to check that a state matches a VOCS."""
     knobs = () if tuner.knobs is None else tuner.knobs.all
     ranges = [(knob.type, knob.low, knob.high, knob.scale) for knob in knobs]
     return {"variables": ranges, "maximise": tuner.setup.maximise, "limits": tuner.setup.told - 1}
 
 
 def _ordered(variable: Json) -> list[Json]:
-    """Its values, in an order that does not depend on the process: a set has none."""
+    """The values of a discrete variable in a reproducible order, since a set has none."""
     return sorted(
         variable.values, key=lambda value: (not _is_number(value), value if _is_number(value) else repr(value))
     )
@@ -297,7 +297,7 @@ def _is_number(value: object) -> bool:
 
 
 def _number(name: str, given: object) -> float:
-    """What was measured; NaN if nothing was."""
+    """Convert a measured number; None becomes NaN."""
     try:
         value = math.nan if given is None else float(given)  # type: ignore[arg-type]
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""Gymnasium both ways: the drifting problems as environments, and `Policy`, which tunes a policy on any environment.
+"""Gymnasium: the drifting problems as environments, and `Policy`, which tunes a policy on any environment.
 
 Importing this module registers every problem: `gymnasium.make("trimtab/quadratic-v1")`.
 """
@@ -32,14 +32,14 @@ Transition = tuple[Array, float, bool, bool, Document]
 
 
 class Drifting(gymnasium.Env[Array, Array]):
-    """A problem of `trimtab.problems`: an action is what is set, the reward is −cost as it is measured.
+    """A problem of `trimtab.problems` as an environment: the action is the setting, the reward −(measured cost).
 
-    A step is a round, and an episode `rounds` of them (the problem's, unless given). `reset(seed=…)` starts the drift
-    of that seed from its beginning; a plain `reset()` goes on where it was: a new episode, and no step back in time.
-    Actions are −1 to 1 in each coordinate, over the range of a box; where a problem has no limits, over ±reach, by
-    default twice as far as the start is from 0, or ten radii. Other domains take what is nearest to it.
-    The observation is what was set last; `info` has the round, the cost without noise, the regret where the optimum is
-    known, and limits where there are any. Where the system blows up, the episode is terminated.
+    A step is a round; an episode has `rounds` of them (by default, those of the problem). `reset(seed=…)` restarts the
+    drift of that seed; `reset()` begins a new episode and lets the drift continue.
+    Actions are −1 to 1 in each coordinate, mapped to the range of a box, or to ±reach without limits (by default twice
+    the distance of the start from 0, or ten radii). In other domains the nearest point is used.
+    The observation is the last setting. `info` has the round, the cost without noise, the regret if the optimum is
+    known, and the limits, if any. If the system diverges, the episode is terminated.
 
     >>> env = gymnasium.make("trimtab/quadratic-v1", dim=3)
     >>> observation, info = env.reset(seed=1)
@@ -69,7 +69,7 @@ class Drifting(gymnasium.Env[Array, Array]):
         self._round = self._played = 0
 
     def reset(self, *, seed: int | None = None, options: Document | None = None) -> tuple[Array, Document]:
-        """A new episode: of a drift from its beginning with a seed, of the one at hand without."""
+        """Begin a new episode; with a seed, restart the drift."""
         super().reset(seed=seed)
         if seed is not None or self._world is None:
             drift = int(self.np_random.integers(2**63)) if seed is None else seed
@@ -81,7 +81,7 @@ class Drifting(gymnasium.Env[Array, Array]):
         return self._set.copy(), {"round": self._round}
 
     def step(self, action: Array) -> Transition:
-        """Play a round."""
+        """Run one round."""
         if self._world is None:
             raise RuntimeError("the episode has not begun: call reset() first")
         self._set = np.clip(self._read(action), -1.0, 1.0)
@@ -100,7 +100,7 @@ class Drifting(gymnasium.Env[Array, Array]):
         return self._set.copy(), reward, not math.isfinite(value), self._played >= self.rounds, info
 
     def _read(self, action: ArrayLike) -> Array:
-        """An action, as numbers."""
+        """Validate an action and convert it to an array."""
         try:
             found = np.array(action, dtype=float)
         except (TypeError, ValueError):
@@ -112,7 +112,7 @@ class Drifting(gymnasium.Env[Array, Array]):
         return found
 
     def _range(self, start: Array) -> tuple[Array, Array]:
-        """The middle and half the length of each side."""
+        """The middle and half-width of the range of each coordinate."""
         domain, dim = self.problem.domain, self.problem.dim
         if isinstance(domain, Box) and np.isfinite(domain.high - domain.low).all():
             low, high = (np.broadcast_to(side, (dim,)) for side in (domain.low, domain.high))
@@ -122,14 +122,14 @@ class Drifting(gymnasium.Env[Array, Array]):
 
 
 class Policy:
-    """Tunes the parameters of a policy while it is at work: one episode a round, its return is the value.
+    """Tune the parameters of a policy in use, one episode per round, with its return as the value.
 
-    act: (parameters, observation) → action, with x0, the parameters now. Without it the policy is linear in the
-    flattened observation, W·observation + b, beginning with zeros: clipped to a Box of actions, or the largest of one
-    score for each of Discrete ones.
-    radius: how far to probe; with bounds, (low, high) for each parameter, as a share of the range. method: instead.
-    steps: the most an episode may take, for environments that do not end by themselves.
-    tuner: that of another policy, or `Tuner.load(path)`, to go on with; one of your own needs `maximise=True`.
+    act: (parameters, observation) → action; requires x0, the current parameters. By default the policy is linear in
+    the flattened observation, W·observation + b, starting with zeros: clipped to a Box of actions, or choosing the
+    Discrete action with the largest score.
+    radius: probing radius; with bounds, (low, high) for each parameter, a share of the range. method: replaces it.
+    steps: maximum length of an episode, for environments that do not end by themselves.
+    tuner: continue with the tuner of another policy or from `Tuner.load(path)`; it must have `maximise=True`.
 
     >>> env = gymnasium.make("trimtab/quadratic-v1", dim=2, max_episode_steps=1)
     >>> policy = Policy(env, lambda parameters, observation: parameters, x0=[0.9, 0.9], radius=0.03, seed=0)
@@ -166,15 +166,15 @@ class Policy:
 
     @property
     def parameters(self) -> Array:
-        """Those of the policy now."""
+        """The current parameters of the policy."""
         return self.tuner.centre
 
     def __call__(self, observation: Json) -> Json:
-        """The action of the policy as it is now, without probing."""
+        """The action of the current policy, without probing."""
         return self.act(self.parameters, observation)
 
     def play(self, parameters: Array) -> float:
-        """One episode with these parameters, after a plain reset: the sum of its rewards."""
+        """Run one episode with these parameters after `reset()`, and return the sum of its rewards."""
         total, played, over = 0.0, 0, False
         observation, _ = self.env.reset()
         while not over and played != self.steps:
@@ -183,7 +183,7 @@ class Policy:
         return total
 
     def learn(self, episodes: int = 1) -> list[float]:
-        """So many rounds, and the return of each; one that is not finite counts as failed, and moves nothing."""
+        """Run this many rounds and list their returns; one that is not finite counts as a failed measurement."""
         returns = []
         for _ in range(whole("episodes", episodes, 0)):
             trial = self.tuner.ask()
@@ -193,7 +193,7 @@ class Policy:
 
 
 def _check(tuner: Tuner, size: int | None) -> None:
-    """Whether it can tune a policy, one with so many parameters."""
+    """Check that the tuner can tune a policy with `size` parameters."""
     setup = tuner.setup
     if not setup.maximise:
         raise ValueError(f"tuner={tuner} minimises, but returns are to be maximised: create it with maximise=True")
@@ -209,7 +209,7 @@ def _check(tuner: Tuner, size: int | None) -> None:
 
 
 def linear(env: gymnasium.Env[Json, Json]) -> tuple[Act, int]:
-    """W·observation + b for this environment, and how many parameters it has: the rows of W, then b."""
+    """The policy W·observation + b for an environment, and its number of parameters: the rows of W, then b."""
     seen, space = spaces.flatdim(env.observation_space), env.action_space
     if isinstance(space, spaces.Box):
         rows = math.prod(space.shape)

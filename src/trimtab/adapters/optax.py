@@ -1,15 +1,15 @@
-"""Optax: residual feedback as a gradient transformation that asks for the value of the loss, and for no gradient.
+"""Optax: residual feedback as a gradient transformation that uses the value of the loss and no gradient.
 
-    value = loss(params)                                        params carry the query p_t = x_t + δu_t
+    value = loss(params)                                        params are the query p_t = x_t + δu_t
     updates, state = tx.update(params, state, params, value=value)
-    params = optax.apply_updates(params, updates)               now they carry the next query
-    centre(state)                                               x, the operating point, beside them
+    params = optax.apply_updates(params, updates)               params are now the next query
+    centre(state)                                               x, the operating point
 
     a_t = y_t − y_{t−1}                                         residual feedback (Eq. 3)
     x ← x − lr·(a_t/s_t)·(p_t − x)/δ                            normalised: s is the running rms of a
     x ← x − lr·a_t·(p_t − x)/δ²                                 as in the paper
 
-The first params are where the system is now: their value only anchors. u is a function of (key, count).
+The first params are the current operating point; their value only sets the anchor. u is a function of (key, count).
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ __all__ = ["ResidualState", "centre", "forget", "residual"]
 
 
 class ResidualState(NamedTuple):
-    """All that is kept: plain arrays, to be saved, mapped and scanned over."""
+    """The whole state as arrays, which can be saved, mapped and scanned."""
 
     count: jax.Array
     key: jax.Array
-    """Raw, of uint32."""
+    """Raw key of uint32."""
     centre: optax.Params
-    """x, in float32 or more: a step is smaller than what half precision can resolve."""
+    """x, in float32 or more, because half precision cannot resolve a step."""
     radius: jax.Array
-    """δ of the query that is out."""
+    """δ of the current query."""
     anchored: jax.Array
     anchor: jax.Array
     contrasts: jax.Array
@@ -54,16 +54,16 @@ def residual(
     window: float | jax.Array = 100.0,
     seed: int | jax.Array = 0,
 ) -> optax.GradientTransformationExtraArgs:
-    """Residual feedback; `update(..., value=...)` is given the value at params and ignores the gradients.
+    """Residual feedback; `update(..., value=...)` takes the value at params and ignores the gradients.
 
-    learning_rate: how far each parameter typically moves in a step, less than `radius`; with `normalised=False`, η of
-    the paper. Also a schedule.
-    radius: δ, how far each parameter is probed.
-    window: over about how many steps the rms of the contrast is taken.
-    seed: a number, or a JAX key; under `vmap`, a key for each lane.
+    learning_rate: typical move of each parameter per step, less than `radius`; with `normalised=False`, η of the
+    paper. May be a schedule.
+    radius: δ, the probing radius of each parameter.
+    window: time constant, in steps, of the rms of the contrast.
+    seed: a number, or a JAX key; under `vmap`, one key per lane.
 
-    A value that is missing or not finite is a failed measurement: nothing is learnt, and the next query is drawn.
-    A contrast counts as no more than what its dtype can square: about 1e18 in float32.
+    A value that is missing or not finite is a failed measurement: only the next query is drawn.
+    Contrasts are clipped so that their dtype can hold their squares: to about 1e18 in float32.
 
     >>> tx = residual(3e-3, 1e-2)
     >>> params = jnp.ones(3)
@@ -134,7 +134,7 @@ def residual(
 
 
 def centre(state: optax.OptState) -> optax.Params:
-    """The operating point x, out of the state of `residual`, also where that is wrapped or part of a chain."""
+    """The operating point x from the state of `residual`, which may be wrapped or part of a chain."""
     found = [part for part in jax.tree.leaves(state, is_leaf=_is_ours) if _is_ours(part)]
     if len(found) != 1:
         raise ValueError(
@@ -144,7 +144,7 @@ def centre(state: optax.OptState) -> optax.Params:
 
 
 def forget(state: optax.OptState) -> optax.OptState:
-    """The state in which the next value only anchors: after a change of batch, or of context."""
+    """The state in which the next value only sets the anchor, for use after a change of batch or context."""
 
     def forgotten(part: Json) -> Json:
         return part._replace(anchored=jnp.zeros_like(part.anchored)) if _is_ours(part) else part
@@ -157,12 +157,12 @@ def _is_ours(part: object) -> bool:
 
 
 def _precise(p: Json) -> Json:
-    """The dtype of its centre."""
+    """Convert to the dtype of the centre."""
     return jnp.promote_types(jnp.asarray(p).dtype, jnp.float32)
 
 
 def _check(name: str, given: Json, least: float, *, above: bool = False) -> None:
-    """A number that is known is checked; one that is traced has no value yet."""
+    """Check a number, unless it is traced and has no value yet."""
     if not isinstance(given, jax.core.Tracer):
         real(name, given.item() if getattr(given, "shape", None) == () else given, least, above=above)
 

@@ -1,4 +1,4 @@
-"""A sampler for Optuna: one trial a round near where the system is, for studies that run on while the system drifts."""
+"""Optuna sampler for studies of drifting systems: trials stay near the current operating point."""
 
 from __future__ import annotations
 
@@ -39,25 +39,25 @@ except ImportError as error:
     raise ImportError(f"trimtab.adapters.optuna needs optuna: {pip_install('optuna')}") from error
 
 Space = dict[str, BaseDistribution]
-CENTRE = 2  # its place in what a trial keeps: id, direction, centre, width
-NEAR = 2  # times the workers: trials farther apart than this in number do not run side by side
+CENTRE = 2  # index of the centre in the data of a trial: id, direction, centre, width
+NEAR = 2  # trials that differ in number by more than NEAR × workers are taken not to run at once
 
 
 class Sampler(optuna.samplers.BaseSampler):
     """`optuna.create_study(sampler=Sampler(start={"x": 0.2}))`.
 
-    What it knows is a function of the study: each trial keeps where it looked from beside its parameters, and finished
-    trials are learnt from in the order in which they finished. So a study goes on from its storage after a kill with
-    the trial that would have come next, and in several processes each learns from all.
+    The sampler's state is a function of the study: each trial stores its look beside its parameters, and finished
+    trials are replayed in the order in which they finished. So a killed study resumes from its storage with the same
+    next trial, and several processes learn from one another.
 
-    radius: how far to probe, as a share of each range; or a method, which has a radius.
-    start: where the system is now, by name. Without it, the first trial is drawn at random, or enqueued by you
-    (`study.enqueue_trial`); the next ones look around it.
-    seed: by default one that follows from the study's name.
-    workers: how many trials run at once, in all threads and processes; others that never finished count as lost.
+    radius: probing radius, as a share of each range; or a method, which has a radius.
+    start: current value of each parameter, by name. By default the first trial is random, or the one enqueued with
+    `study.enqueue_trial`; later ones probe around it.
+    seed: derived from the study's name by default.
+    workers: number of trials that run at once, in all threads and processes; further unfinished ones count as lost.
 
-    Parameters that are not in every finished trial, with the same distribution, are drawn independently of all others.
-    Failed and pruned trials move nothing, and neither do trials whose parameters were not this sampler's.
+    Parameters that are not in every finished trial with the same distribution are sampled independently.
+    Failed and pruned trials, and those whose parameters did not come from this sampler, do not move the centre.
 
     >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
     >>> study = optuna.create_study(sampler=Sampler(start={"x": 0.1}, seed=0))
@@ -96,13 +96,13 @@ class Sampler(optuna.samplers.BaseSampler):
             return {} if tuner is None else _parameters(space, tuner.setting)
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial | None) -> Space:
-        """What all finished trials have in common, without what has a single value."""
+        """The parameters common to all finished trials, except those with a single value."""
         with self._lock:
             space = self._spaces.setdefault(study.study_name, IntersectionSearchSpace()).calculate(study)
         return {name: law for name, law in space.items() if not law.single()}
 
     def sample_relative(self, study: Study, trial: FrozenTrial, search_space: Space) -> Setting:
-        """The query of this trial; nothing before a finished one, or `start`, says where to begin."""
+        """The query of this trial; empty without `start` and finished trials."""
         self._raise_error_if_multi_objective(study)
         if not search_space:
             return {}
@@ -123,7 +123,7 @@ class Sampler(optuna.samplers.BaseSampler):
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Json:
-        """Where the system is, or else a draw that belongs to (seed, trial, name)."""
+        """The current value of a parameter, or a draw determined by (seed, trial, name)."""
         self._raise_error_if_multi_objective(study)
         if self._begins_in(param_name, param_distribution):
             given = param_distribution.to_internal_repr(self._start[param_name])
@@ -134,7 +134,7 @@ class Sampler(optuna.samplers.BaseSampler):
         return _parameters({param_name: param_distribution}, {"x": level})[param_name]
 
     def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None) -> None:
-        """Warns of constraints that the method does not know."""
+        """Warn if the trial has constraints that the method does not support."""
         if trial.constraints and self._method.told == 1:
             warnings.warn(
                 f"trial {trial.number} has constraints, which {self._method} does not support: give"
@@ -147,23 +147,23 @@ class Sampler(optuna.samplers.BaseSampler):
         return int.from_bytes(name[:8]) >> 1 if self._seed is None else self._seed
 
     def _key(self, study: Study, space: Space) -> str:
-        """Where a trial keeps its look: other looks mean nothing in this space, to this method."""
+        """The attribute that stores a trial's look, specific to this method and search space."""
         laws = {name: distribution_to_json(law) for name, law in sorted(space.items())}
         said = json.dumps([study.study_name, self._seed_of(study), repr(self._method), self._default, laws])
         return f"trimtab:{hashlib.sha256(said.encode()).hexdigest()[:16]}"
 
     def _beside(self, trials: Sequence[FrozenTrial], key: str, number: int) -> list[FrozenTrial]:
-        """Trials of ours that may run beside this one."""
+        """Trials of this sampler that may be running at the same time."""
         reach = NEAR * self._workers
         near = trials[max(number - reach, 0) : number + reach + 1]
         return [t for t in near if key in t.system_attrs and t.number != number]
 
     def _others(self, open: list[tuple[int, Look]]) -> tuple[tuple[int, Look], ...]:
-        """Those that other workers can be at; more of them were lost."""
+        """Open trials that other workers may still be running; the rest were lost."""
         return tuple(open[max(len(open) - self._workers + 1, 0) :])
 
     def _learnt(self, study: Study, space: Space) -> Tuner | None:
-        """The tuner that learnt from all finished trials; None before anybody knows where to begin."""
+        """The tuner after all finished trials; None while there is no point to start from."""
         key, trials = self._key(study, space), study.get_trials(deepcopy=False)
         ours = [t for t in trials if key in t.system_attrs]
         if not ours:
@@ -171,7 +171,7 @@ class Sampler(optuna.samplers.BaseSampler):
             return None if origin is None else self._tuner(study, space, origin)
         finished = sorted((t for t in ours if t.state.is_finished()), key=_finished)
         learnt, (known, tuner) = [_finished(t) for t in finished], self._known.get(key, ([], None))
-        if tuner is None or known != learnt[: len(known)]:  # one has come to light that finished before others
+        if tuner is None or known != learnt[: len(known)]:  # a trial has appeared that finished before others
             known, tuner = [], self._tuner(study, space, {})
             tuner.state = init(tuner.setup, ours[0].system_attrs[key][CENTRE], *tuner.state.key)
         for trial in finished[len(known) :]:
@@ -180,7 +180,7 @@ class Sampler(optuna.samplers.BaseSampler):
         return tuner
 
     def _origin(self, trials: Sequence[FrozenTrial], space: Space) -> Setting | None:
-        """Where to begin: where the last trial was, or else where the system is said to be."""
+        """The starting point: that of the last trial, or else `start`."""
         done = [t for t in trials if t.state == TrialState.COMPLETE and all(name in t.params for name in space)]
         if not done:
             return self._start if all(self._begins_in(name, law) for name, law in space.items()) else None
@@ -188,7 +188,7 @@ class Sampler(optuna.samplers.BaseSampler):
         return found if all(_contains(law, found[name]) for name, law in space.items()) else None
 
     def _begins_in(self, name: str, law: BaseDistribution) -> bool:
-        """Whether the system is said to be at one of these values."""
+        """Whether `start` gives a valid value of this parameter."""
         if name not in self._start:
             return False
         if not isinstance(law, CategoricalDistribution):
@@ -205,7 +205,7 @@ class Sampler(optuna.samplers.BaseSampler):
         )
 
     def _tell(self, tuner: Tuner, trials: Sequence[FrozenTrial], space: Space, key: str, trial: FrozenTrial) -> None:
-        """What a finished trial teaches."""
+        """Tell the tuner a finished trial."""
         at, handed_out = _finished(trial), _handed_out(trial, key)
         beside = [t for t in self._beside(trials, key, trial.number) if _started(t) < at[0] and _finished(t) > at]
         open = (*self._others([_handed_out(t, key) for t in beside]), handed_out)
@@ -215,7 +215,7 @@ class Sampler(optuna.samplers.BaseSampler):
         tuner.state = tuner.state._replace(open=())
 
     def _values(self, asked: Trial, space: Space, trial: FrozenTrial) -> tuple[float | None, list[float] | None]:
-        """Its value, and those of limits; None if it failed, or was measured elsewhere."""
+        """The value of a trial and those of its limits; None if it failed or had other parameters."""
         query = _parameters(space, asked.knobs)
         if trial.state != TrialState.COMPLETE or any(trial.params.get(name) != query[name] for name in query):
             return None, None
@@ -253,10 +253,10 @@ def _contains(law: BaseDistribution, value: object) -> bool:
 
 
 def _knob(name: str, said: str, law: Json, at: Json) -> Knob:
-    """A distribution as a knob, by a name that is none of Optuna's, which may be any text.
+    """Convert a distribution to a knob; `name` replaces Optuna's, which may be any text.
 
-    Of choices it has the places, because None is a choice, too; and so it has of floats with a step, because what
-    Optuna says of them may be off by a rounding error.
+    Knobs of choices hold indices, because None is a valid choice; so do those of floats with a step, because Optuna's
+    values may have rounding errors.
     """
     if isinstance(law, CategoricalDistribution):
         place = 0 if at is None and None not in law.choices else int(law.to_internal_repr(at))
@@ -284,13 +284,13 @@ def _is_stepped(law: Json) -> bool:
 
 
 def _parameters(space: Space, setting: Setting) -> Setting:
-    """What the knobs say, in Optuna's words."""
+    """Convert knob values to Optuna parameters."""
     return {name: _level(law, v) for (name, law), v in zip(space.items(), setting.values(), strict=True)}
 
 
 def _level(law: Json, value: Json) -> Json:
     if isinstance(law, CategoricalDistribution):
         return law.choices[value]
-    if _is_stepped(law):  # in decimals, so that three steps of 0.1 are 0.3
+    if _is_stepped(law):  # decimal, so that three steps of 0.1 make 0.3
         return min(float(Decimal(str(law.low)) + value * Decimal(str(law.step))), law.high)
     return value

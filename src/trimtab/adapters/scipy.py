@@ -1,4 +1,4 @@
-"""A method for `scipy.optimize.minimize`, and for what calls it: `basinhopping`, `dual_annealing`."""
+"""A method for `scipy.optimize.minimize`, and for its callers such as `basinhopping` and `dual_annealing`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ try:
 except ImportError as error:
     raise ImportError(f"trimtab.adapters.scipy needs SciPy: {pip_install('scipy')}") from error
 
-PER_DIM = 200  # rounds for each coordinate, unless told otherwise: as many as Nelder-Mead gets
+PER_DIM = 200  # default rounds per coordinate, as for Nelder-Mead
 STOPPED = 99  # SciPy's status after StopIteration
 
 Function = Callable[..., Json]
@@ -37,9 +37,9 @@ Function = Callable[..., Json]
 @part
 @dataclass(frozen=True, eq=False)
 class Ranges(Box):
-    """{lower ≤ x ≤ upper}, in the coordinates of a tuner: z = (x − start)/unit, of those that are free.
+    """{lower ≤ x ≤ upper} in the coordinates of a tuner, z = (x − start)/unit, without fixed ones.
 
-    It is saved with the tuner, which so knows what its coordinates mean.
+    It is saved with the tuner and converts its coordinates.
 
     >>> ranges = Ranges([0.0, -9.0, 3.0], [10.0, np.inf, 3.0], [2.0, 5.0, 3.0])
     >>> ranges.low, ranges.high, ranges.at(np.array([0.5, -1.0]))
@@ -62,17 +62,17 @@ class Ranges(Box):
 
     @cached_property
     def free(self) -> NDArray[np.bool_]:
-        """Which coordinates of x move."""
+        """Mask of the coordinates of x that may move."""
         return np.asarray(self.lower < self.upper)
 
     @cached_property
     def unit(self) -> Array:
-        """The length of each range; where it has an open side, max(1, |start|)."""
+        """The length of each range; max(1, |start|) if a side is open."""
         span = self.upper - self.lower
         return np.asarray(np.where(np.isfinite(span), span, np.maximum(1.0, np.abs(self.start)))[self.free])
 
     def at(self, z: Array) -> Array:
-        """Where that is, in the user's coordinates."""
+        """Convert to the user's coordinates."""
         x, free = self.start.copy(), self.free
         x[free] = np.clip(self.start[free] + self.unit * z, self.lower[free], self.upper[free])
         return x
@@ -98,15 +98,13 @@ def auto(
 
     bounds: as SciPy takes them; None and ±inf leave a side open, low == high holds a coordinate fixed.
     callback: `callback(xk)` or `callback(intermediate_result)` after each round; StopIteration ends it.
-    The options: radius, how far to probe, as a share of each range, or, where it has an open side, of max(1, |x0|);
-    maxfev, or maxiter, which is the same with one evaluation a round, 200 for each coordinate unless given; seed; disp;
-    tuner, that of an earlier result (or its `Tuner.load`), to go on with from where it is, whatever x0 is; the bounds
-    stay as they were.
+    Options: radius, the probing radius as a share of each range, or of max(1, |x0|) if a side is open; maxfev or
+    maxiter, equivalent with one evaluation per round, by default 200 per coordinate; seed; disp; and tuner, from an
+    earlier result or `Tuner.load`, to continue from its centre instead of x0, with the same bounds.
 
-    `x` is the operating point at the end and `fun` its value, for which the last evaluation is used (after
-    StopIteration, which allows no more, it is the value measured last). `tuner` has everything else. There is no test
-    of convergence, because what is worth following drifts: the rounds asked for are played. Where f is NaN or infinite
-    the measurement counts as failed, and nothing moves.
+    `x` is the final operating point and `fun` its value, measured by the last evaluation (after StopIteration, the
+    last measured value). `tuner` has everything else. There is no convergence test, because optima drift: all
+    requested rounds are run. If f is NaN or infinite, the measurement counts as failed and the centre stays.
 
     >>> from scipy.optimize import minimize
     >>> found = minimize(lambda x: (x[0] - 0.7) ** 2 + x[1] ** 2, [0.2, 5.0], method=auto, bounds=[(0, 1), (-9, None)])
@@ -164,7 +162,7 @@ def auto(
 
 
 def _limits(bounds: Json, dim: int) -> tuple[Array, Array]:
-    """(low, high), of SciPy's `Bounds` or of a list of pairs."""
+    """Convert SciPy's `Bounds` or a list of pairs to (low, high)."""
     if bounds is None:
         return np.full(dim, -np.inf), np.full(dim, np.inf)
     try:
@@ -172,7 +170,7 @@ def _limits(bounds: Json, dim: int) -> tuple[Array, Array]:
             low, high = (np.broadcast_to(np.asarray(side, dtype=float), (dim,)) for side in (bounds.lb, bounds.ub))
         else:
             pairs = np.array([(least, most) for least, most in bounds], dtype=float).reshape(-1, 2)
-            low, high = np.where(np.isnan(pairs), [-np.inf, np.inf], pairs).T  # None is an open side
+            low, high = np.where(np.isnan(pairs), [-np.inf, np.inf], pairs).T  # None means an open side
     except (TypeError, ValueError):
         raise ValueError(
             f"bounds={bounds!r} is not one (low, high) for each of {dim} coordinates: give {dim} pairs"
@@ -188,7 +186,7 @@ def _limits(bounds: Json, dim: int) -> tuple[Array, Array]:
 
 
 def _ranges(tuner: Tuner, low: Array, high: Array) -> Ranges:
-    """Where a tuner goes on, and what its coordinates mean there."""
+    """The ranges of the tuner to continue with; checks that its bounds are unchanged."""
     ranges = tuner.setup.domain if isinstance(tuner, Tuner) else None
     if not isinstance(ranges, Ranges):
         raise ValueError(f"tuner={tuner!r} does not come from this method: give the tuner of its result")
@@ -206,7 +204,7 @@ def _rounds(maxiter: int | None, maxfev: int | None, dim: int) -> int:
 
 
 def _told(callback: Function | None) -> Callable[[OptimizeResult], object]:
-    """The callback, whichever of SciPy's two signatures it has."""
+    """Wrap the callback, which has one of SciPy's two signatures."""
     if callback is None:
         return lambda result: None
     if set(inspect.signature(callback).parameters) == {"intermediate_result"}:

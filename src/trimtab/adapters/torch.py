@@ -1,13 +1,13 @@
 """PyTorch: models trained from the values of their loss, one forward pass per step.
 
-    p ← x + δu(seed, round)                    in place; u is drawn again when it is needed, and never kept
+    p ← x + δu(seed, round)                    in place; u is drawn again when needed, never stored
     y = closure()                              one forward pass
-    a = y − (the value before, same batch)     residual feedback (Eq. 3); two-point: a = (y₊ − y₋)/2
+    a = y − (previous value, same batch)       residual feedback (Eq. 3); two-point: a = (y₊ − y₋)/2
     x ← x − lr·(a/s)·u                         normalised: s is the running rms of a
     x ← x − lr·a/δ·u                           as in the paper
 
-Between steps the parameters are the centre x. Nothing of the size of the model is kept beside them, except a float32
-master copy of those in half precision: a step is smaller than what bfloat16 or float16 can resolve.
+Between steps the parameters are the centre x. The only additional memory of the size of the model is a float32 copy of
+parameters in half precision, because bfloat16 and float16 cannot resolve a step.
 """
 
 from __future__ import annotations
@@ -32,28 +32,27 @@ __all__ = ["ResidualFeedback"]
 
 Batch = TypeVar("Batch")
 HALVES = (torch.bfloat16, torch.float16)
-FARTHEST = 1e18  # no parameter moves farther in a step: its square is still a number in float32
+FARTHEST = 1e18  # largest move of a parameter per step; its square is finite in float32
 
 
 class ResidualFeedback(torch.optim.Optimizer):
-    """`step(closure)` measures the loss once, at x + δu, and moves by what has changed since the step before.
+    """Residual feedback: `step(closure)` measures the loss once, at x + δu, and moves by its change.
 
     The closure computes the loss and returns it; it needs no gradient and must not call backward. Per parameter group:
 
-    lr: how far each parameter typically moves in a step, less than `radius`; with `normalised=False`, η of the paper.
-    radius: δ, how far each parameter is probed.
+    lr: typical move of each parameter per step, less than `radius`; with `normalised=False`, η of the paper.
+    radius: δ, the probing radius of each parameter.
 
-    For all of them:
+    For all groups:
 
-    hold: each batch serves for so many steps in a row (`for batch in optimizer.held(loader)`), and the value at a new
-    one only anchors: losses of two batches do not compare. None: the objective is one and the same all along.
-    normalised: moves in units of the running rms of the contrast, over about `window` steps.
-    queries: 2 measures at x + δu and x − δu, two forward passes per step on the same batch: nothing has to be held.
-    seed: of the directions, a function of (seed, round).
+    hold: use each batch for this many consecutive steps (`for batch in optimizer.held(loader)`); the first value of a
+    batch only sets the anchor, since losses of two batches do not compare. None: the objective never changes.
+    normalised: scale moves by the running rms of the contrast, over about `window` steps.
+    queries: 2 measures at x + δu and x − δu, with two forward passes on the same batch; `hold` is not needed.
+    seed: that of the directions, which are functions of (seed, round).
 
-    A loss of NaN is a failed measurement, which moves nothing. An infinite one is an error; after an error, also one in
-    the closure, the parameters are where they were, up to rounding (exactly so in half precision), and the round is
-    not counted.
+    A loss of NaN is a failed measurement and moves nothing. An infinite loss is an error. After an error, also one in
+    the closure, the parameters are restored, up to rounding (exactly in half precision), and the round is not counted.
 
     >>> model = torch.nn.Linear(2, 1)
     >>> optimizer = ResidualFeedback(model.parameters(), lr=3e-4, hold=None)
@@ -77,7 +76,7 @@ class ResidualFeedback(torch.optim.Optimizer):
         why = (
             ": the first step on a batch only anchors; None, where the objective is one and the same, never re-anchors"
         )
-        # All that is not one parameter's own is kept as state of the first, where `state_dict` and copies find it.
+        # State common to all parameters is stored with the first one, so that `state_dict` and copies include it.
         self._progress.update(
             round=0,
             anchor=None,
@@ -106,18 +105,18 @@ class ResidualFeedback(torch.optim.Optimizer):
 
     @property
     def round(self) -> int:
-        """How many steps were taken."""
+        """The number of steps taken."""
         return int(self._progress["round"])
 
     def held(self, batches: Iterable[Batch]) -> Iterator[Batch]:
-        """Each batch as often as it is held; after a resume, the first for the rest of its steps."""
+        """Repeat each batch `hold` times; after a resume, the first one only for its remaining steps."""
         for batch in batches:
             hold = self._progress["hold"] or 1
             for _ in range(hold - self.round % hold):
                 yield batch
 
     def step(self, closure: Callable[[], torch.Tensor | float]) -> torch.Tensor | float:
-        """Measure at the query, and move the parameters; gives what the closure gave (of a pair, the first)."""
+        """Measure at the query and move the parameters; returns the result of the closure (the first of a pair)."""
         sides = (1.0, -1.0)[: self._progress["queries"]]
         side, values, results = 0.0, [], []
         with torch.no_grad():
@@ -135,7 +134,7 @@ class ResidualFeedback(torch.optim.Optimizer):
         return results[0]
 
     def _learn(self, values: list[float]) -> float:
-        """The contrast, in units of its own rms where that is asked for; 0 without one."""
+        """The contrast, divided by its running rms if `normalised`; 0 without one."""
         progress = self._progress
         if progress["hold"] and progress["round"] % progress["hold"] == 0:
             progress["anchor"] = None
@@ -157,7 +156,7 @@ class ResidualFeedback(torch.optim.Optimizer):
         return contrast / math.sqrt(progress["square"]) if progress["square"] else 0.0
 
     def _displace(self, side: float, to: float, contrast: float = 0.0) -> None:
-        """From x + side·δu to x + to·δu, with x moved against the contrast: one pass over the parameters."""
+        """Displace from x + side·δu to x + to·δu and move x against the contrast, in one pass over the parameters."""
         progress, generators = self._progress, {}
         start = _mixed(progress["seed"], progress["round"])
         moving = [(group, p) for group in self.param_groups for p in group["params"] if p.requires_grad]
@@ -175,7 +174,7 @@ class ResidualFeedback(torch.optim.Optimizer):
                 p.copy_(torch.add(master, u, alpha=to * radius))
 
     def _master(self, p: torch.Tensor) -> torch.Tensor:
-        """Where its centre is: in itself, or in half precision in a copy of float32."""
+        """The tensor that holds a parameter's centre: the parameter itself, or its float32 copy in half precision."""
         if p.dtype not in HALVES:
             return p
         state = self.state[p]
@@ -184,7 +183,7 @@ class ResidualFeedback(torch.optim.Optimizer):
         return state["master"]
 
     def load_state_dict(self, state_dict: Document) -> None:
-        """Resume: the next step is bit for bit the one that the saved optimiser would have taken."""
+        """Resume: the next step is bit for bit that of the saved optimiser."""
         groups = state_dict["param_groups"]
         saved = [index for group in groups for index in group["params"]]
         progress = state_dict["state"].get(next(iter(saved), None), {})
@@ -197,13 +196,13 @@ class ResidualFeedback(torch.optim.Optimizer):
             )
         super().load_state_dict(state_dict)
         own = [p for group in self.param_groups for p in group["params"]]
-        for index, p in zip(saved, own, strict=True):  # torch casts what it loads to the parameter's own precision
+        for index, p in zip(saved, own, strict=True):  # torch casts loaded state to the precision of the parameter
             if "master" in (state := state_dict["state"].get(index, {})):
                 self.state[p]["master"] = state["master"].detach().clone().to(p.device)
 
 
 def _check(group: Document) -> None:
-    """What a parameter group must be."""
+    """Check a parameter group."""
     real("lr", group["lr"], 0)
     real("radius", group["radius"], 0, above=True)
     for p in group["params"]:
@@ -212,7 +211,7 @@ def _check(group: Document) -> None:
 
 
 def _mixed(seed: int, round: int) -> int:
-    """Where a generator starts: neighbouring seeds and rounds have nothing in common."""
+    """Hash (seed, round) to the seed of a generator, so that neighbouring ones are unrelated."""
     return int.from_bytes(blake2b(struct.pack("<QQ", seed, round), digest_size=8).digest()) >> 1
 
 
