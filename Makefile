@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help run demo test check lint types imports tests coverage docs docs-all pictures package newest hosts long bench peers constraints clean python
+.PHONY: help run demo test check lint types imports tests coverage docs docs-all pictures package newest hosts long bench few-knobs peers constraints clean python
 .DEFAULT_GOAL := help
 unexport PYTHONDONTWRITEBYTECODE # hundreds of processes start in the tests: what Python compiles is kept
 
@@ -17,6 +17,7 @@ help:
 	@echo "make hosts  the adapters in their hosts: PyTorch, JAX, Xopt, blop, Bluesky with EPICS, ... (minutes to install)"
 	@echo "make long   what the tests thin out, in full: a million hostile queries for every kind of domain, ... (minutes)"
 	@echo "make bench  the benchmarks, as ratios within one run"
+	@echo "make few-knobs  methods on eight drifting systems with two to eight knobs (two minutes)"
 	@echo "make peers  other optimisers on drifting systems (installs them, with PyTorch; an hour or two, and goes on where it was)"
 	@echo "make coverage, make package, make newest: see CONTRIBUTING.md"
 
@@ -101,6 +102,11 @@ bench: .venv/bench
 	$(BIN)/python benchmarks/lab.py
 	$(BIN)/python benchmarks/live.py
 	$(BIN)/python benchmarks/service.py
+
+# Deterministic: the same figures each time, until a method changes.
+few-knobs: .venv/dev .venv/bench
+	$(BIN)/python benchmarks/few_knobs.py --seeds reporting --trials 20 --jobs 2 \
+	  --out docs/results/few-knobs.json --page docs/few-knobs.md $(FEW_KNOBS)
 
 # What was played is kept, and not played again: `make peers PEERS="--again auto"` after a change of that method.
 peers: .venv/dev .venv/peers

@@ -56,7 +56,8 @@ def excess(world: World, name: str, seed: int) -> tuple[float, float]:
         played.append(contender.ask())
         contender.tell(world.measure(t, played[-1]))
     optimum = world.optima.mean()
-    return tuple(float(world.costs(np.array(settings)).mean() - optimum) for settings in (played, centres))
+    means = [world.costs(np.array(settings)).mean() - optimum for settings in (played, centres)]
+    return float(f"{means[0]:.6g}"), float(f"{means[1]:.6g}")
 
 
 def compete(trials: list[Trial], jobs: int) -> Results:

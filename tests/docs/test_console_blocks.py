@@ -13,7 +13,7 @@ from pages import NAMES, ROOT, SERVED, blocks, typed
 
 from trimtab.cli import app
 
-TARGETS = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), flags=re.M))
+TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.M))
 LONG = bool(os.environ.get("TRIMTAB_LONG"))
 COMMANDS = typer.main.get_group(app).commands
 

@@ -1,5 +1,6 @@
 """The arenas, contenders and tables of benchmarks/few_knobs.py."""
 
+import json
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -83,7 +84,7 @@ def test_standing_still_pays_the_excess_of_the_start(arena):
     found = Trial(arena.name, 100, ("still", "auto"), directions=2, rounds=ROUNDS).play()
     world = World(arena, 100, ROUNDS)
     excess = np.mean(world.costs(np.tile(arena.start, (ROUNDS, 1))) - world.optima)
-    assert found["still"] == [pytest.approx((excess, excess))] * 2
+    assert found["still"] == [pytest.approx((excess, excess), rel=1e-5)] * 2
     assert len(set(found["auto"])) == 2
     assert np.min(found["auto"]) > 0
 
@@ -136,3 +137,24 @@ def test_scores_are_relative_to_auto():
 
 def test_every_arena_is_a_service_or_a_wall():
     assert list(ARENAS) == [*SERVICES, *WALLS]
+
+
+def test_the_page_has_the_tables_of_the_stored_results():
+    docs = Path(__file__).parents[2] / "docs"
+    stored = json.loads((docs / "results" / "few-knobs.json").read_text(encoding="utf-8"))
+    assert stored["seeds"] == "reporting"
+    assert few_knobs_shown.shown(stored["excess"]) in (docs / "few-knobs.md").read_text(encoding="utf-8")
+
+
+def test_tables_go_between_the_marks(tmp_path):
+    page, (first, last) = tmp_path / "page.md", few_knobs_shown.MARKS
+    page.write_text(f"before\n{first}\nold\n{last}\nafter\n", encoding="utf-8")
+    results = {"pump": {"still": runs(4), "auto": runs(1)}}
+    for _ in range(2):
+        few_knobs_shown.refresh(page, results)
+    told = page.read_text(encoding="utf-8")
+    assert (told[:7], told[-7:], "old\n" in told) == ("before\n", "\nafter\n", False)
+    assert told.count(few_knobs_shown.shown(results)) == 1
+    page.write_text("mine", encoding="utf-8")
+    with pytest.raises(SystemExit, match="no place"):
+        few_knobs_shown.refresh(page, results)
