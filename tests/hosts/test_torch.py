@@ -191,7 +191,7 @@ def test_the_state_of_another_optimiser_is_refused_and_nothing_changes():
     optimizer.step(loss_of(model))
     before = copy.deepcopy(optimizer.state_dict())
     for other in (adam, torch.optim.SGD(model.parameters())):
-        with pytest.raises(ValueError, match=r"of another optimiser, it has no .*radius: load what state_dict\(\)"):
+        with pytest.raises(ValueError, match=r"lacks .*radius: load the state_dict\(\)"):
             optimizer.load_state_dict(other.state_dict())
     assert optimizer.state_dict() == before
     optimizer.step(loss_of(model))
