@@ -67,15 +67,15 @@ def test_steps_keep_the_contract(step, max_move):
 
 
 @pytest.mark.parametrize("domain", [tt.Simplex(), tt.Box(1.0, 3.0), tt.Ball(2.0, [1.0, 0.0, -1.0])], ids=str)
-@pytest.mark.parametrize("name", ["residual", "auto"])
+@pytest.mark.parametrize("name", ["residual", "auto", "belief"])
 def test_methods_keep_the_contract_on_domains(name, domain):
-    method = tt.auto(radius=0.02) if name == "auto" else tt.residual(radius=0.02, step=1e-4)
+    method = tt.residual(radius=0.02, step=1e-4) if name == "residual" else tt.methods[name](radius=0.02)
     checks.check_method(method, domain=domain)
 
 
-@pytest.mark.parametrize("dim", [1, 2, 40])
-def test_dimensions(dim):
-    checks.check_method(tt.auto(radius=0.1), dim=dim)
+@pytest.mark.parametrize(("name", "dim"), [("auto", 1), ("auto", 2), ("auto", 40), ("belief", 1), ("belief", 10)])
+def test_dimensions(name, dim):
+    checks.check_method(tt.methods[name](radius=0.1), dim=dim)
 
 
 @pytest.mark.parametrize(

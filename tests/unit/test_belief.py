@@ -32,7 +32,7 @@ def test_a_move_of_the_centre_changes_no_prediction(dim):
     columns, (mean, cov) = Columns.of(dim), believed(dim)
     move, z, now = RNG.normal(size=(2, dim)), RNG.normal(size=(2, dim)), np.zeros(2)
     there, after = features(columns, z, now), features(columns, z - move, now)
-    new_mean, new_cov = seen_from(columns, mean, cov, move)
+    new_mean, new_cov = seen_from(columns, mean, cov.copy(), move)
     np.testing.assert_allclose((new_mean @ after[..., None])[..., 0], (mean @ there[..., None])[..., 0], rtol=1e-10)
     np.testing.assert_allclose(variance_of(new_cov, after), variance_of(cov, there), rtol=1e-10)
     np.testing.assert_array_equal(new_cov, np.swapaxes(new_cov, -1, -2))

@@ -4,7 +4,7 @@ To add one, write one file in this folder: a constructor with `@register("its-na
 Files are imported automatically; the decorators take care of saving, exports and contract tests.
 """
 
-import os
+import pkgutil
 from importlib import import_module
 
 from trimtab.recipes.auto import SHARE, auto, between_limits
@@ -12,9 +12,8 @@ from trimtab.recipes.base import BaseMethod
 from trimtab.recipes.method import Method, exported, methods, register
 from trimtab.recipes.paper import high_pass, modified_two_point, one_point, residual, still, two_point
 
-for _file in sorted(os.listdir(__path__[0])):
-    if _file.endswith(".py") and _file != "__init__.py":
-        import_module(f"{__name__}.{_file.removesuffix('.py')}")
+for _module in sorted(module.name for module in pkgutil.iter_modules(__path__)):
+    import_module(f"{__name__}.{_module}")
 
 __all__ = [
     "SHARE",

@@ -17,6 +17,7 @@ from trimtab.types import Array
 
 Flags = NDArray[np.bool_]
 TINY = 1e-30  # noise variance below which differences are rounding: values are in units of their first difference
+CEILING = 1e10  # largest variance of a coefficient, in noise variances: it bounds rounding errors (1e8 does, too)
 FARTHEST = 1e60  # of a value from the first one, in these units: its square and that of a gain are still numbers
 STARTING = 4  # values before innovations are judged, and members weighed
 
@@ -106,14 +107,23 @@ def let_pass(bank: Bank, filter: Filter, rounds: Array, common: Array, width: Ar
     columns, c = bank.columns, bank.constants
     known = filter.squares > 0
     noise = np.where(known, np.maximum(filter.noise(), TINY), 1.0)
-    prior = np.where(known, np.minimum((c.doubt * common[:, None]) ** 2 / noise, c.ceiling), c.ceiling)[..., None]
-    cap = np.full(filter.mean.shape, c.ceiling)
+    prior = np.where(known, np.minimum((c.doubt * common[:, None]) ** 2 / noise, CEILING), CEILING)[..., None]
+    cap = np.full(filter.mean.shape, CEILING)
     cap[..., columns.trend] = c.trend
     cap[..., columns.own] = prior
-    cap[..., columns.velocity] = np.minimum(prior * (width * width)[:, None, None], c.ceiling)
-    growth: Array = bank.growth if (rounds == 1).all() else bank.growth ** rounds[:, None, None]
+    cap[..., columns.velocity] = np.minimum(prior * (width * width)[:, None, None], CEILING)
+    growth = bank.growth if (rounds == 1).all() else _power(bank.growth, rounds[:, None, None])
     mean, cov = passed(columns, filter.mean, filter.cov, rounds, growth, cap)
     return filter._replace(mean=mean, cov=cov)
+
+
+def _power(base: Array, exponents: Array) -> Array:
+    """base^n by products alone, which round alike for one lane and for many."""
+    left, found = exponents.astype(int), np.ones_like(base * exponents)
+    while left.any():
+        found = np.where(left & 1, found * base, found)
+        base, left = base * base, left >> 1
+    return found
 
 
 def learn(
@@ -121,7 +131,8 @@ def learn(
 ) -> tuple[Filter, News]:
     """(B3–B7, B12) The filters after a value `(lanes,)` with the features x `(lanes, columns)`, asked `age` rounds ago.
 
-    common, curvature: per lane, and per lane and coordinate: those of the last decision.
+    common, curvature: per lane, and per lane and coordinate: those of the last decision. The covariance is changed in
+    place: it must be the caller's own, as it is after `let_pass`.
     """
     c = bank.constants
     predicted = np.matmul(filter.mean, x[..., None])[..., 0]
@@ -152,10 +163,11 @@ def learn(
     evidence = c.fading * filter.evidence + density
     evidence = np.maximum(evidence - evidence.max(axis=1, keepdims=True), c.dormant)
     gain *= np.where(learnt, spread**-0.5, 0.0)[..., None]
+    cov = filter.cov  # its own since time has passed
+    cov -= gain[..., :, None] * gain[..., None, :]
     filter = filter._replace(
         held=np.where(news, np.where(odd, shared, 0.0), filter.held),
         mean=filter.mean + gain * (error / np.sqrt(spread))[..., None],
-        cov=filter.cov - gain[..., :, None] * gain[..., None, :],
         dof=np.where(learnt, c.fading * filter.dof + 1, filter.dof),
         squares=np.where(learnt, c.fading * filter.squares + square / spread, filter.squares),
         evidence=np.where(rated, evidence, filter.evidence),
@@ -190,11 +202,10 @@ def _doubted(
     columns, on, root = bank.columns, jump[:, None], np.sqrt(np.maximum(ratio, 1.0))[:, None]
     cov = filter.cov.copy()
     variance = np.einsum("lkii->lki", cov)  # a view
-    ceiling = bank.constants.ceiling
-    variance[..., LEVEL] += np.where(on, np.minimum(shared[:, None] ** 2 / noise, ceiling), 0.0)
+    variance[..., LEVEL] += np.where(on, np.minimum(shared[:, None] ** 2 / noise, CEILING), 0.0)
     slope = np.abs(shared)[:, None] * 2 / (columns.dim * noise)
     variance[..., columns.slope] += np.where(
-        on[..., None], np.minimum(slope[..., None] * curvature[:, None], ceiling), 0.0
+        on[..., None], np.minimum(slope[..., None] * curvature[:, None], CEILING), 0.0
     )
     # Curvature that explains the innovation all by itself is the most that is worth believing.
     most = (2 * shared / np.maximum(square, columns.dim))[:, None] ** 2 / noise

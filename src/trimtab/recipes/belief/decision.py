@@ -56,7 +56,7 @@ def shrunk(course: Course, constants: Constants, rise: Flags) -> Course:
     """(B12) After a value much worse than expected the next probes are shorter."""
     if not rise.any():
         return course
-    width = np.where(rise, np.maximum(course.width / constants.growth**2, constants.least), course.width)
+    width = np.where(rise, np.maximum(course.width / constants.growth**2, constants.narrowest), course.width)
     return course._replace(width=width)
 
 
@@ -68,7 +68,7 @@ def decide(
     mean, variance = mixed(filter)
     slope, unsure, slack = mean[:, columns.slope], variance[:, columns.slope], np.sqrt(variance[:, columns.common])
     common = np.maximum(mean[:, columns.common], 0.0) + c.doubt * slack + 1e-300
-    curvature = np.maximum(mean[:, columns.own] + common[:, None], c.least * common[:, None])
+    curvature = np.maximum(mean[:, columns.own] + common[:, None], c.flattest * common[:, None])
     newton = slope / curvature
     trust = np.maximum(course.width, 1.0) * math.sqrt(d)  # a probe, or the radius
     cut = np.minimum(1.0, trust / (np.sqrt((newton * newton).sum(axis=1)) + 1e-300))
@@ -85,7 +85,7 @@ def decide(
     aim = np.where(mean[:, columns.common] > slack, aim, np.maximum(course.width, 1.0))  # unless curvature is unknown
     most = np.maximum(np.minimum(c.growth * course.width, 1.0), c.growth ** (1 / d) * course.width)
     width = np.minimum(np.maximum(aim, course.width / c.growth), most)
-    width = np.minimum(np.maximum(width, c.least), c.widest)
+    width = np.minimum(np.maximum(width, c.narrowest), c.widest)
     step = (after - centre) / place.radius
     filter = banks.moved(bank, banks.join(bank, filter, common, filter.noise()), step)
     ready, each = news.compared, news.compared[:, None]

@@ -40,10 +40,12 @@ class Constants:
     """Squared standardised innovation that is held back; a third of it, next, confirms a jump (6, 9, 12, none)."""
     growth: float = 1.3
     """Largest change of a width per round; beyond the radius, upwards, in d rounds (1.3, 2)."""
-    least: float = 0.05
-    """Narrowest width; least curvature of a coordinate, in units of the common one (.02, .05)."""
+    flattest: float = 0.05
+    """Least curvature of a coordinate, in units of the common one (.02, .05)."""
+    narrowest: float = 0.05
+    """Narrowest width, in radii (.02, .05)."""
     widest: float = 4.0
-    """Largest width (1, 2, 4)."""
+    """Largest width, in radii (1, 2, 4)."""
     trend: float = 0.01
     """Largest variance of the level's trend, in noise variances (0, .01)."""
     short: float = 3.0
@@ -54,8 +56,6 @@ class Constants:
     """The trend is remembered this many times longer than the level (not varied)."""
     dormant: float = -8.0
     """Least log weight: no member is ruled out for good (not varied)."""
-    ceiling: float = 1e10
-    """Largest variance of a coefficient, in noise variances: it bounds rounding errors (1e8, 1e10)."""
 
 
 class Columns(NamedTuple):
@@ -117,31 +117,56 @@ def passed(columns: Columns, mean: Array, cov: Array, rounds: Array, growth: Arr
     growth: by how much standard deviations grow, up to the variances `cap`. What is at its cap fades: without it e,
     which only a move can tell from h, would never go back to 0.
     """
-    mean, cov = mean.copy(), cov.copy()
-    position, change = columns.position, columns.change
-    mean[..., position] += rounds[:, None, None] * mean[..., change]
-    each = rounds[:, None, None, None]
-    cov[..., position, :] += each * cov[..., change, :]
-    cov[..., :, position] += each * cov[..., :, change]
-    variance = np.einsum("...ii->...i", cov)
+    position, change, own = columns.position, columns.change, columns.own
+    each = rounds[:, None, None]
+    variance = np.array(np.einsum("...ii->...i", cov))
+    together = np.einsum("...ii->...i", cov[..., position, change])
+    variance[..., position] += each * (2.0 * together + each * variance[..., change])
     factor = np.minimum(growth, np.sqrt(cap / np.maximum(variance, 1e-200)))
-    own = columns.own
+    mean = mean.copy()
+    mean[..., position] += each * mean[..., change]
     mean[..., own] *= np.sqrt(np.minimum(1.0, factor[..., own] / growth[..., own]))
-    cov *= factor[..., :, None] * factor[..., None, :]  # of rows and columns alike: it stays positive definite
+    cov = cov * (factor[..., :, None] * factor[..., None, :])  # of rows and columns alike: it stays positive definite
+    ratio = each * factor[..., position] / factor[..., change]
+    cov[..., position, :] += ratio[..., None] * cov[..., change, :]
+    cov[..., :, position] += ratio[..., None, :] * cov[..., :, change]
     return mean, cov
 
 
 def seen_from(columns: Columns, mean: Array, cov: Array, move: Array) -> tuple[Array, Array]:
-    """Mean and covariance of θ about a centre that has moved, exactly (B8): b += gᵀΔ + ½ΔᵀHΔ, g += HΔ."""
-    turn = np.zeros((len(move), 1, 1 + columns.dim, columns.size))  # what b and g gain from each coefficient
-    turn[:, 0, LEVEL, columns.slope] = move
+    """Mean and covariance of θ about a centre that has moved, exactly (B8): b += gᵀΔ + ½ΔᵀHΔ, g += HΔ.
+
+    The covariance is changed in place: it must be the caller's own.
+    """
+    position, slope, own, common = columns.position, columns.slope, columns.own, columns.common
     half = 0.5 * move * move
-    turn[:, 0, LEVEL, columns.own] = half
-    turn[:, 0, LEVEL, columns.common] = half.sum(axis=1)
-    turn[:, 0, columns.slope, columns.common] = move
-    np.einsum("lii->li", turn[:, 0, columns.slope, columns.own])[:] = move
-    mean, cov, position = mean.copy(), cov.copy(), columns.position
-    mean[..., position] += np.matmul(turn, mean[..., None])[..., 0]
-    cov[..., position, :] += np.matmul(turn, cov)
-    cov[..., :, position] += np.matmul(cov, np.swapaxes(turn, -1, -2))
-    return mean, 0.5 * (cov + np.swapaxes(cov, -1, -2))  # symmetric to the last bit, for ever
+    level = np.zeros((len(move), 1, columns.size))  # what b gains from each coefficient
+    level[:, 0, slope], level[:, 0, own], level[:, 0, common] = move, half, half.sum(axis=1)
+    along = move[:, None]
+    mean = mean.copy()
+    mean[..., LEVEL] += (mean * level).sum(axis=-1)
+    mean[..., slope] += along * (mean[..., own] + mean[..., common, None])
+    rows = cov[..., position, :]  # those of b and g, the only ones that change; a copy below
+    gained = np.matmul(level[:, :, None], cov)
+    rows = np.concatenate([rows[..., :1, :] + gained, rows[..., 1:, :]], axis=-2)
+    rows[..., 1:, :] += along[..., None] * (cov[..., own, :] + cov[..., common, None, :])
+    corner = rows[..., position].copy()
+    corner[..., LEVEL] += np.matmul(rows, level[..., None])[..., 0]
+    corner[..., 1:] += along[..., None, :] * (rows[..., own] + rows[..., common, None])
+    cov[..., position, :] = rows
+    cov[..., :, position] = np.swapaxes(rows, -1, -2)
+    cov[..., position, position] = 0.5 * (corner + np.swapaxes(corner, -1, -2))  # symmetric to the last bit, for ever
+    return mean, cov
+
+
+def rescaled(columns: Columns, mean: Array, cov: Array, factors: Array) -> tuple[Array, Array]:
+    """Mean and covariance of θ in z′ = factors·z: slopes shrink by a_j, curvatures by its square; h is their mean."""
+    squares, common = factors**-2.0, float(np.mean(factors**-2.0))
+    turn = np.eye(columns.size)
+    for part in (columns.slope, columns.velocity):
+        turn[part, part] = np.diag(1.0 / factors)
+    turn[columns.common, columns.common] = common
+    turn[columns.own, columns.own] = np.diag(squares)
+    turn[columns.own, columns.common] = squares - common
+    cov = turn @ cov @ turn.T
+    return (turn @ mean[..., None])[..., 0], 0.5 * (cov + np.swapaxes(cov, -1, -2))

@@ -1,7 +1,7 @@
 """The belief as a rule: three pure functions of an immutable memory.
 
-query     look = centre + width·u            (B10, B11)
-learn     time passes (B1), the value is compared with what was predicted (B3–B7, B12), the centre moves (B8, B9)
+query     look = centre + width·u                                                                       (B10, B11)
+learn     time passes (B1), the value is compared with the prediction (B3–B7, B12), the centre moves    (B8, B9)
 """
 
 from __future__ import annotations
@@ -11,25 +11,36 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trimtab.protocols import Frame, Rule
+from trimtab.protocols import Frame, LocalModel, Rule
 from trimtab.recipes.belief import bank as banks
 from trimtab.recipes.belief import decision
 from trimtab.recipes.belief.bank import Bank, Filter, News
 from trimtab.recipes.belief.decision import Course, Place
-from trimtab.recipes.belief.model import Constants, features
+from trimtab.recipes.belief.model import Constants, features, rescaled
 from trimtab.state import Look, State, make
 from trimtab.types import Array, Memory, Value
 
-LONGEST_PAUSE = 100  # rounds: after more of them no more can be forgotten
+LONGEST_PAUSE = 100.0  # rounds: after a longer one there is little left to forget
+CACHE = 2**16  # numbers of the covariances that are worked on together, so that they stay in the processor's cache
 
 
-class Belief(NamedTuple):
+class BeliefState(NamedTuple):
     """The memory of the method. Its arrays have an axis of lanes first, of length 1 for a single system."""
 
     clock: Array
     """`(lanes,)`: the round up to which time has passed."""
+    radius: Array
+    """`(lanes,)`: the unit of z."""
     value: Filter
     course: Course
+
+
+class Told(NamedTuple):
+    """A value, with all that is known of its query; arrays with an axis of lanes first."""
+
+    asked: Array
+    point: Array
+    value: Array
 
 
 def bind(frame: Frame, constants: Constants) -> Rule:
@@ -37,10 +48,12 @@ def bind(frame: Frame, constants: Constants) -> Rule:
     bank, single = Bank.of(frame.dim, constants), not isinstance(frame.zero, np.ndarray)
     place = Place(frame.radius, frame.project, frame.free)
     narrow, wide = math.sqrt(1.0 - constants.waver), math.sqrt(1.0 + constants.waver)
+    together = max(1, CACHE // (len(bank.moving) * bank.columns.size**2))
 
-    def start(centre: Array) -> Belief:
+    def start(centre: Array) -> BeliefState:
         lanes = 1 if single else len(centre)
-        return Belief(np.full(lanes, -1.0), banks.start(bank, lanes), decision.start(lanes, frame.dim))
+        unit = np.full(lanes, frame.radius)
+        return BeliefState(np.full(lanes, -1.0), unit, banks.start(bank, lanes), decision.start(lanes, frame.dim))
 
     def width(memory: Memory, id: int) -> Value:
         """(B11) The centre, a probe, its mirror image; (B10) then widths alternate, in the order of Thue and Morse."""
@@ -50,31 +63,88 @@ def bind(frame: Frame, constants: Constants) -> Rule:
     def query(state: State, id: int) -> Look:
         return make(Look, (id, state.centre, width(state.memory, id)))
 
-    def compared(state: State, look: Look, point: Array, values: tuple[Value, ...]) -> tuple[Belief, Filter, News]:
-        memory: Belief = state.memory
-        asked = look.trial
-        now = np.maximum(asked, state.round - 1)  # a trial that was handed out is one of the rounds that have begun
+    def told(look: Look, point: Array, values: tuple[Value, ...], lanes: int) -> Told:
+        value = np.broadcast_to(values[0], lanes)
+        value = np.where(np.isnan(value), 0.0, value)  # of a lane that failed, which stays as it was
+        return Told(np.broadcast_to(np.asarray(look.trial, dtype=float), lanes), point.reshape(lanes, -1), value)
+
+    def compared(memory: BeliefState, centre: Array, round: int, told: Told) -> tuple[BeliefState, News]:
+        now = np.maximum(told.asked, round - 1)  # a trial that was handed out is one of the rounds that have begun
         rounds = np.minimum(now - memory.clock, LONGEST_PAUSE)
-        age = rounds * 0.0 + (now - asked)
-        z = ((point - state.centre) / frame.radius).reshape(-1, frame.dim)
-        value = np.nan_to_num(np.atleast_1d(values[0]), nan=0.0)  # of a lane that failed, which stays as it was
         course = memory.course
         filter = banks.let_pass(bank, memory.value, rounds, course.common, course.width)
-        x = features(bank.columns, z, age)
-        filter, news = banks.learn(bank, filter, x, value, age, course.common, course.curvature)
+        age = now - told.asked
+        x = features(bank.columns, (told.point - centre) / frame.radius, age)
+        filter, news = banks.learn(bank, filter, x, told.value, age, course.common, course.curvature)
         course = decision.shrunk(course, constants, news.rise)
-        return Belief(now + 0.0 * memory.clock, filter, course), filter, news
+        return memory._replace(clock=now, value=filter, course=course), news
 
-    def learn(state: State, look: Look, point: Array, values: tuple[Value, ...]) -> tuple[Array, Belief]:
-        memory, filter, news = compared(state, look, point, values)
-        centre = state.centre.reshape(-1, frame.dim)
-        filter, course, after = decision.decide(bank, filter, memory.course, centre, place, news)
-        return after.reshape(state.centre.shape), memory._replace(value=filter, course=course)
+    def moved(memory: BeliefState, centre: Array, round: int, told: Told) -> tuple[Array, BeliefState]:
+        memory, news = compared(memory, centre, round, told)
+        filter, course, after = decision.decide(bank, memory.value, memory.course, centre, place, news)
+        return after, memory._replace(value=filter, course=course)
+
+    def learn(state: State, look: Look, point: Array, values: tuple[Value, ...]) -> tuple[Array, BeliefState]:
+        memory: BeliefState = state.memory
+        lanes = len(memory.clock)
+        centre, news = state.centre.reshape(lanes, -1), told(look, point, values, lanes)
+        if lanes <= together:
+            after, memory = moved(memory, centre, state.round, news)
+        else:
+            spans = [slice(first, first + together) for first in range(0, lanes, together)]
+            found = [moved(_cut(memory, s), centre[s], state.round, _cut(news, s)) for s in spans]
+            after, memory = np.concatenate([x for x, _ in found]), _joined([m for _, m in found])
+        return after.reshape(state.centre.shape), memory
 
     def slope(state: State, look: Look, point: Array, values: tuple[Value, ...]) -> Array:
-        _, filter, news = compared(state, look, point, values)
-        mean, _ = decision.mixed(filter)
-        found = mean[:, bank.columns.slope] * (filter.unit / frame.radius)[:, None]
+        lanes = len(state.memory.clock)
+        centre = state.centre.reshape(lanes, -1)
+        memory, news = compared(state.memory, centre, state.round, told(look, point, values, lanes))
+        mean, _ = decision.mixed(memory.value)
+        found = mean[:, bank.columns.slope] * (memory.value.unit / frame.radius)[:, None]
         return np.where(news.compared[:, None], found, math.nan).reshape(state.centre.shape)
 
-    return Rule(start, query, learn, slope, width)
+    def model(state: State) -> LocalModel:
+        memory: BeliefState = state.memory
+        mean, variance = decision.mixed(memory.value)
+        columns, unit = bank.columns, memory.value.unit
+        bend = mean[:, columns.common] + mean[:, columns.own].mean(axis=-1)
+        doubt = variance[:, columns.common] / np.maximum(bend * bend, 1e-300)
+        known = (memory.value.learnt > banks.STARTING) & (bend > 0)
+        certainty = np.where(known, np.maximum(1.0 - doubt, 0.0), 0.0)
+        bent = certainty * bend * unit / frame.radius**2
+        gradient = mean[:, columns.slope].reshape(state.centre.shape)
+        width, scale = memory.course.width, unit / frame.radius
+        if single:
+            return LocalModel(float(scale[0]), gradient, float(certainty[0]), float(bent[0]), float(width[0]))
+        return LocalModel(scale, gradient, certainty, bent, width)
+
+    def carried(memory: BeliefState, factors: Array) -> BeliefState:
+        change = np.asarray(factors) * (memory.radius[0] / frame.radius)
+        if (change == 1.0).all():
+            return memory
+        mean, cov = rescaled(bank.columns, memory.value.mean, memory.value.cov, change)
+        course, squares = memory.course, change**-2.0
+        course = course._replace(
+            move=course.move * change,
+            width=np.clip(course.width, constants.narrowest, constants.widest),
+            common=course.common * squares.mean(),
+            curvature=course.curvature * squares,
+        )
+        unit = np.full(len(memory.clock), frame.radius)
+        return memory._replace(radius=unit, value=memory.value._replace(mean=mean, cov=cov), course=course)
+
+    return Rule(start, query, learn, slope, width, model, carried)
+
+
+def _cut(part: Memory, span: slice) -> Memory:
+    """The lanes of a span."""
+    return part[span] if isinstance(part, np.ndarray) else type(part)(*(_cut(x, span) for x in part))
+
+
+def _joined(parts: list[Memory]) -> Memory:
+    """Spans of lanes, side by side again."""
+    first = parts[0]
+    if isinstance(first, np.ndarray):
+        return np.concatenate(parts)
+    return type(first)(*(_joined(list(group)) for group in zip(*parts, strict=True)))
