@@ -134,19 +134,28 @@ def decided(centre, place, slope):
 
 
 def test_the_centre_goes_down_the_slope_and_stays_in_the_domain():
-    free = decision.Place(0.1, np.asarray, True)
+    free = decision.Place(0.1, np.asarray, True, 1e9)
     _, _, after = decided([0.0, 0.0], free, [1.0, 0.0])
     assert after[0, 0] < -0.01
     for domain in (Box(0.0, 1.0), Ball(0.5, [0.5, 0.5])):
-        place = decision.Place(0.1, domain.project, False)
+        place = decision.Place(0.1, domain.project, False, 1e9)
         filter, _, after = decided(domain.project(np.array([0.0, 0.5])).tolist(), place, [5.0, 0.0])
         assert domain.contains(after[0])
         assert np.isfinite(filter.mean).all()
 
 
+def test_no_move_is_longer_than_was_allowed():
+    far = decision.Place(0.1, np.asarray, True, 1e9)
+    near = far._replace(longest=0.25)
+    _, course, after = decided([0.0, 0.0], near, [1.0, 0.5])
+    np.testing.assert_allclose(np.linalg.norm(after), 0.025)
+    np.testing.assert_allclose(np.linalg.norm(course.move), 0.25)
+    assert np.linalg.norm(decided([0.0, 0.0], far, [1.0, 0.5])[2]) > 0.025
+
+
 def test_at_a_wall_the_slope_into_it_does_not_widen_probes():
     """(B9) counts what is left to move to: the same slope asks for wide probes where there is room, not at the wall."""
-    place = decision.Place(0.1, Box(0.0, 1.0).project, False)
+    place = decision.Place(0.1, Box(0.0, 1.0).project, False, 1e9)
     _, at_wall, _ = decided([0.0, 0.5], place, [50.0, 0.0])
     _, inside, _ = decided([0.5, 0.5], place, [50.0, 0.0])
     assert at_wall.width[0] < inside.width[0]

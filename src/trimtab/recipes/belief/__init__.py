@@ -25,6 +25,8 @@ MOST = 60  # knobs: covariances are quadratic in their number, in memory and in 
 class Belief(BaseMethod):
     """A bank of Kalman filters that predicts each value; the centre goes to where it believes the optimum.
 
+    max_move: shortens a move to this many lengths of a probe; None for no limit.
+
     narrowest, widest: the least and the largest width of a probe, as multiples of the radius.
 
     >>> Belief(radius=0.05).scale_free
@@ -35,7 +37,6 @@ class Belief(BaseMethod):
     widest: float = Constants.widest
     margin: Margin = "project"
     directions: ClassVar[Directions] = Rotated()  # type: ignore[misc]
-    max_move: ClassVar[None] = None  # type: ignore[misc]
     located: ClassVar[bool] = True
     scale_free: ClassVar[bool] = True
     finds_width: ClassVar[bool] = True
@@ -62,6 +63,7 @@ def belief(
     radius: float,
     narrowest: float = Constants.narrowest,
     widest: float = Constants.widest,
+    max_move: float | None = None,
     margin: Margin = "project",
 ) -> Belief:
     """A method that knows how sure it is: it tracks with a filter of level, slope, curvature and drift.
@@ -73,4 +75,4 @@ def belief(
     >>> belief(radius=0.05).queries
     1
     """
-    return Belief(radius=radius, narrowest=narrowest, widest=widest, margin=margin)
+    return Belief(radius=radius, narrowest=narrowest, widest=widest, max_move=max_move, margin=margin)

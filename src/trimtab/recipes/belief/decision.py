@@ -36,6 +36,8 @@ class Place(NamedTuple):
     project: Callable[[Array], Array]
     free: bool
     """Whether there are no bounds."""
+    longest: float
+    """The longest move, in radii."""
 
 
 def start(lanes: int, dim: int) -> Course:
@@ -75,7 +77,8 @@ def decide(
     cut = np.where(filter.learnt >= 3, cut, 0.0)[:, None]
     carry = np.where(filter.learnt > 3, 1.0, 0.0)[:, None] * mean[:, columns.velocity]
     move = np.where(news.rise[:, None], -course.move, -(slope * cut + carry) / curvature)  # up a cliff: undo the last
-    wanted = centre + place.radius * np.where(news.compared[:, None], move, 0.0)
+    short = place.longest / np.maximum(np.sqrt((move * move).sum(axis=1)), place.longest)
+    wanted = centre + place.radius * np.where(news.compared[:, None], move * short[:, None], 0.0)
     after = wanted if place.free else place.project(wanted)
     # (B9) Probes cost what is left at the centre: ½w²ΣH = reach·½Σ(left² + Var g)/H, of what can still be moved to.
     left = np.sqrt((slope * (1.0 - cut)) ** 2 + unsure) / curvature

@@ -46,7 +46,7 @@ class Told(NamedTuple):
 def bind(frame: Frame, constants: Constants) -> Rule:
     """Bind the belief to a setup."""
     bank, single = Bank.of(frame.dim, constants), not isinstance(frame.zero, np.ndarray)
-    place = Place(frame.radius, frame.project, frame.free)
+    place = Place(frame.radius, frame.project, frame.free, frame.longest_move / frame.radius)
     narrow, wide = math.sqrt(1.0 - constants.waver), math.sqrt(1.0 + constants.waver)
     together = max(1, CACHE // (len(bank.moving) * bank.columns.size**2))
 
