@@ -26,6 +26,7 @@ SECONDS = 1200 if LONG else 6
 WARM = 0.25  # share of the time in which caches fill and nothing is compared
 GROWTH = 16.0 if LONG else 64.0  # MiB; within seconds the service fills its caches and collects no cyclic garbage
 STUDIES = 60
+STREAM = {"Accept": "text/event-stream"}
 STUDY = """
 name = "soak"
 command = ["sh", "-c", "echo $((KNOB_N * KNOB_N / 9 + TRIMTAB_ROUND % 7))"]
@@ -60,12 +61,12 @@ def files(pid):
 
 
 class Load:
-    """Threads that tune over HTTP, and one that reads what a dashboard reads."""
+    """Threads that tune over HTTP, and one that does what a dashboard does."""
 
     def __init__(self, url):
         self.url, self.stop, self.told, self.wrong = url, False, [0, 0], []
         self.threads = [threading.Thread(target=self.work, args=(n,)) for n in range(len(self.told))]
-        self.threads.append(threading.Thread(target=self.read))
+        self.threads.append(threading.Thread(target=self.look))
         for thread in self.threads:
             thread.start()
 
@@ -81,7 +82,8 @@ class Load:
         except Exception as error:
             self.wrong.append(error)
 
-    def read(self):
+    def look(self):
+        """Read pages, hang up streams and correct a study."""
         paths = ("/v1/studies", "/v1/studies/s0-0", "/v1/events?study=s0-1", "/", "/studies/s0-0", "/metrics")
         try:
             while not (self.stop or self.wrong or self.told[0]):  # there are no studies yet
@@ -90,6 +92,11 @@ class Load:
                 while not self.stop:
                     for path in paths:
                         assert http.get(path).status_code == 200, path
+                    with http.stream("GET", "/v1/events?study=s0-1", headers=STREAM) as events:
+                        assert next(events.iter_lines())
+                    radius = {"changes": {"radius": 0.03 + self.told[0] % 5 / 100}}
+                    answer = http.patch("/v1/studies/s1-0", json=radius)
+                    assert answer.status_code in (200, 409), answer.text  # 409: it is told this moment
                     time.sleep(0.2)
         except Exception as error:
             self.wrong.append(repr(error))
