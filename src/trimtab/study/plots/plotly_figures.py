@@ -59,8 +59,7 @@ def figure(
     draw.moves(rows, study.knobs, core_calls.longest_move(study.setup))
     draw.marks()
     found.update_xaxes(gridcolor=ink.grid, zeroline=False, type="date")
-    zone = time.strftime("%Z", time.localtime(told[-1].time if told else None))
-    found.update_xaxes(row=rows, col=1, title_text=f"time ({zone})", title_standoff=4)
+    found.update_xaxes(row=rows, col=1, title_text=f"time ({draw.zone.tzname(None)})", title_standoff=4)
     found.update_yaxes(gridcolor=ink.grid, zeroline=False, automargin=True)
     found.update_layout(
         title={
@@ -88,14 +87,20 @@ class _Drawing:
 
     def __init__(self, found: Any, events: list[Event], ink: Ink, kind: str) -> None:
         self.found, self.events, self.ink, self.kind = found, events, ink, kind
+        self.zone = _offset(events[-1].time if events else time.time())
 
     def add(
         self, row: int, points: Sequence[tuple[Event, object]], name: str, *, legend: bool = False, **more: object
     ) -> None:
         """Add points at the times of events."""
-        x = [_time(event) for event, _ in points]
+        x = [self.local_time(event) for event, _ in points]
         y = [value for _, value in points]
         self.found.add_trace({"type": self.kind, "x": x, "y": y, "name": name, "showlegend": legend, **more}, row, 1)
+
+    def local_time(self, event: Event) -> str:
+        """Return the local time of an event, with the offset from UTC of the last event, so that no hour repeats."""
+        local = datetime.datetime.fromtimestamp(event.time, self.zone)
+        return local.replace(tzinfo=None).isoformat(" ", "milliseconds")
 
     def values(self, goal: str) -> None:
         """Draw values, their running mean with one standard deviation, and baseline rounds."""
@@ -171,10 +176,10 @@ class _Drawing:
         notable = [event for event in self.events if event.kind not in (*ROUTINE, "start")]
         for event in notable[-MARKS:]:
             line = {"color": self.ink.points, "dash": "dash", "width": 1}
-            ends = {"x0": _time(event), "x1": _time(event), "y0": 0, "y1": 1, "yref": "paper"}
+            ends = {"x0": self.local_time(event), "x1": self.local_time(event), "y0": 0, "y1": 1, "yref": "paper"}
             self.found.add_shape(type="line", line=line, layer="below", **ends)
             self.found.add_annotation(
-                x=_time(event),
+                x=self.local_time(event),
                 y=0,
                 yref="paper",
                 yanchor="bottom",
@@ -208,8 +213,10 @@ def to_html(study: StudyReads) -> str:
     return page
 
 
-def _time(event: Event) -> str:
-    return datetime.datetime.fromtimestamp(event.time).isoformat(" ", "milliseconds")
+def _offset(seconds: float) -> datetime.timezone:
+    """Return the offset of local time from UTC at this moment, with its name."""
+    local = time.localtime(seconds)
+    return datetime.timezone(datetime.timedelta(seconds=local.tm_gmtoff), local.tm_zone)
 
 
 def _words(text: str, longest: int = 120) -> str:
