@@ -115,7 +115,7 @@ class LimitsMiddleware:
     def _check(self, scope: Scope) -> None:
         request = Request(scope)
         if b"%00" in scope["query_string"] or "\0" in scope["path"]:
-            raise ApiError(422, "invalid", "the path contains a NUL character (%00): leave it out")
+            raise ApiError(422, "invalid", "the address contains a NUL character (%00): leave it out")
         length = request.headers.get("content-length", "0")
         if not (length.isascii() and length.isdigit()) or int(length) > self._settings.largest_body:
             raise self._too_large()
