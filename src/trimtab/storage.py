@@ -218,6 +218,11 @@ def _known(text: bytes) -> tuple[Setup, State]:
     return setup, _fresh(setup)
 
 
+def shared(setup: Setup) -> Setup:
+    """Return the setup that all studies of this configuration use, and with it their kernel."""
+    return _known(canonical(described(setup)))[0]
+
+
 def _fresh(setup: Setup) -> State:
     return init(setup, setup.outward(setup.home.project(np.full(setup.inner, 0.5))))
 

@@ -1,3 +1,4 @@
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -151,5 +152,11 @@ def test_threads_with_different_keys_share_streams():
         key, trial = keys[n % len(keys)], n % 40
         return np.array_equal(streams(key, trial), expected[key][trial])
 
-    with ThreadPoolExecutor(8) as pool:
-        assert all(pool.map(draw, np.random.default_rng(0).integers(0, 10**6, 4000).tolist()))
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)  # threads take turns after a few instructions
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            many = np.repeat(np.random.default_rng(0).integers(0, 10**6, 1000), 8)  # several threads at the same key
+            assert all(pool.map(draw, many.tolist()))
+    finally:
+        sys.setswitchinterval(before)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from trimtab import core, storage
+from trimtab.domains import Domain
 from trimtab.inputs import LARGEST
 from trimtab.inputs import beside as with_limits
 from trimtab.monitor.diagnostics import Diagnostics, LimitDistance
@@ -118,6 +120,11 @@ def tell_at(
 def restart(setup: Setup, state: State, start: Array) -> State:
     """Return the state at the start with nothing learnt; the round number is kept."""
     return core.init(setup, start)._replace(key=state.key, round=state.round)
+
+
+def configured(setup: Setup, method: BaseMethod, domain: Domain) -> Setup:
+    """Return the setup with another method and domain, which studies of the same configuration share."""
+    return storage.shared(replace(setup, method=method, domain=domain))
 
 
 def carried(setup: Setup, state: State, factors: Array) -> State:

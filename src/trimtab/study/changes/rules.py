@@ -100,7 +100,7 @@ def moved(position: Position, knobs: Knobs, method: BaseMethod) -> Position:
         return position
     domain = setup.domain if knobs == before else knobs.domain
     try:
-        setup = replace(setup, method=method, domain=domain)
+        setup = core_calls.configured(setup, method, domain)
     except ValueError:
         raise ValueError(f"the probes do not fit within these limits: {knobs.room()}") from None
     pairs = [pair for pair in zip(before.all, knobs.all, strict=True) for _ in range(pair[0].size)]
