@@ -66,7 +66,7 @@ def tell(setup: Setup, state: State, values: object, id: int | None = None) -> S
 def forget(setup: Setup, state: State) -> State:
     """The state in which the next value only sets the anchor, because it does not compare with earlier ones.
 
-    The method forgets what it could not know before its first value: whatever is NaN in its initial memory.
+    The method forgets quantities that are NaN in its initial memory, because they depend on earlier values.
     """
     memory = _forgotten(state.memory, setup.rule.start(state.centre))
     unknown = tuple(value + math.nan for value in state.values)

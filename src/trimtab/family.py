@@ -1,8 +1,8 @@
-"""The paper's family of methods, one choice in each of four places: directions, estimator, step, domain.
+"""The paper's family of methods, composed of directions, an estimator, a step and a domain:
 
-ĝ = scale·vector      learn(state, look, point, values)        what does the number tell?
-η = rate(state, look, contrast)                                how far do we go?
-x ← Π(x − η·ĝ)                                                 where may we be?
+ĝ = scale·vector      learn(state, look, point, values)        estimator
+η = rate(state, look, contrast)                                step
+x ← Π(x − η·ĝ)                                                 domain
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from trimtab.rescaling import rescaled
 from trimtab.state import Look, State
 from trimtab.types import Array, Memory, Value
 
-SHORTEST = 1e-200  # of a vector: its square is still a number
+SHORTEST = 1e-200  # smallest length of a vector; its square is positive
 
 
 class Parts(NamedTuple):
-    """The memory of a method made of parts."""
+    """Memory of a method composed of parts."""
 
     slope: Memory
-    """The estimator's."""
+    """Memory of the estimator."""
     pace: Memory
-    """The step's."""
+    """Memory of the step."""
 
 
 def bind(estimator: Estimator, step: Step, frame: Frame) -> Rule:
-    """Bind an estimator and a step to a setup, as one rule."""
+    """Bind an estimator and a step to a setup and combine them in one rule."""
     xp, project, longest = frame.xp, frame.project, frame.longest_move
     axpy, some = xp.axpy, xp.any
     look_of, estimate, longest_vector, model_of, interrupted = estimator.bind(frame)
     width_of, rate_of, settle, carry_of, own_longest, aim = step.bind(frame)
-    # A factor below this makes no move that is too long: no need to measure it.
+    # Moves with a factor below this cannot be too long, so their length is not computed.
     plain = longest / longest_vector if own_longest > longest else math.inf
     measured = plain < math.inf
 

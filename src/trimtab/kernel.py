@@ -1,11 +1,11 @@
-"""`ask` and `tell`, bound to one setup, for whatever rule a method is.
+"""`ask` and `tell` for any rule, bound to one setup.
 
-    look = query(state, id)                                with the seed, all that a query depends on
+    look = query(state, id)                                determines the query, together with the seed
     point = look.centre + δ·look.width·u(seed, look.trial) → measure → values
     centre, memory = learn(state, look, point, values)
 
-The kernel knows trials, failed measurements and lanes; the rule decides where to look and what a value changes. Lanes
-run the same lines as one system, because `frame.xp` has the same names for one number and for one per lane.
+The kernel handles trials, failed measurements and lanes; the rule chooses queries and learns from values. The same code
+serves a single system and lanes, because `frame.xp` has the same functions for both.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def build(setup: Setup) -> Kernel:
     single, maximise = setup.lanes is None and setup.queries * setup.told == 1, setup.maximise
     one_at_a_time, in_lanes = setup.max_pending == 1, setup.lanes is not None
     outward = setup.outward if setup.bounds is not None else np.ndarray.copy if method.located else None
-    latest: tuple[Any, ...] = (None, NEVER)  # state, id, look, point: tell comes after ask
+    latest: tuple[Any, ...] = (None, NEVER)  # state, id, look, point: reused by the tell after an ask
 
     def look_of(state: State, id: int) -> Look:
         for number, look in state.open:
@@ -47,12 +47,12 @@ def build(setup: Setup) -> Kernel:
         nonlocal latest
         look = look_of(state, id)
         point = point_of(state.key, look)
-        latest = (state, id, look, point)  # where it is also in the user's hands, no rule reads it
+        latest = (state, id, look, point)  # if the user can modify `point` (no `outward`), no rule reads it
         return make(Trial, (id, outward(point) if outward else point, look, None))
 
     def tell(state: State, id: int, told: object) -> State:
         round, still_open = (id + 1, ()) if id == state.round and one_at_a_time else _close(state, id)
-        if single and type(told) is float and -largest <= told <= largest:  # the fast way, most of the time
+        if single and type(told) is float and -largest <= told <= largest:  # fast path
             values: tuple[Value, ...] | None = (-told if maximise else told,)
         else:
             values = setup.read(told)
@@ -63,7 +63,7 @@ def build(setup: Setup) -> Kernel:
             asked = (state, id, look := look_of(state, id), point_of(state.key, look))
         look, point = asked[2], asked[3]
         centre, memory = learn(state, look, point, values)
-        centre.setflags(write=False)  # it will be in the user's hands; the rest of one system's state when that is
+        centre.setflags(write=False)  # the next trial exposes it; other arrays are frozen when the state is read
         new = make(State, (state.key, round, centre, memory, look, values, id, state.skipped, still_open))
         if not in_lanes:
             return new
@@ -78,7 +78,7 @@ def build(setup: Setup) -> Kernel:
 
 
 def _points(setup: Setup) -> Callable[[Key, Look], Array]:
-    """(key, look) → its point, or points: chosen once from how many there are, and whether they are projected back."""
+    """Build (key, look) → query, or queries, projected into the domain if the margin requires it."""
     frame = setup.frame
     axpy, direction = frame.xp.axpy, frame.direction
     radius, *more = (offset * setup.method.radius for offset in setup.method.offsets)
@@ -98,7 +98,7 @@ def _points(setup: Setup) -> Callable[[Key, Look], Array]:
 
 
 def _close(state: State, id: int) -> tuple[int, tuple[tuple[int, Look], ...]]:
-    """The number of rounds, and the trials still open, once this one is told."""
+    """The number of rounds and the trials still open after this one is told."""
     still_open = tuple(pair for pair in state.open if pair[0] != id)
     if len(still_open) == len(state.open):
         reason = f"it was never handed out; the next one is {state.round}"
@@ -110,7 +110,7 @@ def _close(state: State, id: int) -> tuple[int, tuple[tuple[int, Look], ...]]:
 
 
 def _keep(xp: Any, failed: Any, old: State, new: State) -> State:
-    """The new state, but for lanes whose measurement failed: they only count it."""
+    """The new state, except that lanes with a failed measurement only count it."""
     merge = xp.merge
     return new._replace(
         centre=merge(failed, old.centre, new.centre),

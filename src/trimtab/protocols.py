@@ -1,7 +1,7 @@
-"""What a method is to the kernel, a `Rule`, and what its parts are: estimators, steps, and laws of directions.
+"""Protocols of rules, which the kernel runs, and of their parts: estimators, steps and laws of directions.
 
-A part is configuration (a frozen dataclass). It is *bound* once to a `Frame`, what it may know of the setup, and gives
-functions in which nothing is left to decide. What it remembers is a NamedTuple in the `State`, never in the part.
+A part is configuration (a frozen dataclass). It is *bound* once to a `Frame`, which describes the setup, and returns
+functions with all choices resolved. Its memory is a NamedTuple in the `State`, never in the part.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from trimtab.types import Array, Integers, Memory, Value
 
 
 class Frame(NamedTuple):
-    """What a part may know of its setup."""
+    """Description of a setup for its parts."""
 
     xp: Any
     """`Single` or `Lanes` of `trimtab.xp`."""
@@ -28,123 +28,123 @@ class Frame(NamedTuple):
     scale: float
     """The number s with s·E[u uᵀ] = I."""
     longest: float
-    """The largest ‖u‖; for normals, which NumPy draws below 14, more than can occur."""
+    """An upper bound on ‖u‖; for normals by 14 per coordinate, which NumPy's never reach."""
     tallest: float
-    """The largest |u_j|, √2 at most: so far a probe may go along one coordinate."""
+    """The largest |u_j|, at most √2; limits probes along a single coordinate."""
     direction: Callable[[Key, int | Integers], Array]
     """(key, trial) → u."""
     partner: Callable[[int | Integers], int | Integers | None]
-    """trial → the trial whose u is minus that of this one, if there is one."""
+    """trial → the trial with the opposite u, or None."""
     zero: Value
     """0 in the shape of a value."""
     project: Callable[[Array], Array]
-    """The nearest point where a centre may be."""
+    """The projection onto the set of allowed centres."""
     free: bool
-    """Whether centres may be anywhere."""
+    """Whether centres are unconstrained."""
     longest_move: float
-    """No move may be longer."""
+    """The longest allowed move."""
 
 
 class LocalModel(NamedTuple):
-    """The cost about the centre, as a method knows it: the slope, and the mean curvature L."""
+    """A method's model of the cost around the centre: the slope, and the mean curvature L."""
 
     scale: Value
     slope: Array
     """The gradient is scale·slope."""
     certainty: Value
-    """How far L stands out of the noise: 0 (not known) to 1."""
+    """Confidence in L, given the noise: 0 (unknown) to 1."""
     bent: Value
     """certainty·L."""
     width: Value
-    """How wide it probes now, as a multiple of the radius."""
+    """The current width of probes, as a multiple of the radius."""
 
 
 def unknown_slope(state: State, look: Look, point: Array, values: tuple[Value, ...]) -> Array:
-    """NaN: the method estimates no gradient from a single round."""
+    """NaN, for methods that do not estimate a gradient from a single round."""
     return np.full_like(state.centre, math.nan)
 
 
 def radius_wide(memory: Memory, id: int) -> Value:
-    """1: every probe is as wide as the radius."""
+    """1, for methods whose probes always have the given radius."""
     return 1.0
 
 
 def no_model(state: State) -> LocalModel | None:
-    """None: the method has no model of the cost."""
+    """None, for methods without a model of the cost."""
     return None
 
 
 def stays(memory: Memory, factors: Array) -> Memory:
-    """ValueError: the method cannot change its coordinates."""
+    """Raise ValueError, for methods whose memory cannot be rescaled."""
     raise ValueError(f"the memory {type(memory).__name__} cannot be rescaled: give its rule a `carried` that does it")
 
 
 class Rule(NamedTuple):
-    """A method, bound to a setup: pure functions of an immutable memory. The first three are needed."""
+    """A method bound to a setup: pure functions of an immutable memory. The first three are required."""
 
     start: Callable[[Array], Memory]
-    """centre → the memory before anything was measured, with NaN where it takes a value to know."""
+    """centre → the memory before the first value; NaN marks quantities that need a value first."""
     query: Callable[[State, int], Look]
-    """(state, id) → where trial `id` looks from."""
+    """(state, id) → the look of trial `id`."""
     learn: Callable[[State, Look, Array, tuple[Value, ...]], tuple[Array, Memory]]
-    """(state, look, point, values) → the new centre, inside the domain, and the new memory. `point` is where the values
-    were measured, in scaled coordinates. A value with nothing to be compared with leaves the centre where it is."""
+    """(state, look, point, values) → the new centre, inside the domain, and the new memory. `point` is the query of the
+    values, in scaled coordinates. A value that cannot be compared with an earlier one does not move the centre."""
     slope: Callable[[State, Look, Array, tuple[Value, ...]], Array] = unknown_slope
-    """(state, look, point, values) → ĝ, the estimate of the gradient; NaN where there is none."""
+    """(state, look, point, values) → ĝ, the estimate of the gradient; NaN without one."""
     width: Callable[[Memory, int], Value] = radius_wide
-    """(memory, id) → how wide a probe of trial `id` is, as a multiple of the radius."""
+    """(memory, id) → the probe width of trial `id`, as a multiple of the radius."""
     model: Callable[[State], LocalModel | None] = no_model
-    """state → the cost about the centre, for savings and advice."""
+    """state → the model of the cost around the centre, for savings and advice."""
     carried: Callable[[Memory, Array], Memory] = stays
-    """(memory, factors) → the memory in the coordinates x′ = factors·x, when radius, widths or limits have changed; the
-    next query neither repeats nor mirrors one from before."""
+    """(memory, factors) → the memory in the coordinates x′ = factors·x, after a change of radius, widths or limits; the
+    next query neither repeats nor mirrors an earlier one."""
 
 
 class Sense(NamedTuple):
-    """What an estimator that knows its own scale tells a step that finds its own pace."""
+    """Statistics that an adaptive estimator passes to an adaptive step."""
 
     surprise: Value
-    """The contrast, in units of its own running rms."""
+    """The innovation: the contrast divided by its running rms."""
     steepness: Value
     """s: the running rms of the slope along a probe."""
     size: Value
     """‖ĝ‖²."""
     signal_share: Value
-    """h: how much of the contrast is signal, as far as it is known: 0 to 1."""
+    """h: the estimated share of signal in the contrast, 0 to 1."""
     certainty: Value
-    """How far the mean curvature L stands out of the noise: 0 (not known) to 1."""
+    """Confidence in the mean curvature L, given the noise: 0 (unknown) to 1."""
     bent: Value
     """certainty·L."""
     distance: Value
-    """How far the optimum is: inf where no curvature is known."""
+    """The estimated distance to the optimum; huge while the curvature is unknown."""
     evenness: Value
-    """The mean square of surprises downwards over that of those upwards, 1 at most: at a cliff it is small."""
+    """The mean square of negative innovations over that of positive ones, at most 1; small near a cliff."""
     jumped: Value
-    """Whether the objective has jumped just now."""
+    """Whether a jump of the objective was just detected."""
 
 
 Estimate = tuple[Value, Value, Array, Memory, Sense | None]
-"""contrast, scale, vector, memory, sense. The contrast is the news in a round's values, NaN where there is nothing to
-contrast them with: the centre stays. ĝ = scale·vector. A plain tuple, because it is made in every round."""
+"""(contrast, scale, vector, memory, sense), with ĝ = scale·vector. The contrast is the new information in a round's
+values; NaN without earlier values, in which case the centre stays. A plain tuple, for speed."""
 
 
 class Estimation(NamedTuple):
-    """An estimator, bound."""
+    """An estimator bound to a setup."""
 
     look: Callable[[State, int, Value], Look]
-    """(state, id, width) → where trial `id` looks from; `fresh_look` for most."""
+    """(state, id, width) → the look of trial `id`; usually `fresh_look`."""
     learn: Callable[[State, Look, Array, tuple[Value, ...]], Estimate]
-    """(state, look, query, values) → what the values tell; `query` in scaled coordinates."""
+    """(state, look, query, values) → the estimate; `query` is in scaled coordinates."""
     longest: float = math.inf
-    """The largest length of the vector it gives, where that is known; it is measured in every round where it is not."""
+    """An upper bound on the length of the vector, if known; otherwise the length is computed in every round."""
     model: Callable[[State], LocalModel | None] = no_model
-    """state → the cost about the centre; its width is that of the last probe."""
+    """state → the model of the cost around the centre; its width is that of the last probe."""
     interrupted: Callable[[Memory], Memory] | None = None
-    """memory → the memory when the next query must not belong to those from before."""
+    """memory → the memory in which the next query is unrelated to earlier ones."""
 
 
 class Estimator(Protocol):
-    """What does the number tell?"""
+    """Estimates the gradient from measured values."""
 
     @property
     def offsets(self) -> tuple[float, ...]:
@@ -153,36 +153,36 @@ class Estimator(Protocol):
 
     @property
     def told(self) -> int:
-        """How many numbers a query brings: 1, the value, or more, where limits are measured beside it."""
+        """The number of values per query: 1, plus one for each measured limit."""
         ...
 
     @property
     def lags(self) -> tuple[int, ...]:
-        """Which objective each is measured on; 1: that of the round before, which only a simulation can do."""
+        """The age in rounds of the objective that each query measures; not 0 in simulations only."""
         ...
 
     @property
     def anchored(self) -> bool:
-        """Whether values are contrasted with earlier ones, so that the first only anchors."""
+        """Whether values are contrasted with earlier ones, so that the first only sets the anchor."""
         ...
 
     @property
     def unbiased(self) -> bool:
-        """Whether E ĝ = ∇f for a quadratic that stands still, once there is a contrast."""
+        """Whether E ĝ = ∇f for a static quadratic, once there is a contrast."""
         ...
 
     @property
     def senses(self) -> bool:
-        """Whether it gives a `Sense`."""
+        """Whether it returns a `Sense`."""
         ...
 
     @property
     def located(self) -> bool:
-        """Whether it learns from where it measured, so that queries may be projected back into the domain."""
+        """Whether it uses the actual query, so that queries may be projected back into the domain."""
         ...
 
     def start(self, frame: Frame, centre: Array) -> Memory:
-        """The memory before anything was measured: NaN where it takes a value to know, which is what is forgotten."""
+        """The memory before the first value; `forget` resets the quantities that are NaN here."""
         ...
 
     def bind(self, frame: Frame) -> Estimation:
@@ -191,24 +191,24 @@ class Estimator(Protocol):
 
 
 class Pacing(NamedTuple):
-    """A step, bound."""
+    """A step bound to a setup."""
 
     width: Callable[[Memory, int], Value]
     """(pace, id) → δ_t/δ of trial `id`."""
     rate: Callable[[State, Look, Value, Sense | None], tuple[Value, Memory]]
     """(state, look, contrast, sense) → η_t, and the new memory."""
     settle: Callable[[Memory, Array], Memory] | None = None
-    """(pace, where the centre went) → the memory after it, where it learns from it."""
+    """(pace, move of the centre) → the new memory, if the step learns from moves."""
     carry: Callable[[Memory], Array | None] | None = None
-    """pace → how far the centre goes besides, with an optimum that goes on; None: nowhere."""
+    """pace → an additional move of the centre that follows a steadily moving optimum; None for no such move."""
     longest: float = math.inf
-    """The longest move it makes, where it sees to that itself."""
+    """An upper bound on the length of its moves, if it ensures one."""
     aim: Callable[[State, int, Look], Look] | None = None
-    """(state, id, look) → where trial `id` looks instead; a point of the step's own choice has the width 0."""
+    """(state, id, look) → another look for trial `id`; points chosen by the step have width 0."""
 
 
 class Step(Protocol):
-    """How far do we go, and how wide do we probe?"""
+    """Determines the step size, and the width of probes."""
 
     @property
     def scale_free(self) -> bool:
@@ -217,22 +217,22 @@ class Step(Protocol):
 
     @property
     def constant(self) -> float | tuple[float, ...] | None:
-        """η, where it is the same in every round."""
+        """η, if constant."""
         ...
 
     @property
     def needs_sense(self) -> bool:
-        """Whether it can only go with an estimator that gives a `Sense`."""
+        """Whether it requires an estimator that returns a `Sense`."""
         ...
 
     @property
     def finds_width(self) -> bool:
-        """Whether it finds δ_t by itself, between its fields `narrowest` and `widest`."""
+        """Whether it adapts δ_t, between its fields `narrowest` and `widest`."""
         ...
 
     @property
     def narrowest(self) -> float:
-        """The least δ_t/δ."""
+        """The smallest δ_t/δ."""
         ...
 
     @property
@@ -241,7 +241,7 @@ class Step(Protocol):
         ...
 
     def start(self, frame: Frame, centre: Array) -> Memory:
-        """The memory before any contrast was seen."""
+        """The memory before the first contrast."""
         ...
 
     def bind(self, frame: Frame) -> Pacing:
@@ -250,18 +250,18 @@ class Step(Protocol):
 
 
 class Source(Protocol):
-    """draw → the rows u of all lanes: what a law of directions makes of random numbers."""
+    """draw → the rows u of all lanes, generated by a law of directions."""
 
     held: tuple[int, Array]
-    """The first of the draws that are there already, and their rows."""
+    """The index of the first cached draw, and the cached rows."""
 
     def __call__(self, draw: int) -> Array:
-        """`(d,)` or `(lanes, d)`, not to be written to."""
+        """The row of a draw, `(d,)` or `(lanes, d)`; read-only."""
         ...
 
 
 class Directions(Protocol):
-    """Where do we look?"""
+    """The law of the probing directions."""
 
     def scale(self, dim: int) -> float:
         """The number s with s·E[u uᵀ] = I."""
@@ -272,15 +272,15 @@ class Directions(Protocol):
         ...
 
     def locate(self, trial: int) -> tuple[int, float]:
-        """Which draw serves this trial, and with which sign."""
+        """The draw used by this trial, and its sign."""
         ...
 
     def partner(self, trial: int | Integers) -> int | Integers | None:
-        """The trial whose u is minus that of this one, if there is one."""
+        """The trial with the opposite u, or None."""
         ...
 
     def fill(self, rng: np.random.Generator, out: Array) -> None:
-        """Draw independent directions into the rows of `out`, row after row, so that fewer rows are the same ones."""
+        """Draw independent directions row by row, so that the first rows do not depend on how many are drawn."""
         ...
 
     def source(self, shape: tuple[int, ...], seed: int, lane: int) -> Source:
@@ -289,5 +289,5 @@ class Directions(Protocol):
 
 
 def fresh_look(state: State, id: int, width: Value) -> Look:
-    """A direction of its own, from where the centre is."""
+    """A look from the current centre, with a direction of its own."""
     return make(Look, (id, state.centre, width))

@@ -207,7 +207,7 @@ class Tuner(Brief):
             if len(state.open) + n > self.setup.max_pending:
                 raise RuntimeError(
                     f"ask({n}) does not fit beside the {len(state.open)} open trials: max_pending={n} or more, given"
-                    f" to the Tuner, lets so many be open (it is {self.setup.max_pending})"
+                    f" to the Tuner, allows this many (it is {self.setup.max_pending})"
                 )
             for _ in range(n):
                 trial, state = core.hand_out(self.setup, state)

@@ -1,4 +1,4 @@
-"""Rounds of `Plane` that are not routine: at the start, after a surprise, and where a query is repeated."""
+"""Special rounds of `Plane`: at the start, after a large innovation, and replicates."""
 
 from __future__ import annotations
 
@@ -12,50 +12,50 @@ from trimtab.state import Look, State
 from trimtab.types import Array, Value
 from trimtab.xp import TINY
 
-# Chosen as those of `Plane`.
-NOTHING = 1e-300  # a mean square up to this is that of zeros
-SETTLED = 5  # surprises before any is doubted: fewer do not make a scale
-ECHOES = 1 / 20.0  # the least weight of an echo in the running mean square of the noise
-TRUST = 0.8  # of what an echo differs by counts as noise; the rest may be drift of the level
-DOUBT = 10.0  # over n more, while n echoes were heard: two values may agree by chance
-JUMP, ALONE = 20.0, 3.0  # a surprise that repeats counts up to so many rms, one that does not up to so many
-CLOSER = 0.25  # of the width: where a surprise is asked again; beyond a cliff one does not look twice
-SAME = 0.5  # a value repeats if it differs by less than this much of the surprise
-WILD, LOUD = 3.0, 5.0  # in the running rms a surprise counts as so many of them at most; in that of the values
-PROOF = 1.5  # times its variance is what the curvature's square must stand out of
-FINEST = 1e-12  # of the square of a bend is noise at least: what is not known to be noisy is not infinitely certain
-FORGOTTEN = 0.25  # is what counts of the curvature after a surprise beyond the limit: it may be another objective
-CERTAIN = 1e140  # 1/rms of what the opening says of the curvature is at most so much: its square is still a number
-GUARD = 0.01  # of all surprises is noise at least, over the echoes heard: one echo may be silent by chance
+# Tuned like the constants of `Plane`.
+NOTHING = 1e-300  # mean squares up to this count as 0
+SETTLED = 5  # innovations before any counts as large, since fewer give no scale
+ECHOES = 1 / 20.0  # smallest weight of a replicate in the running mean square of the noise
+TRUST = 0.8  # share of the squared difference of replicates that counts as noise; the rest may be drift
+DOUBT = 10.0  # the noise estimate from n replicates is increased by DOUBT/n, since two values may agree by chance
+JUMP, ALONE = 20.0, 3.0  # limits, in rms, of a large innovation that is confirmed by a repeat, and of one that is not
+CLOSER = 0.25  # relative width of the repeat of a large innovation, which avoids probing beyond a cliff again
+SAME = 0.5  # a repeat confirms an innovation if the values differ by less than this share of it
+WILD, LOUD = 3.0, 5.0  # limits, in rms, of an innovation in the running rms, and in the mean square of values
+PROOF = 1.5  # the squared curvature must exceed this multiple of its variance
+FINEST = 1e-12  # smallest noise, relative to the square of `bend`
+FORGOTTEN = 0.25  # weight kept on the curvature after a large innovation, which may be a new objective
+CERTAIN = 1e140  # limit on 1/rms of the curvature from the opening; its square is finite
+GUARD = 0.01  # smallest noise, relative to all innovations, divided by the number of replicates
 
 
 class Doubts(NamedTuple):
-    """What changes in special rounds alone: at the start, after a surprise, and where a query is repeated."""
+    """The part of the memory that only changes in special rounds."""
 
     phase: Value
-    """Values told since the start, 3 at most: 0 the centre, 1 a probe, 2 its mirror image are due."""
+    """Values since the start, at most 3; the next query is the centre at 0, a probe at 1, its mirror image at 2."""
     run: Value
-    """2^(surprises in a row that were beyond the limit)."""
+    """2^(number of consecutive large innovations)."""
     doubt: Value
-    """The surprise that is being asked again; 0 if there is none."""
+    """The large innovation whose query is being repeated; 0 without one."""
     echoes: Value
     noise: Value
-    """How many queries were repeated, and the mean square by which the second value differed from the first."""
+    """The number of replicates, and the mean squared difference from the original value."""
     rest: Value
-    """The value at the centre itself, measured last."""
+    """The last value measured at the centre itself."""
     bend: Value
-    """By how much the values at a probe and its mirror image were above it, in the mean: ½L·l²."""
+    """The mean excess of a probe and its mirror image over that value: ½L·l²."""
     curvature: Value
     """L = 2·bend/l²."""
     weight: Value
-    """1/variance of it, by what is known of the noise."""
+    """1/variance of `curvature`, from the noise estimate."""
 
 
 def special_rounds(frame: Frame, clip: float) -> Callable[..., tuple[Any, ...]]:
-    """A round that opens, is beyond the limit, asks again or comes soon after: what of its surprise counts.
+    """Build the handler of rounds at the start, with or after a large innovation, which limits the innovation.
 
-    An outlier is alone, a jump repeats: the first surprise beyond the limit is asked again, closer by, before it is
-    learnt from.
+    The first large innovation is repeated closer to the centre before anything is learnt from it: an outlier does not
+    repeat, a jump does.
     """
     xp, unit2 = frame.xp, frame.probe_length**2
     where, minimum = xp.where, xp.minimum
@@ -68,7 +68,7 @@ def special_rounds(frame: Frame, clip: float) -> Callable[..., tuple[Any, ...]]:
         phase, run, doubt = doubts[:3]
         typical, asked, scaled = xp.sqrt(square * length2), doubt != 0, (fit.learnt > SETTLED) & (square > NOTHING)
         beyond = scaled & (abs(error) > clip * run * typical)
-        opening = (phase < 2) | (fit.level != fit.level)  # nothing to be contrasted with: it only anchors
+        opening = (phase < 2) | (fit.level != fit.level)  # no earlier value to compare with: only set the anchor
         idle = opening | (beyond & (run == 1) & (asked == 0))
         opened = doubts._replace(phase=phase + 1.0, rest=where(look.width == 0, value, doubts.rest))
         probe2, special = unit2 * (look.width * look.width), fit._replace(calm=frame.zero - 1.0)
@@ -88,7 +88,7 @@ def special_rounds(frame: Frame, clip: float) -> Callable[..., tuple[Any, ...]]:
 
 
 def repetitions(xp: Any) -> Callable[..., tuple[Value, Value, Doubts]]:
-    """A round that repeats or mirrors the query before: the noise, and what the opening says of the curvature."""
+    """Build the handler of rounds that repeat or mirror the previous query, which estimates noise and curvature."""
     where, maximum, minimum = xp.where, xp.maximum, xp.minimum
 
     def repeated(
@@ -98,7 +98,7 @@ def repetitions(xp: Any) -> Callable[..., tuple[Value, Value, Doubts]]:
         _, _, _, echoes, noise, rest, bend, curvature, weight = doubts
         same = (look.trial == last.trial) & (fit.doubts.doubt == 0) & (fit.doubts.phase > 1)
         repeat, mirrored = same & (look.width == last.width), same & (look.width == -last.width)
-        mirrored = mirrored & (look.width != 0) & (rest == rest)  # late values may come before the centre's
+        mirrored = mirrored & (look.width != 0) & (rest == rest)  # with late values, that of the centre may be missing
         limit = where((echoes > 3) & (noise > 0), LOUD * LOUD * noise, math.inf)
         difference = minimum((value - before) * (value - before), limit) - noise
         noise = noise + repeat * difference * maximum(1.0 / (echoes + 1.0), ECHOES)

@@ -1,6 +1,6 @@
-"""A plane through the values, which knows its own scale, noise and curvature: what the default method learns by.
+"""The estimator of the default method: a plane fitted to the values, with estimates of scale, noise and curvature.
 
-References: the affine projection (Kaczmarz, NLMS) filter, with an intercept; docs/auto.md derives what is added to it.
+Based on the affine projection filter (Kaczmarz, NLMS) with an intercept; docs/auto.md derives the extensions.
 """
 
 from __future__ import annotations
@@ -33,69 +33,69 @@ from trimtab.types import Array, Memory, Value
 from trimtab.validation import real, whole
 from trimtab.xp import TINY
 
-# Chosen on draws of the rule `trimtab.lab.suites.held_out` under other seeds, where the radius is wrong by up to four.
-NOWHERE = 1e100  # the distance to an optimum of which nothing is known
-SLOW = 150.0  # rounds: the window of the rms slope, so long that it does not follow a single jump
-OTHERS = 1 / 100.0  # the least weight of another surprise in that of the values
-LEAST, FEW, ENOUGH = 0.15, 3.0, 16.0  # over as many as the echoes heard: the least share of signal, never zero
-UNHEARD, SILENT = 0.02, 0.25  # the largest share of signal before any echo, and where none comes (late values)
-FAR = 13.0  # added to d in the distance: in few dimensions the plane has predicted most of the slope already
-HASTE, SLOWEST_LEVEL = 0.09, 0.2  # how fast the level's gain follows the agreement of neighbours, and the least gain
-STEEP = 0.03  # the least evenness of surprises, up and down
-REMEMBERED = 1.0 - 1 / 400.0  # a round, of what the widths said of the curvature
-FLOOR = 1e-280  # in a quotient of squares: it stays a number
-OUTLIER = 0.1  # of the square of a surprise is the least that the widths are weighed by; all of it before any echo
+# Tuned on cells of `trimtab.lab.suites.held_out` under other seeds, with radii up to four times too large or small.
+NOWHERE = 1e100  # distance to the optimum while the curvature is unknown
+SLOW = 150.0  # rounds: window of the rms slope, too long to follow a single jump
+OTHERS = 1 / 100.0  # smallest weight of an innovation in the mean square of values
+LEAST, FEW, ENOUGH = 0.15, 3.0, 16.0  # the smallest signal share is LEAST over the number of replicates, FEW to ENOUGH
+UNHEARD, SILENT = 0.02, 0.25  # largest signal share before the first replicate: at first, and later (late values)
+FAR = 13.0  # added to d in the distance: in few dimensions the plane already predicts most of the slope
+HASTE, SLOWEST_LEVEL = 0.09, 0.2  # adaptation rate of the level's gain, and its smallest value
+STEEP = 0.03  # smallest evenness of innovations
+REMEMBERED = 1.0 - 1 / 400.0  # discount per round of the curvature estimate from widths
+FLOOR = 1e-280  # keeps quotients of squares finite
+OUTLIER = 0.1  # share of a squared innovation that counts as noise of the curvature estimate; 1 before a replicate
 
 
 class Fit(NamedTuple):
-    """What `Plane` remembers."""
+    """Memory of `Plane`. An innovation is the part of a value that the plane did not predict."""
 
     calm: Value
-    """The largest square of a surprise per unit of length that is nothing special; −1 where the next round is."""
+    """The limit of squared innovations per squared length in a routine round; −1 if the next round is special."""
     learnt: Value
-    """How many surprises it has learnt from."""
+    """The number of innovations learnt from."""
     level: Value
     anchor: Array
     slope: Array
     fade: Value
-    """g = fade·slope: what was learnt fades in one number, not in all of them."""
+    """g = fade·slope, so that the decay only changes one number."""
     size: Value
     """‖g‖²."""
     spread: Value
-    """W: the square of the probe's length that the level is meant for."""
+    """W: the squared probe length that the level refers to."""
     gain: Value
-    """β: how far the level goes to a new value."""
+    """β, the gain of the level."""
     agreement: Value
-    """The last surprise, in units of the rms of them all: neighbours of one sign make the level follow faster."""
+    """The last innovation, normalised; consecutive ones of equal sign increase the gain of the level."""
     square: Value
-    """s²: the running mean square of surprises per unit of length."""
+    """s²: the running mean square of innovations per unit length."""
     usual: Value
-    """The running mean of surprises per unit of length: that of a level that runs away."""
+    """The running mean of innovations per unit length, not 0 if the level drifts."""
     rise_square: Value
     drop_square: Value
-    """The mean square by which surprises are above it, and below it."""
+    """The mean squares of innovations above and below that mean."""
     power: Value
-    """The mean square of surprises, those of echoes apart."""
+    """The mean square of innovations, without those of replicates."""
     loud: Value
-    """What of it may be noise."""
+    """The part of it that may be noise."""
     certainty: Value
-    """How far the curvature stands out of the noise: 0 (not known) to 1."""
+    """Confidence in the curvature, given the noise: 0 (unknown) to 1."""
     bent: Value
     """certainty·L."""
     weight: Value
     bend: Value
-    """What the widths say of L: bend/weight, with the variance 1/weight."""
+    """The estimate of L from probe widths: bend/weight, with variance 1/weight."""
     doubts: Doubts
 
 
 def model(state: State) -> LocalModel:
-    """The plane, and the mean curvature beside it."""
+    """The local model: the slope of the plane and the mean curvature."""
     fit: Any = state.slope
     return LocalModel(fit.fade, fit.slope, fit.certainty, fit.bent, np.abs(state.last.width))
 
 
 def interrupted(fit: Any) -> Memory:
-    """The opening begins again where it is not complete: the centre, a probe and its mirror image belong together."""
+    """Restart an incomplete opening, because the centre, a probe and its mirror image belong together."""
     phase = np.asarray(fit.doubts.phase)
     again = phase * (phase > 2)
     return fit._replace(doubts=fit.doubts._replace(phase=again if again.ndim else float(again)))
@@ -104,19 +104,19 @@ def interrupted(fit: Any) -> Memory:
 @part
 @dataclass(frozen=True)
 class Plane(OneQuery):
-    """A plane through the values, y ≈ b + ⟨g, p − r⟩, corrected by e, what it fails to predict: with D = p − r,
+    """A plane fitted to the values, y ≈ b + ⟨g, p − r⟩, updated by the innovation e. With D = p − r,
 
         e = y − b − ⟨g, D⟩ − ½·c·L·(l² − W),   g ← (1 − 1/window)·g + learning·e·D/‖D‖²,
         b ← b + β·(y − b)  (with e clipped),   r ← r + β·D,   W ← W + β·(l² − W).
 
-    ĝ = g. What the plane knows is no noise in e: the probes before, the movement of the centre, the offset, and, where
-    the mean curvature L is known with the certainty c, a change of the probe's length l. It knows L from the first
-    three rounds, the centre, a probe and its mirror image, and from then on from widths that differ: e on ½(l² − W), by
-    weighted least squares. β starts at `level` and grows while neighbouring surprises have one sign (the level drifts),
-    shrinks while they have not (noise). It knows the noise from echoes, rounds that repeat the query before (`echoes`);
-    and what is beyond `clip` times the running rms of e is asked again, closer by, before anything is learnt from it:
-    an outlier is alone, a jump repeats. Of a function that stands still, ĝ is in the mean a positive multiple of the
-    gradient, not the gradient itself; under drift it lags by some `window` rounds. Needs O(d).
+    ĝ = g. Effects that the plane predicts do not appear in e: earlier probes, moves of the centre, the offset and, once
+    the mean curvature L is known with certainty c, changes of the probe length l. L is estimated from the first three
+    rounds, the centre, a probe and its mirror image, and then from probes of different widths, by weighted least
+    squares of e on ½(l² − W). β starts at `level`; it grows while consecutive innovations have equal signs (the level drifts)
+    and shrinks otherwise (noise). The noise is estimated from replicates, rounds that repeat the previous query
+    (`echoes`). If e exceeds `clip` times its running rms, the query is repeated closer to the centre before anything is
+    learnt: an outlier does not repeat, a jump does. For a static function E ĝ is a positive multiple of the gradient,
+    not the gradient itself; under drift it lags by about `window` rounds. Memory is O(d).
     """
 
     window: float = 3.0
@@ -137,7 +137,7 @@ class Plane(OneQuery):
             whole(name, getattr(self, name), 2)
 
     def start(self, frame: Frame, centre: Array) -> Memory:
-        """Nothing is known."""
+        """A memory without values."""
         zero, nothing = frame.zero, np.zeros_like(centre)
         one, unknown = zero + 1.0, zero + math.nan
         doubts = Doubts(zero, one, zero, zero, zero, unknown, zero, zero, zero)
@@ -145,7 +145,7 @@ class Plane(OneQuery):
         return Fit(-one, zero, unknown, nothing, nothing, one, zero, zero, gain, *(zero,) * 11, doubts)
 
     def echoes(self, trial: int) -> bool:
-        """Whether a trial repeats the query before it: every so many trials, and before that by powers of two.
+        """Whether a trial is a replicate, which repeats the previous query: at powers of two, then at equal intervals.
 
         >>> [t for t in range(200) if Plane().echoes(t)]
         [3, 7, 15, 31, 63, 127, 191]
@@ -157,7 +157,7 @@ class Plane(OneQuery):
         return rest == 0 < times and times & (times - 1) == 0
 
     def bind(self, frame: Frame) -> Estimation:
-        """The centre, a probe, its mirror image; then probes, echoes, and again where in doubt."""
+        """Query the centre, a probe and its mirror image; then probes, replicates, repeats of large innovations."""
         return Estimation(self._look(frame), self._learn(frame), model=model, interrupted=interrupted)
 
     def _look(self, frame: Frame) -> Callable[[State, int, Value], Look]:
@@ -172,7 +172,7 @@ class Plane(OneQuery):
             (phase, _, doubt, *_), last = fit.doubts, state.last
             just = (state.told == id - 1) & (id > 0)
             if special:
-                if any_(phase == 0) and not state.open:  # only one of several open trials is the centre
+                if any_(phase == 0) and not state.open:  # of several open trials, only one queries the centre
                     next_look = next_look._replace(width=where(phase == 0, zero, width))
                 doubted, mirrored = just & (doubt != 0), just & (phase == 2) & (last.width != 0)
                 if any_(doubted | mirrored):
@@ -196,8 +196,8 @@ class Plane(OneQuery):
              drop_square, power, loud, certainty, bent, weight, bend, doubts) = fit  # fmt: skip
             width, value = look.width, values[0]
             probe2 = unit2 * (width * width)
-            # The surprise: what the plane did not predict.
-            if any_(width == 0):  # a point of the step's own choice, or the centre, which the opening looks at
+            # The innovation.
+            if any_(width == 0):  # a point chosen by the step, or the centre at the start
                 from_centre = query - state.centre
                 probe2 = where(width == 0, dot(from_centre, from_centre), probe2)
             apart = query - anchor
@@ -214,21 +214,21 @@ class Plane(OneQuery):
                     return frame.zero + math.nan, 0.0, slope, fit, None
                 error2, counted = error * error, where(doubts.run > 1, FORGOTTEN, 1.0)
                 weight, bend, doubts = counted * weight, counted * bend, doubts._replace(weight=counted * doubts.weight)
-            # The rms slope along a probe; by how much surprises are above their mean, and below it.
+            # The rms slope along a probe; mean squares of innovations above and below their mean.
             learnt = minimum(learnt + 1.0, SLOW)
             newest, steep2 = 1.0 / learnt, minimum(error2 / length2, most)
             square = square + (steep2 - square) * newest + TINY
             steepness, along = sqrt(square), error / sqrt(length2)
             unlike = (along if routine else clip(along, -JUMP * steepness, JUMP * steepness)) - usual
             usual = usual + newest * unlike
-            up, unlike2 = 2.0 * newest * (unlike > 0), minimum(unlike * unlike, wild2 * square)  # a jump is no cliff
+            up, unlike2 = 2.0 * newest * (unlike > 0), minimum(unlike * unlike, wild2 * square)  # not so for a jump
             rise_square = rise_square + up * (unlike2 - rise_square)
             drop_square = drop_square + (2.0 * newest - up) * (unlike2 - drop_square)
-            # What the widths say of the curvature.
+            # The curvature from probe widths.
             fresh = look.trial != state.last.trial
             if any_(counts := calmly & fresh):
                 lifted, kept_of = bent * wider, REMEMBERED
-                own = where(doubts[3] == 0, 1.0, OUTLIER)  # late values have no echoes: one surprise is no proof
+                own = where(doubts[3] == 0, 1.0, OUTLIER)  # with late values there are no replicates: be cautious
                 unsure = power + own * error2 + FINEST * lifted * lifted + FLOOR * wider * wider + TINY
                 trust = wider / unsure
                 if not all_(counts):
@@ -241,7 +241,7 @@ class Plane(OneQuery):
             slope, fade = fading(slope, fade, kept, step, apart)
             level, spread = level + gain * (known + error), spread + gain * (probe2 - spread)
             anchor, before = drawn(gain, apart, anchor), agreement
-            # The noise, from values of the same query; the level's gain, from neighbours.
+            # The noise, from replicates; the gain of the level, from consecutive innovations.
             powered = power + (minimum(error2, at_most) - power) * maximum(newest, OTHERS) + TINY
             if all_(fresh):
                 power = powered
@@ -249,7 +249,7 @@ class Plane(OneQuery):
                 power, loud, doubts = repeated(state, look, value, probe2, powered, doubts)
             agreement = error / sqrt(powered + error2)
             gain = clip(gain * (1.0 + HASTE * agreement * before), SLOWEST_LEVEL, 1.0)
-            # The curvature, from the opening and from the widths: what stands out of what it may be by chance.
+            # The curvature from the opening and from probe widths, relative to its error.
             opening = doubts[8]
             weights = weight + opening
             chance = sqrt(PROOF * weights) + TINY

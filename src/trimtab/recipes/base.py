@@ -16,11 +16,10 @@ RADII = 1e-30, 1e70  # allowed radii: squares of lengths and of slopes stay fini
 
 @dataclass(frozen=True, kw_only=True)
 class BaseMethod(ABC):
-    """Configuration of a method, and the rule that it is bound to: all that setups, tuners, files and studies use.
+    """Configuration of a method: the interface used by setups, tuners, files and studies.
 
-    A method of your own is a frozen dataclass with this base, with `bind`, and with `trimtab.part` above it, so that it
-    can be saved. Where it differs from what the properties below say, it has a class variable of that name, or a field
-    with a default.
+    To write your own, derive a frozen dataclass that defines `bind`, decorated with `trimtab.part` so that it can be
+    saved. Override properties below by a class variable of the same name, or a field with a default.
 
     >>> import trimtab as tt
     >>> isinstance(tt.residual(radius=0.05, step=3e-3), BaseMethod)
@@ -34,7 +33,7 @@ class BaseMethod(ABC):
 
     @abstractmethod
     def bind(self, frame: Frame) -> Rule:
-        """The rule by which it asks and learns."""
+        """Bind the method to a setup."""
 
     @property
     def offsets(self) -> tuple[float, ...]:
@@ -43,27 +42,27 @@ class BaseMethod(ABC):
 
     @property
     def lags(self) -> tuple[int, ...]:
-        """Which objective each is measured on; 1: that of the round before, which only a simulation can do."""
+        """The age in rounds of the objective that each query measures; not 0 in simulations only."""
         return (0,)
 
     @property
     def told(self) -> int:
-        """How many numbers a query brings: 1, the value, or more, where limits are measured beside it."""
+        """The number of values per query: 1, plus one for each measured limit."""
         return 1
 
     @property
     def anchored(self) -> bool:
-        """Whether values are compared with earlier ones, so that the first moves nothing."""
+        """Whether values are compared with earlier ones, so that the first does not move the centre."""
         return True
 
     @property
     def unbiased(self) -> bool:
-        """Whether a move is −η·∇f in the mean, for a quadratic that stands still."""
+        """Whether the expected move on a static quadratic is −η·∇f."""
         return False
 
     @property
     def located(self) -> bool:
-        """Whether it learns from where it measured, so that queries may be projected back into the domain."""
+        """Whether it uses the actual query, so that queries may be projected back into the domain."""
         return False
 
     @property
@@ -73,12 +72,12 @@ class BaseMethod(ABC):
 
     @property
     def finds_width(self) -> bool:
-        """Whether it chooses how wide its probes are, between its `narrowest` and `widest`."""
+        """Whether it adapts the width of probes, between its `narrowest` and `widest`."""
         return False
 
     @property
     def narrowest(self) -> float:
-        """The least width of a probe, as a multiple of the radius."""
+        """The smallest width of a probe, as a multiple of the radius."""
         return 1.0
 
     @property
@@ -88,17 +87,17 @@ class BaseMethod(ABC):
 
     @property
     def constant(self) -> float | tuple[float, ...] | None:
-        """The step size η, where it is the same in every round; in lanes, one for all or one for each."""
+        """The step size η, if constant; one number for all lanes or one per lane."""
         return None
 
     @property
     def kind(self) -> type:
-        """The class by which methods are told apart."""
+        """The class that identifies the method."""
         return type(self)
 
     @property
     def parts(self) -> Mapping[str, object]:
-        """Its parts by name, as a record describes them."""
+        """The parts of the method by name, for records."""
         return {"method": self}
 
     @property
@@ -107,7 +106,7 @@ class BaseMethod(ABC):
         return len(self.offsets)
 
     def changed(self, **fields: Any) -> Self:
-        """The method with other values of these fields; `narrowest` and `widest` only where it finds the width."""
+        """The method with some fields replaced; `narrowest` and `widest` only if it adapts the width."""
         return replace(self, **fields)
 
     def __post_init__(self) -> None:

@@ -98,7 +98,7 @@ class Method(BaseMethod):
         return self.step.scale_free and (self.anchored or self.queries > 1) and self.told == 1
 
     def changed(self, **fields: Any) -> Self:
-        """The method with other values of these fields; the widths are fields of its step."""
+        """The method with some fields replaced; widths are fields of its step."""
         step: Any = self.step
         if widths := {name: fields.pop(name) for name in ("narrowest", "widest") if name in fields}:
             fields["step"] = replace(step, **widths)

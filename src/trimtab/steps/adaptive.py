@@ -1,4 +1,4 @@
-"""A pace and a radius that find themselves: how far the default method goes, and how wide it looks."""
+"""The step of the default method, which adapts its pace and the width of its probes."""
 
 from __future__ import annotations
 
@@ -15,53 +15,53 @@ from trimtab.types import Array, Memory, Value
 from trimtab.validation import real
 from trimtab.xp import power
 
-# Chosen as those of `Plane`.
-PACE, POWER = 2.5, 0.55  # a first move has the length of PACE/d^POWER probes
-SLOWEST, FASTEST = 0.11, 10.0  # of a
-WHITENESS, PER_DIM = 0.075, 0.45  # the rate of log a: min(WHITENESS, PER_DIM/√d), as many rounds as a frame needs
-COURSE = 4.0  # √d: the window of the mean course
-TURN, STRIDE = 2, 8  # rounds: how often the course is taken, and the trail drawn on, whose window is at least 10
-NEWTON = 1 / 3  # of 1/L: what was learnt counts for three rounds, as long as the plane remembers it
-STEADY = 3  # contrasts before the pace changes: fewer have no direction
-RATIO = 3.0  # √d mean moves: how far the optimum is, and so how wide to look
-FOLLOW = 20.0  # rounds: the window of the mean move's length
-TOP = 1.7  # times the radius: how wide to look before anything is known of noise
-RISE, BEYOND, FALL = 1.2, 1.04, 0.5  # the width changes by no more from round to round; so much beyond that given
-MANY = 200.0  # dimensions: in more of them wider probes cost too much before they have told enough
-REACH = 0.23  # of the distance to the optimum is the widest look
-EDGE, CLIFFS = 0.3, 0.95  # the power of the evenness of surprises (those upwards larger: a cliff is near); with d, more
-AHEAD, SURE = 8, 0.13  # one trial of so many looks along the course; the rate of log a by what it finds there
-WAVER = 0.15  # the square of the width goes up and down by so much: that is what shows the curvature
-PATIENCE = 16.0  # a value that is late by 1 + d/PATIENCE rounds slows nothing: a frame takes longer
-LONGEST = 2.0  # probes of the radius given: the longest move
+# Tuned like the constants of `Plane`. The heading is the direction from the running mean of centres to the centre.
+PACE, POWER = 2.5, 0.55  # the first move has the length of PACE/d^POWER probes
+SLOWEST, FASTEST = 0.11, 10.0  # limits of the pace a
+WHITENESS, PER_DIM = 0.075, 0.45  # adaptation rate of log a: min(WHITENESS, PER_DIM/√d)
+COURSE = 4.0  # window of the heading, in units of √d rounds
+TURN, STRIDE = 2, 8  # rounds between updates of the heading, and of the mean of centres, whose window is at least 10
+NEWTON = 1 / 3  # of Newton's step 1/L, because the plane remembers, and uses, a value for about three rounds
+STEADY = 3  # contrasts before the pace adapts, since there is no heading before
+RATIO = 3.0  # assumed distance to the optimum, in units of √d mean moves
+FOLLOW = 20.0  # rounds: window of the mean length of moves
+TOP = 1.7  # largest width while the noise is unknown
+RISE, BEYOND, FALL = 1.2, 1.04, 0.5  # largest growth, growth beyond the initial radius, largest shrinkage per round
+MANY = 200.0  # beyond this dimension wider probes cost too much before they pay off
+REACH = 0.23  # largest width, relative to the distance to the optimum
+EDGE, CLIFFS = 0.3, 0.95  # exponent of the evenness, which is small near a cliff, in low and in high dimension
+AHEAD, SURE = 8, 0.13  # every AHEAD-th trial probes along the heading; adaptation rate of log a in these trials
+WAVER = 0.15  # the squared width alternates by ±WAVER, which makes the curvature observable
+PATIENCE = 16.0  # values late by up to 1 + d/PATIENCE rounds do not slow the step
+LONGEST = 2.0  # longest move, in probes of the given radius
 
 
 class Pace(NamedTuple):
-    """What `Adaptive` remembers."""
+    """Memory of `Adaptive`."""
 
     moves: Value
-    """How many contrasts it has seen."""
+    """The number of contrasts so far."""
     pace: Value
-    """a."""
+    """a, the pace."""
     trail: Array
     """A running mean of the centres."""
     course: Array
     reach: Value
-    """From the trail to the centre, and how far that is."""
+    """The heading: the vector from the trail to the centre, and its length."""
     move: Value
     """M: the running mean of the length of moves."""
     width: Value
-    """δ_t/δ of the queries from now on, about which they waver."""
+    """δ_t/δ of the next queries, before it is varied by ±WAVER."""
     root_signal_share: Value
     """√h of the last contrast."""
     widest: Value
-    """What the next width must not exceed."""
+    """The upper limit of the next width."""
     following: Following
-    """Where the optimum goes, if it goes on."""
+    """The estimated motion of the optimum."""
 
 
 def swells(trial: int) -> int:
-    """1 for a trial that looks wider than the width is, 0 for one that looks narrower: the sequence of Thue and Morse.
+    """1 for trials with a wider probe, 0 for those with a narrower one: the Thue–Morse sequence.
 
     >>> [swells(trial) for trial in range(8)]
     [0, 1, 1, 0, 1, 0, 0, 1]
@@ -70,7 +70,7 @@ def swells(trial: int) -> int:
 
 
 def looks_ahead(trial: int) -> bool:
-    """Whether a trial looks along the course, forwards or backwards, instead of in a direction of its own.
+    """Whether a trial probes along the heading, forwards or backwards, instead of in a direction of its own.
 
     >>> [trial for trial in range(24) if looks_ahead(trial)]
     [7, 15, 23]
@@ -81,14 +81,15 @@ def looks_ahead(trial: int) -> bool:
 @part
 @dataclass(frozen=True)
 class Adaptive:
-    """A pace by whiteness, in units of the radius given or of Newton's step, and a radius that follows the moves.
+    """A step that adapts its pace until innovations are white, and the width of probes to the length of moves.
 
-    One trial of eight looks along the course, where a single value says of the pace what takes d others. Where the
-    optimum goes on steadily the centre is carried along with it (`trimtab.steps.following`). The width wavers from
-    trial to trial, by the sequence of Thue and Morse, whose averages hide no drift: from widths that differ, an
-    estimator learns the curvature.
+    The pace a is relative to the given radius, or to Newton's step once the curvature is known. It is too large if
+    values are higher than predicted along the heading, and too small if lower. Every eighth trial probes along the
+    heading, where one value is as informative about the pace as d others. If the optimum moves steadily, the centre
+    moves with it (`trimtab.steps.following`). Widths alternate in the order of the Thue–Morse sequence, whose averages
+    cancel drift, so that an estimator can determine the curvature.
 
-    narrowest, widest: the least and the largest width of a probe, in times of the radius.
+    narrowest, widest: the smallest and the largest width of a probe, in units of the radius.
     """
 
     narrowest: float = 0.03
@@ -98,16 +99,16 @@ class Adaptive:
     finds_width: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        real("narrowest", self.narrowest, 0, 1, above=True, why=", in times of the radius")
-        real("widest", self.widest, 1, why=", in times of the radius")
+        real("narrowest", self.narrowest, 0, 1, above=True, why=", in units of the radius")
+        real("widest", self.widest, 1, why=", in units of the radius")
 
     @property
     def constant(self) -> None:
-        """It changes."""
+        """None: the rate changes over time."""
         return None
 
     def start(self, frame: Frame, centre: Array) -> Memory:
-        """As wide as the radius given, where it swells."""
+        """A memory without contrasts; wider probes have the given radius."""
         zero, one = frame.zero, frame.zero + 1.0
         wide = one / math.sqrt(1.0 + WAVER)
         move = zero + frame.probe_length / (RATIO * math.sqrt(frame.dim))
@@ -115,7 +116,7 @@ class Adaptive:
         return Pace(zero, one, centre.copy(), nowhere, far, move, wide, one, one, following.start(centre, zero))
 
     def bind(self, frame: Frame) -> Pacing:
-        """Whiteness for the pace, the moves for the width."""
+        """Bind the adaptation of pace and width."""
         xp, root, length = frame.xp, math.sqrt(frame.dim), frame.probe_length
         sqrt, maximum, minimum, where, clip, dot = xp.sqrt, xp.maximum, xp.minimum, xp.where, xp.clip, xp.dot
         drawn_on = 1.0 - (1.0 - 1.0 / max(10.0, COURSE * root)) ** STRIDE
@@ -125,18 +126,18 @@ class Adaptive:
         longest, follow, some, norm, axpy = LONGEST * length, RATIO * root / length, xp.any, xp.norm, xp.axpy
         merge, times, newest, within = xp.merge, xp.times, 1.0 / FOLLOW, REACH / length
         (weigh, follow_on), level = following.bind(frame), unit / root
-        beyond = BEYOND ** min(1.0, PATIENCE / frame.dim)  # a frame has to tell what wider probes cost
+        beyond = BEYOND ** min(1.0, PATIENCE / frame.dim)  # the cost of wider probes shows after d rounds
         many = min(1.0, MANY / frame.dim)
         less, wary = power(sqrt, many), power(sqrt, EDGE + CLIFFS * (1.0 - many))
         sure, tallest = 0.5 * SURE, frame.radius * frame.tallest
         wavering = math.sqrt(1.0 - WAVER), math.sqrt(1.0 + WAVER)
 
         def rate(state: State, look: Look, contrast: Value, sense: Sense | None) -> tuple[Value, Memory]:
-            if sense is None:  # nothing was learnt
+            if sense is None:  # the value only set the anchor
                 return 0.0, (*state.pace, 0.0)
             moves, pace, trail, course, reach, move, wide, root_share, top, going = state.pace
             surprise, steepness, size, signal_share, certainty, bent, distance, evenness, jumped = sense
-            # Whiteness: at the right pace, what is learnt does not lean on where we have been going.
+            # Whiteness: at the right pace, innovations are uncorrelated with the heading.
             moves = moves + 1.0
             if some(turn := moves % TURN == 0):
                 course = merge(turn, state.centre - trail, course)
@@ -150,11 +151,11 @@ class Adaptive:
             if some(seldom := (look.width < 0) | (moves <= STEADY)):
                 lean = where(seldom, where(moves <= STEADY, 0.0, -lean), lean)
             change = half * clip(surprise * lean, -3.0, 3.0)
-            if some(ahead := look.width == 0):  # along the course itself
+            if some(ahead := look.width == 0):  # a probe along the heading
                 sign = where(dot(look.centre - state.centre, state.pace[3]) < 0, -1.0, 1.0)
                 change = where(ahead, sign * sure * clip(surprise, -3.0, 3.0), change)
                 towards, per = merge(ahead, state.pace[3], towards), where(ahead, sign / state.pace[4], level)
-            # How late what is learnt comes, in times of what a frame takes anyway.
+            # The delay of values, relative to the time constant of learning.
             delay = max(len(state.open) / patience, 1.0) if state.open else 1.0
             # Half the change c of log a, down and up, needs no exponential: (1 − c/2)/(1 + c/2) = e^(−c) + O(c³).
             change = change / delay
@@ -162,13 +163,13 @@ class Adaptive:
             if some(jumped):
                 pace, wide = where(jumped, maximum(pace, 1.0), pace), where(jumped, maximum(wide, 1.0), wide)
             quick, root_share = maximum(pace, 1.0), sqrt(signal_share)
-            # The step: in units of the radius given, or Newton's where the curvature is certain.
+            # The step: relative to the given radius, or Newton's if the curvature is certain.
             unit_step = 1.0 / ((1.0 - certainty) * steepness / first + bent / NEWTON)
             root_size = sqrt(size)
             step = minimum(unit_step * pace * root_share / delay, longest * quick / root_size)
-            # The width: no wider than noise asks for, than is within reach, or than a little more than before.
+            # The limit of the width, from noise, distance and evenness.
             top = minimum(less(TOP * sqrt(quick / root_share)), within * distance) * wary(evenness)
-            # Is the optimum going on?
+            # The motion of the optimum.
             share, heard = minimum(step / unit_step, 1.0), where(moves <= STEADY, 0.0, surprise)
             going, much = weigh(going, towards, per, heard, NEWTON / (unit_step * steepness), share, length * wide)
             return step, (moves, pace, trail, course, reach, move, wide, root_share, top, going, much)
@@ -191,8 +192,8 @@ class Adaptive:
         def aim(state: State, id: int, look: Look) -> Look:
             wide, before = look.width, state.last.width
             narrow = (wide > -narrowest) & (wide < narrowest) & (wide != 0)
-            narrow = narrow & (wide != before) & (wide != -before)  # an echo, or a mirror image, is as wide as it was
-            if some(narrow):  # what an estimator asks again, closer by
+            narrow = narrow & (wide != before) & (wide != -before)  # replicates and mirror images keep their width
+            if some(narrow):  # repeats of large innovations
                 look = look._replace(width=where(narrow, where(wide < 0, -narrowest, narrowest), wide))
             if not looks_ahead(id):
                 return look
@@ -202,7 +203,7 @@ class Adaptive:
             if not some(able):
                 return look
             size = minimum(length / reach, tallest / where(able, peak, 1.0)) * look.width
-            forwards = where(direction(state.key, id)[..., 0] < 0, -size, size)  # u itself may be orthogonal to it
+            forwards = where(direction(state.key, id)[..., 0] < 0, -size, size)  # a random sign, from the trial's u
             centre, wide = axpy(forwards, course, look.centre), look.width
             return look._replace(centre=merge(able, centre, look.centre), width=where(able, 0.0 * wide, wide))
 

@@ -1,14 +1,14 @@
-"""An optimum that goes on steadily, and a centre that is carried along with it: a part of `Adaptive`.
+"""Follow an optimum that moves steadily: a part of `Adaptive`.
 
-Two centres are thought of, one that is carried by the velocity v of the moves so far and one that is not; the first is
-ahead of the other by a·v. Both are corrected by what the probes tell, each in one of d directions, by a share h there,
-so that a is a number of rounds; and a value, measured along û, whose surprise is e says which of the two had been
-nearer to the optimum. With ω the belief in the first and z = L·a·⟨û, v⟩/s what it would make of e, in units of its rms,
+Two hypothetical centres are compared: one moves with the velocity v of recent moves, the other does not. The first is
+ahead by a·v, where a is a number of rounds: each round adds 1, and each probe corrects a share h of the difference in
+one of d directions. The innovation e of a value measured along û shows which centre is nearer to the optimum. With ω
+the probability of the first, and z = L·a·⟨û, v⟩/s its predicted effect on e, in units of the rms s,
 
     o ← 0.995·o + (ω − ½)·z² − z·e/s,   a ← (1 − h/d)·a + 1,   x ← x + (ω + Δω·a)·v,
 
-where the log odds are o − 2, and the belief follows them. It is the test of two Kalman filters by their likelihoods
-(Magill 1965), one with a velocity and one without, for which one vector suffices.
+where o − 2 are the log odds, which determine ω. This is the likelihood test of two Kalman filters (Magill 1965), one
+with a velocity and one without, reduced to one vector of memory.
 """
 
 from __future__ import annotations
@@ -20,31 +20,31 @@ from trimtab.protocols import Frame
 from trimtab.state import make
 from trimtab.types import Array, Mask, Value
 
-# Chosen as those of `Plane`.
-LEARNT = 0.58  # of Newton's step is what one value moves the centre by, at the pace 1 and without noise
-HABIT = 0.1  # over d: how fast the velocity follows the course, in times of what one value moves the centre by
-DOUBTED, FIRM = -2.0, 8.0  # the log odds at first, and the most that they differ from it
-SWAYED, FADING = 2.0, 0.995  # the most that one value says; how much is remembered, from round to round
-IDLE = 0.15  # belief up to this is none
-STRAY, FARTHEST = 0.2, 1.5  # probes: how far the centre is carried in a round; how far ahead the first is at most
-STILL = 1e-100  # probes a round: it stands still
+# Tuned like the constants of `Plane`.
+LEARNT = 0.58  # share of Newton's step that one value moves the centre by, at pace 1 and without noise
+HABIT = 0.1  # rate at which the velocity follows the heading, times d and relative to LEARNT
+DOUBTED, FIRM = -2.0, 8.0  # initial log odds, and their largest change
+SWAYED, FADING = 2.0, 0.995  # largest effect of one value on the log odds, and their discount per round
+IDLE = 0.15  # probabilities up to this count as 0
+STRAY, FARTHEST = 0.2, 1.5  # largest move per round, and largest lead of the first centre, in probe lengths
+STILL = 1e-100  # speed, in probes per round, added to avoid division by zero
 
 
 class Following(NamedTuple):
-    """What is remembered of where the optimum goes."""
+    """Memory of the motion of the optimum."""
 
     velocity: Array
-    """v: the running mean of how far the course goes in a round."""
+    """v: the running mean velocity, from the heading."""
     speed: Value
     """‖v‖."""
     ahead: Value
-    """a."""
+    """a: the lead of the first centre, in rounds."""
     shares: Value
-    """The sum of h, in units of `LEARNT`, since the velocity was taken last."""
+    """The sum of h, in units of `LEARNT`, since the last update of the velocity."""
     odds: Value
-    """o: by how much the logarithm of the odds has changed."""
+    """o: the change of the log odds since the start."""
     belief: Value
-    """ω, which follows from the odds: kept, because every round needs the one before, too."""
+    """ω, a function of the odds; stored because the next round needs it."""
 
 
 Weigh = Callable[[Following, Array, Value, Value, Value, Value, Value], tuple[Following, Value]]
@@ -52,15 +52,16 @@ Follow = Callable[[Following, Mask, Value, Array], Following]
 
 
 def start(centre: Array, zero: Value) -> Following:
-    """Nothing moves."""
+    """The memory of an optimum at rest."""
     return Following(0.0 * centre, zero, zero, zero, zero, zero)
 
 
 def bind(frame: Frame) -> tuple[Weigh, Follow]:
-    """(memory, towards, per, surprise, bend, share, probe) → the memory after a value, and how many v to carry x.
+    """Build two functions: one updates the memory by a value, the other updates the velocity.
 
-    û = per·towards; bend: L/s; share: h/LEARNT; probe: the length of a probe. And (memory, mask, per, course) → the
-    memory whose velocity was taken anew, in the lanes of the mask: the course goes as far as per·course in a round.
+    (memory, towards, per, surprise, bend, share, probe) → the memory after a value, and the move of x in units of v.
+    û = per·towards; surprise: e/s; bend: L/s; share: h/LEARNT; probe: the length of a probe.
+    (memory, mask, per, course) → the memory with a new velocity in the lanes of the mask, towards per·course.
     """
     xp, share_of, habit = frame.xp, LEARNT / frame.dim, HABIT * LEARNT / frame.dim
     sqrt, maximum, minimum, clip = xp.sqrt, xp.maximum, xp.minimum, xp.clip
