@@ -1,7 +1,7 @@
-"""A study of a service: ask, tell and skip over HTTP as `trimtab.live.Study` has them. Needs no extra.
+"""Client of the HTTP service, with the `ask`, `tell` and `skip` of `trimtab.live.Study`. Needs no extra.
 
-Every request may be sent again: the open trial is the same until it is told, and a value is taken once. So whatever is
-lost on the way (an answer, a connection, a worker, the service for a while) is tried again until `patience` is over.
+Requests are idempotent: the open trial stays the same until it is told, and each value is recorded once. So requests
+that fail, whether an answer, a connection or the whole service is lost, are retried until `patience` is over.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Level = Any
 
 
 class Refused(ValueError):
-    """What the service does not do; `status` and `problem` are its answer (RFC 9457)."""
+    """A request rejected by the service; `status` and `problem` are its answer (RFC 9457)."""
 
     def __init__(self, status: int, problem: Document) -> None:
         super().__init__(problem.get("detail") or f"the service answered {status}")
@@ -40,8 +40,8 @@ class Refused(ValueError):
 class Client:
     """A connection to a service.
 
-    url: for example http://127.0.0.1:8765. token: what `trimtab token create` printed; none on the same machine, as
-    long as there are none. patience: seconds to try again for, where the service cannot be reached or is too busy.
+    url: for example http://127.0.0.1:8765. token: created by `trimtab token create`; not needed on the same machine
+    until the first one exists. patience: seconds to keep retrying if the service is unreachable or too busy.
     """
 
     def __init__(self, url: str, token: str | None = None, *, patience: float = 60.0, timeout: float = 35.0) -> None:
@@ -59,9 +59,9 @@ class Client:
         self._lock = threading.Lock()
 
     def study(self, name: str, knobs: Iterable[Mapping[str, Level]] | None = None, **options: object) -> RemoteStudy:
-        """The study of that name; with knobs, a new one if there is none yet.
+        """Open the study of this name; with knobs, create it if it does not exist.
 
-        knobs, options: as the body of PUT /v1/studies/NAME has them (goal, seed, method, radius, guard, …).
+        knobs, options: as in the body of PUT /v1/studies/NAME (goal, seed, method, radius, guard, …).
         """
         path = f"/v1/studies/{quote(name, safe='')}"
         if knobs is None:
@@ -71,7 +71,7 @@ class Client:
         return RemoteStudy(self, name, path)
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         self._connection.close()
 
     def __enter__(self) -> Client:
@@ -81,7 +81,7 @@ class Client:
         self.close()
 
     def request(self, method: str, path: str, body: Document | None = None, **query: object) -> tuple[int, Document]:
-        """The status and the answer; tried again while the service is away or too busy."""
+        """Send a request and return status and answer; retry while the service is unreachable or too busy."""
         target = f"{self._prefix}{path}" + (f"?{urlencode(query)}" if query else "")
         data, end = None if body is None else json.dumps(body, allow_nan=False), time.monotonic() + self.patience
         failed = 0
@@ -90,10 +90,10 @@ class Client:
                 status, headers, answer = self._send(method, target, data)
             except (OSError, http.client.HTTPException) as error:
                 if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):
-                    raise Unavailable(_distrusted(self.url, error)) from error  # it does not mend itself
+                    raise Unavailable(_distrusted(self.url, error)) from error  # retrying cannot help
                 why, pause = f"{self.url} cannot be reached ({reason(error)}): check that the service is running", delay
                 failed += 1
-                if failed == 2:  # one that was only idle for too long is there again at once
+                if failed == 2:  # not on the first failure, which may be an expired idle connection
                     LOG.warning("%s; retrying for %g s", why, self.patience)
             else:
                 if status < 400:
@@ -113,7 +113,7 @@ class Client:
                 answer = self._connection.getresponse()
                 text = answer.read()
             except BaseException:
-                self._connection.close()  # and connect again the next time
+                self._connection.close()  # the next request reconnects
                 raise
         try:
             return answer.status, answer.headers, json.loads(text)
@@ -122,23 +122,23 @@ class Client:
 
 
 class RemoteStudy(Brief):
-    """A study of a service. `ask`, `tell` and `skip` are those of `Study`; several may use it at once."""
+    """A study of a service. `ask`, `tell` and `skip` are those of `Study`; several clients may use it at once."""
 
     def __init__(self, client: Client, name: str, path: str) -> None:
         self.client, self.name, self._path = client, name, path
         self._known: dict[str, object] = {}
 
     def _facts(self) -> Facts:
-        """Known from earlier answers: showing a study sends no request."""
+        """Facts from earlier answers, so that printing a study sends no request."""
         known = [(label, self._known.get(label)) for label in ("round", "centre", "trial", "value")]
         return [("", self.name), ("at", self.client.url.rpartition("@")[2]), *known]
 
     def ask(self, wait: float | None = None, *, another: bool = False) -> Trial:
         """The next trial, the same one until it is told; waits while approval, a hold or quiet hours block it.
 
-        wait: seconds after which TimeoutError says what blocks; None for no end.
-        another: one beside those that are open, in a study with max_pending > 1; refused where no more may be. If the
-        answer was lost, one more is open than is known here: `ask()` gives the oldest again.
+        wait: raise TimeoutError with the reason after this many seconds; None waits for ever.
+        another: open a further trial in a study with max_pending > 1; rejected if no more are allowed. If the answer
+        was lost, that trial is open without being known here: `ask()` returns the oldest open trial.
         """
         end = None if wait is None else time.monotonic() + wait
         while True:
@@ -160,10 +160,10 @@ class RemoteStudy(Brief):
         *,
         applied: Mapping[str, Level] | None = None,
     ) -> None:
-        """The measured value; None if there is none. On the service's disk when this returns.
+        """Report the measured value, or None if the measurement failed; durable when this returns.
 
-        limits: the numbers beside it that the study has limits on, by name.
-        applied: the knobs that were really set, where they differ from those asked for.
+        limits: measured numbers that the study has limits on, by name.
+        applied: the knobs that were actually set, if they differ from those of the trial.
         """
         given = {"note": note, "applied": applied and dict(applied), "values": limits and dict(limits)}
         body: Document = {"value": None if value is None or value != value else float(value)}
@@ -172,11 +172,11 @@ class RemoteStudy(Brief):
         self._known |= {} if body["value"] is None else {"value": body["value"]}
 
     def skip(self, trial: Trial | int, note: str | None = None) -> None:
-        """There is no value: the round passes and nothing moves. The note says why."""
+        """Report a failed measurement, with the reason as a note: the round passes and the centre stays."""
         self.tell(trial, None, note)
 
     def summary(self) -> Document:
-        """The study as it is now: centre, value, rounds, diagnostics, what waits for a person, …"""
+        """The current state of the study: centre, value, rounds, diagnostics, pending approvals, …"""
         found = self.client.request("GET", self._path)[1]
         self._known |= {"round": found["rounds"], "centre": found["centre"], "value": found["value"]}
         return found
@@ -195,7 +195,7 @@ class RemoteStudy(Brief):
 
 
 def _distrusted(url: str, error: ssl.SSLError) -> str:
-    """Why there is no TLS, and the remedy."""
+    """Explain a failed TLS handshake, with the remedy."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"the certificate of {url} is not trusted ({error.verify_message}): add its issuer to SSL_CERT_FILE"
     plain = f"http{url.removeprefix('https')}"

@@ -31,7 +31,7 @@ def draw_comparison(comparison: Comparison, folder: str | Path) -> list[Path]:
     records = comparison.records
     known = any(not np.isnan(r.optimum).all() for r in records.values())
     files = []
-    for of, title in (("centre", "at the centre"), ("played", "of what was played")):
+    for of, title in (("centre", "at the centre"), ("played", "at the queries")):
         curves = {name: r.regret(of=of) if known else _running_mean(r, of) for name, r in records.items()}
         label = "accumulated regret" if known else "mean cost so far"
         figure, axis = _figure(comparison, f"{label.capitalize()} {title}")

@@ -65,7 +65,7 @@ def tune(
     """Find the best step on a log grid, then on a finer one around it, in trials separate from the reported ones.
 
     method: a registered name, or a function step → BaseMethod.
-    hindsight: choose on the trials of the seed itself, by the median alone: what nobody could know beforehand.
+    hindsight: choose by the median on the reported trials themselves, which no user could do.
 
     >>> tuned = tune("quadratic-v1", "residual", rounds=100, trials=5)
     >>> 1e-4 < tuned.step < 1.0

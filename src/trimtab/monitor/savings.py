@@ -43,7 +43,7 @@ Batch = tuple[float, float, float]
 
 
 class Saving(NamedTuple):
-    """What tuning saves per round, in the units of the value; None while it is unknown.
+    """Saving per round due to tuning, in the units of the value; None while unknown.
 
     >>> from trimtab.live import Study
     >>> knobs = [dict(name="heat", low=150, high=220, start=180)]

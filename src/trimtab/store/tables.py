@@ -124,7 +124,7 @@ class Marks(NamedTuple):
     holder: str | None = None
     """The process that holds the study, if any."""
     paused: str | None = None
-    """Who paused the study, when and why, as JSON."""
+    """Author, time and reason of the pause, as JSON."""
     archived: float | None = None
 
 
@@ -171,7 +171,7 @@ class Commit(NamedTuple):
 
 
 class StudyColumns(NamedTuple):
-    """A row of trimtab_studies as it is stored, not yet checked."""
+    """A stored row of trimtab_studies, before its checksum is verified."""
 
     id: int
     uid: str

@@ -207,7 +207,7 @@ def _torus(results: Results) -> Claim:
     by_one, by_two = (compared(results, "torus", "residual", name) for name in ("one-point", "two-point"))
     return claim(
         "On a torus, the other reading of 64 actions, the order is the same: two-point, residual, one-point.",
-        "what the paper leaves open",
+        "left open by the paper",
         judge([below(by_one, 1.0), above(by_two, 1.0)]),
         f"Regret of residual divided by one-point {said(by_one)}, by two-point {said(by_two)}.{_few(results)}",
         "open",
@@ -238,8 +238,8 @@ def _always(results: Results) -> Claim:
         "after Theorem 3.4",
         judge(outcomes),
         f"Significantly lower regret in {outcomes.count('yes')} of {len(outcomes)} experiments, significantly higher in"
-        f" {outcomes.count('no')}. Where x₀ is redrawn in every rollout, what the difference cancels is no longer"
-        f" there: divided by one-point {said(redrawn)}, by doing nothing {said(still)}.{_few(results)}",
+        f" {outcomes.count('no')}. If x₀ is redrawn in every rollout, the difference cancels less:"
+        f" regret divided by that of one-point {said(redrawn)}, of no tuning {said(still)}.{_few(results)}",
         "limits",
     )
 

@@ -142,7 +142,7 @@ class ProposalOut(BaseModel):
 
 
 class PauseOut(BaseModel):
-    """Who paused a study, why and when."""
+    """A pause: its author, reason and time."""
 
     by: str
     why: str

@@ -26,7 +26,7 @@ MAX_CACHED_TOKENS = 10_000
 
 
 class Caller(NamedTuple):
-    """Who sends a request, and what they may do."""
+    """The sender of a request, with their permissions."""
 
     who: str
     scope: str
