@@ -112,8 +112,8 @@ class Plane(OneQuery):
     ĝ = g. Effects that the plane predicts do not appear in e: earlier probes, moves of the centre, the offset and, once
     the mean curvature L is known with certainty c, changes of the probe length l. L is estimated from the first three
     rounds, the centre, a probe and its mirror image, and then from probes of different widths, by weighted least
-    squares of e on ½(l² − W). β starts at `level`; it grows while consecutive innovations have equal signs (the level drifts)
-    and shrinks otherwise (noise). The noise is estimated from replicates, rounds that repeat the previous query
+    squares of e on ½(l² − W). β starts at `level`; it grows while consecutive innovations have equal signs (the level
+    drifts) and shrinks otherwise (noise). The noise is estimated from replicates, rounds that repeat the previous query
     (`echoes`). If e exceeds `clip` times its running rms, the query is repeated closer to the centre before anything is
     learnt: an outlier does not repeat, a jump does. For a static function E ĝ is a positive multiple of the gradient,
     not the gradient itself; under drift it lags by about `window` rounds. Memory is O(d).
