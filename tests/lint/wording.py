@@ -1,7 +1,6 @@
 """Refuse wording that English does not have: `python tests/lint/wording.py [FILE …]`, all of `src` by default.
 
-Docstrings, comments and messages are searched for a few patterns; each hit is printed with what to write instead. Files
-in `exempt.txt` are left out until somebody has gone over them: `--update` takes those off the list that are clean.
+Docstrings, comments and messages are searched for a few patterns; each hit is printed with a remedy.
 """
 
 from __future__ import annotations
@@ -16,9 +15,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
-EXEMPT = Path(__file__).with_name("exempt.txt")
 
-CLAUSE = re.compile(r"(What|Who|Whose|Whom|Whoever|Where|That|Those|Of|As it|As they)\b")
+CLAUSE = re.compile(
+    r"(What|Who|Whose|Whom|Whoever|Where|That|Those|Of|As it|As they"
+    r"|(?:By how|How) (?:far|many|much|long|often|wide|late|sure|well))\b"
+)
 OPENING = "begin with a verb or a noun phrase"
 FINE = r"longer|more|less|fewer|better|worse|different|other|reason|need|way|use|proof|\w+er than"
 PHRASES = {
@@ -26,6 +27,7 @@ PHRASES = {
         rf"(?<!there )(?<!There )\b(?:is|are|was|were|be) (?:no (?!{FINE})[a-z{{'\"]|none of)[\w}}]*"
     ): "write 'is not a …', 'must be …' or 'unknown …'",
     re.compile(r"\bso many (?!that\b|as\b)\w+"): "name the number, or write 'this many'",
+    re.compile(r"\b(?:[Nn]obody|[Ss]omebody)\b(?!$)"): "name the actor",
     re.compile(r"\b(?:[Ww]hoever|[Ss]o far as|in times of|all of whom|those of whom)\b"): "name who or what it is",
     re.compile(r"\b(?:herein|hereof|therein|thereof|hitherto|uses to|belongs? into|[Aa]way with|for want of)\b"): (
         "use a word of today"
@@ -42,7 +44,7 @@ class Hit(NamedTuple):
 
 
 def texts(source: str) -> Iterator[tuple[int, str, bool]]:
-    """Each docstring, comment and message: its line, its text, and whether it is a docstring."""
+    """Each docstring, comment and message: its line, its text, and False for messages."""
     tree = ast.parse(source)
     documented = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
@@ -57,14 +59,14 @@ def texts(source: str) -> Iterator[tuple[int, str, bool]]:
             yield node.lineno, node.value, id(node) in documented
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
-            yield token.start[0], token.string.lstrip("# "), False
+            yield token.start[0], token.string.lstrip("# "), True
 
 
 def hits(source: str) -> list[Hit]:
     """All places of a file, in order."""
     found = []
-    for line, text, is_docstring in texts(source):
-        if is_docstring and (match := CLAUSE.match(text.lstrip())):
+    for line, text, is_prose in texts(source):
+        if is_prose and (match := CLAUSE.match(text.lstrip())):
             found.append(Hit(line, match[0] + " …", OPENING))
         for phrase, remedy in PHRASES.items():
             for match in phrase.finditer(" ".join(text.split())):
@@ -74,20 +76,15 @@ def hits(source: str) -> list[Hit]:
 
 def main(words: list[str]) -> int:
     """The exit status: 1 if something is to be rewritten."""
-    exempt = set(EXEMPT.read_text(encoding="utf-8").split())
-    files = [Path(word) for word in words if word != "--update"] or sorted((ROOT / "src").rglob("*.py"))
+    files = [Path(word) for word in words] or sorted((ROOT / "src").rglob("*.py"))
     found = {file: hits(file.read_text(encoding="utf-8")) for file in files}
     names = {
         file: str(file.resolve().relative_to(ROOT)) if file.resolve().is_relative_to(ROOT) else "" for file in files
     }
-    if "--update" in words:
-        left = {names[file] for file in files if found[file]} & exempt
-        EXEMPT.write_text("".join(f"{name}\n" for name in sorted(left)), encoding="utf-8")
-        return 0
-    wrong = [(file, hit) for file in files if names[file] not in exempt for hit in found[file]]
-    for file, hit in wrong:
-        print(f"{names[file] or file}:{hit.line}: {hit.text!r}: {hit.remedy}")
-    return int(bool(wrong))
+    for file in files:
+        for hit in found[file]:
+            print(f"{names[file] or file}:{hit.line}: {hit.text!r}: {hit.remedy}")
+    return int(any(found.values()))
 
 
 def _is_text(node: ast.AST) -> bool:

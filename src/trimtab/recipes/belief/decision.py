@@ -102,7 +102,7 @@ def decide(
 
 
 def _within(centre: Array, wanted: Array, left: Array, place: Place) -> Array:
-    """How far the centre could still go, in radii: at a wall the slope never vanishes, and is not to be learnt."""
+    """The distance that the centre can still move, in radii: at a wall the slope never vanishes, and is not learnt."""
     beyond = wanted - centre
     blocked = np.abs(beyond) > BLOCKED * place.radius
     if not blocked.any():
