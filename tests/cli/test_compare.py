@@ -37,6 +37,13 @@ def test_compare_prints_a_table_and_draws(shell, tmp_path):
     assert (folder / "records" / "residual.npz").exists()
 
 
+def test_one_round_and_one_trial_are_singular(shell):
+    few = ("--rounds", "1", "--trials", "1", "--tuning-trials", "1", "--jobs", "1")
+    assert (
+        "quadratic-v1: 1 round, 1 trial, seed 0" in shell("compare", "quadratic-v1", "--methods", "still", *few).stdout
+    )
+
+
 def test_compare_json_is_for_scripts(shell):
     words = ("compare", "quadratic-v1", "--methods", "residual,auto,still", *QUICK)
     options = (*words, "--json", "--out", "here", "--jobs=1")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rich import box
 
 from trimtab.cli.console import new_table
+from trimtab.util.text import plural
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -19,8 +20,9 @@ if TYPE_CHECKING:
 def comparison_table(found: Comparison) -> Table:
     """Build the table of medians and quartiles on one problem."""
     summary = found.summary()
+    extent = f"{plural(summary['rounds'], 'round')}, {plural(summary['trials'], 'trial')}"
     table = new_table(
-        title=f"{summary['problem']}: {summary['rounds']} rounds, {summary['trials']} trials, seed {summary['seed']}",
+        title=f"{summary['problem']}: {extent}, seed {summary['seed']}",
         caption="median (quartiles) over trials; regret: total cost above the optimum",
     )
     regret = any("regret" in m for m in summary["methods"].values())
@@ -66,7 +68,7 @@ def ratio_table(found: SuiteResult) -> Table:
 
     kind = "held out" if found.held_out else "for development"
     table = new_table(
-        title=f"suite {found.suite}: {len(found.places)} cells {kind}, {found.trials} trials",
+        title=f"suite {found.suite}: {plural(len(found.places), 'cell')} {kind}, {plural(found.trials, 'trial')}",
         caption="median regret, centre/evaluated, divided by that of residual feedback tuned in hindsight for the same"
         " score (total costs where no optimum is known: allocation-per-agent-v1); geometric means; below them, the"
         " middle 95 % of resampled trials",
