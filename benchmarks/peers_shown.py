@@ -1,4 +1,4 @@
-"""What `peers.py` has found: as tables, in words, and as a picture.
+"""Tables, sentences and a picture of the results of `peers.py`.
 
 `python benchmarks/peers_shown.py RESULTS.json PAGE.md` writes tables and words between the two marks of a page.
 """
@@ -20,33 +20,33 @@ Row = dict[str, Any]
 Results = dict[str, dict[str, Row]]
 
 ABOUT = {
-    "lqr": "36 gains of a plant that is unstable from round 49 on unless they follow: a test of survival, 100 rounds.",
-    "lqr-zero-mean": "The same plant, with drift in no direction, 300 rounds.",
-    "quadratic-d20": "A valley whose lowest point and level walk about, with noise, 20 dimensions, 500 rounds.",
-    "deap-peaks": "DEAP's moving peaks, ten in five dimensions, between limits, changed every 50 rounds; 500 rounds.",
-    "deap-peaks-rare": "The same peaks, changed once in 1000 rounds; 2000 rounds.",
-    "allocation": "Resource allocation on a network of 16 agents, 576 dimensions, noise, 300 rounds.",
-    "pendulum": "Three gains of a controller, between −20 and 20, that holds Gymnasium's pendulum under changing "
-    "gravity and mass; an episode from a random angle a round, 400 rounds.",
-    "zlib-shipper": "Real compression of data that change: level, chunk and threads; ms for 128 kB, 100 rounds.",
-    "queue-server": "A real server under a load that changes: batch and workers; ms a request, and 2 for a worker, 60 "
-    "rounds.",
+    "lqr": "36 gains of a plant that becomes unstable at round 49 unless they follow: a test of survival, 100 rounds.",
+    "lqr-zero-mean": "The same plant with zero-mean drift, 300 rounds.",
+    "quadratic-d20": "A valley whose minimum and level follow random walks, with noise; 20 dimensions, 500 rounds.",
+    "deap-peaks": "DEAP's moving peaks: ten peaks in five bounded dimensions that change every 50 rounds; 500 rounds.",
+    "deap-peaks-rare": "The same peaks, changing once in 1000 rounds; 2000 rounds.",
+    "allocation": "Resource allocation on a network of 16 agents, with noise; 576 dimensions, 300 rounds.",
+    "pendulum": "Three gains from −20 to 20 of a controller that holds Gymnasium's pendulum under changing gravity and "
+    "mass; each of the 400 rounds is an episode from a random angle.",
+    "zlib-shipper": "Real compression of changing data: level, chunk size and threads; ms per 128 kB, 100 rounds.",
+    "queue-server": "A real server under a changing load: batch size and workers; ms per request plus 2 per worker, "
+    "60 rounds.",
 }
 WHEN = {
     "lqr": "a plant is about to become unstable",
-    "lqr-zero-mean": "many gains drift in no direction",
-    "quadratic-d20": "one smooth valley wanders",
+    "lqr-zero-mean": "the drift of many gains has zero mean",
+    "quadratic-d20": "one smooth valley moves",
     "deap-peaks": "peaks jump every few dozen rounds",
-    "deap-peaks-rare": "valleys differ much and change rarely (hundreds of rounds apart)",
+    "deap-peaks-rare": "valleys differ in depth and change rarely (hundreds of rounds apart)",
     "allocation": "there are hundreds of knobs and few rounds",
     "pendulum": "a few gains are far from the best, in wide ranges, measured from random starts",
-    "zlib-shipper": "values are measured times",
-    "queue-server": "a few whole-numbered knobs have a few dozen rounds",
+    "zlib-shipper": "the value is a measured time",
+    "queue-server": "there are a few integer knobs and a few dozen rounds",
 }
 
 
 def overview(results: Results) -> str:
-    """Played / centre, in Markdown; where trials were lost, how many."""
+    """Return evaluated cost / cost at the centre as a Markdown table, with the number of lost trials."""
     names = list(dict.fromkeys(name for entries in results.values() for name in entries))
     lines = ["| | " + " | ".join(results) + " |", "|---" * (len(results) + 1) + "|"]
     for name in names:
@@ -67,9 +67,9 @@ def _cell(row: Row | None, entries: dict[str, Row]) -> str:
 
 
 def details(entries: dict[str, Row]) -> str:
-    """One arena, with intervals, and differences to `auto`."""
+    """Return the table of one arena, with intervals and differences from `auto`."""
     lines = [
-        "| | played | centre | played, beyond `auto` | centre, beyond `auto` | lost | setting |",
+        "| | evaluated | centre | evaluated, minus `auto` | centre, minus `auto` | lost | setting |",
         "|---|---|---|---|---|---|---|",
     ]
     for name, row in entries.items():
@@ -96,29 +96,34 @@ def _setting(row: Row) -> str:
 
 
 def verdict(arena: str, entries: dict[str, Row]) -> str:
-    """Who pays less than `auto`, trial by trial, who about the same; and so for the centre; and whom to take."""
+    """State which methods cost less than `auto`, about as much, or more, and which one to use."""
     less, same, more = _sides(entries, "played")
     better, *_ = _sides(entries, "centre")
     words = []
     if less:
-        words.append(f"Less than `auto` pays {_names(less)}.")
+        words.append(f"{_names(less)} {_cost(less)} less than `auto`.")
     if same:
-        words.append(f"About the same {'as `auto` ' * (not less)}pays {_names(same)}.")
+        words.append(f"{_names(same)} {_cost(same)} about as much as `auto`.")
     if more:
-        words.append(f"Everybody else pays more{' than `auto`' * (not less and not same)}.")
-    words.append(f"A better centre than `auto` has {_names(better)}." if better else "Nobody has a better centre.")
+        words.append(f"All others cost more{' than `auto`' * (not less and not same)}.")
+    has = "have" if len(better) > 1 else "has"
+    words.append(f"{_names(better)} {has} a better centre than `auto`." if better else "No method has a better centre.")
     if less:
         first = min(less, key=lambda name: entries[name]["played"]["median"])
-        words.append(f"**Where {WHEN[arena]}, {'leave the knobs alone' if first == 'still' else f'take {first}'}.**")
+        words.append(f"**Where {WHEN[arena]}, {'keep the knobs fixed' if first == 'still' else f'use {first}'}.**")
     return " ".join(words)
 
 
 def _sides(entries: dict[str, Row], score: str) -> tuple[list[str], list[str], list[str]]:
-    """Below `auto`, about the same, above: by whether the interval of the differences has 0 in it."""
+    """Divide the methods by the interval of their difference from `auto`: below 0, around 0, above 0."""
     to = {name: row[f"{score}_to_auto"] for name, row in entries.items() if name != "auto"}
     below = sorted((n for n in to if to[n]["high"] < 0), key=lambda n: entries[n][score]["median"])
     above = [n for n in to if to[n]["low"] > 0]
     return below, [n for n in to if n not in below and n not in above], above
+
+
+def _cost(names: list[str]) -> str:
+    return "cost" if len(names) > 1 else "costs"
 
 
 def _names(names: list[str]) -> str:
@@ -126,7 +131,7 @@ def _names(names: list[str]) -> str:
 
 
 def shown(results: Results) -> str:
-    """All that a page tells of the results."""
+    """Return everything between the marks of the page."""
     parts = [overview(results)]
     for arena, entries in results.items():
         parts += [f"### {arena}", ABOUT[arena], verdict(arena, entries), details(entries)]
@@ -134,7 +139,7 @@ def shown(results: Results) -> str:
 
 
 def refresh(page: Path, results: Results) -> None:
-    """The same, between the marks of a page."""
+    """Write it between the marks of a page."""
     first, last = MARKS
     between = re.compile(re.escape(first) + ".*?" + re.escape(last), re.S)
     text = page.read_text(encoding="utf-8")

@@ -48,15 +48,15 @@ def test_lost_trials_and_the_best_are_told():
 def test_nobody_pays_less():
     told = peers_shown.verdict("lqr", ROWS)
     assert told == (
-        "About the same as `auto` pays residual. Everybody else pays more. A better centre than `auto` has still."
+        "residual costs about as much as `auto`. All others cost more. still has a better centre than `auto`."
     )
 
 
 def test_a_peer_that_pays_less_is_recommended():
     better = {**ROWS, "cmaes CMA": found(0.5, 0.6, (-0.5, 0.1)), "pbgd": found(0.8, 0.6, (-0.2, 0.1))}
     told = peers_shown.verdict("pendulum", better)
-    assert told.startswith("Less than `auto` pays cmaes CMA and pbgd. About the same pays residual.")
-    assert told.endswith("measured from random starts, take cmaes CMA.**")
+    assert told.startswith("cmaes CMA and pbgd cost less than `auto`. residual costs about as much as `auto`.")
+    assert told.endswith("measured from random starts, use cmaes CMA.**")
 
 
 def test_an_interval_without_an_upper_end_is_an_arrow_to_the_edge(tmp_path, monkeypatch):
