@@ -150,6 +150,7 @@ def check(where, work):
         events = [event for event in store.events(tuned) if event.value is not None]
         assert [event.seq for event in store.events(tuned)] == list(range(tuned.seq + 1))
         assert work.printed.items() <= {(event.kind, event.round): f"{event.value:.6g}" for event in events}.items()
+    print(f"{len(work.told)} values over HTTP and {len(work.printed)} of tune were acknowledged, and are there")
 
 
 def test_a_standby_has_all_that_was_acknowledged(servers, tmp_path, until):

@@ -24,7 +24,7 @@ from .processes import end, service
 LONG = bool(os.environ.get("TRIMTAB_LONG"))
 SECONDS = 1200 if LONG else 6
 WARM = 0.25  # share of the time in which caches fill and nothing is compared
-GROWTH = 16.0 if LONG else 64.0  # MiB; within seconds the service fills its caches and collects no cyclic garbage
+GROWTH = 16.0 if LONG else 64.0  # MB; within seconds the service fills its caches and collects no cyclic garbage
 STUDIES = 60
 STREAM = {"Accept": "text/event-stream"}
 STUDY = """
@@ -44,7 +44,7 @@ class Use(NamedTuple):
     """What two programs and the server use at one moment."""
 
     serve: float
-    """Mebibytes of memory, as `tune`."""
+    """Megabytes of memory, as `tune`."""
     tune: float
     serve_files: int
     tune_files: int
@@ -53,7 +53,7 @@ class Use(NamedTuple):
 
 def memory(pid):
     status = Path(f"/proc/{pid}/status").read_text()
-    return int(status.partition("VmRSS:")[2].split()[0]) / 1024
+    return int(status.partition("VmRSS:")[2].split()[0]) * 1024 / 1e6
 
 
 def files(pid):

@@ -70,6 +70,7 @@ def test_a_signal_at_each_stage_leaves_no_trace(tmp_path, request, place, every)
     assert done.returncode == 0, done.stderr
     runs = [json.loads(line) for line in done.stdout.splitlines()]
     assert len(runs) > 3 * 90 / every
+    print(f"{len(runs)} signals at {len({stage for _, stage, *_ in runs})} kinds of stages")
     printed = []
     for sign, stage, status, out, err in runs:
         assert status in (ENDS[sign] if stage else {0}), (sign, stage, status, out, err)
