@@ -25,7 +25,7 @@ import optuna
 
 from trimtab.live import Store, Study
 from trimtab.spec.current_settings import KEEP
-from trimtab.store.tables import row_checksum, urgency
+from trimtab.store.tables import row_checksum, sort_columns
 from trimtab.util.checksums import canonical
 
 DIM = 10
@@ -104,7 +104,7 @@ def age(folder: Path, events: int) -> None:
                     store._insert_snapshot(saved.id, position.snapshot(seq))
             status = canonical({**saved.status, "round": events, "turn": events})
             about = (saved.uid, name, saved.created, saved.described, events, status)
-            checksum = row_checksum(*about, *urgency(saved.status))
+            checksum = row_checksum(*about, *sort_columns(saved.status))
             store._db.execute("UPDATE trimtab_studies SET seq = ?, status = ?, checksum = ?", events, status, checksum)
 
 

@@ -43,10 +43,10 @@ from trimtab.spec.knob_encoding import Knobs
 from trimtab.state import Key
 from trimtab.store.pool import Pool
 from trimtab.store.shared_store import SharedStore
-from trimtab.store.tables import EVENT_COLUMNS, Marks, marks_checksum, row_checksum, snapshot_row, urgency
+from trimtab.store.tables import EVENT_COLUMNS, Marks, marks_checksum, row_checksum, snapshot_row, sort_columns
 from trimtab.study import create
 from trimtab.study.packed_state import packed
-from trimtab.study.unlocked import Known, UnlockedStudy, load, of_row
+from trimtab.study.unlocked import CachedStudy, UnlockedStudy, load, of_row
 from trimtab.util.checksums import canonical
 
 DIM = 10
@@ -119,7 +119,7 @@ def fill(where: str, count: int) -> None:
     with SharedStore(where) as store:
         first = create.create(store, name_of(0), Knobs.of(knobs), None, False, 1, {}, 0, None)
         (known,) = load(store, [first.name])
-        assert isinstance(known, Known)
+        assert isinstance(known, CachedStudy)
         status = canonical(first.status)
         begun = [
             known.position._replace(state=known.position.state._replace(key=Key(n))) for n in range(min(SEEDS, count))
@@ -130,7 +130,7 @@ def fill(where: str, count: int) -> None:
         with cursor.copy(f"COPY trimtab_studies ({columns}) FROM STDIN") as rows:
             for n in range(1, count):
                 uid, name, described = f"{n:016x}", name_of(n), first.described
-                about = (uid, name, first.created, described, 0, status, *urgency(first.status))
+                about = (uid, name, first.created, described, 0, status, *sort_columns(first.status))
                 state = packed(known.shape, uid, begun[n % SEEDS], 0, 0)
                 rows.write_row((*about, row_checksum(*about), marks_checksum(uid, Marks()), state))
         theirs = ", ".join(f"t.{column}" for column in EVENT_COLUMNS.split(", "))

@@ -115,7 +115,7 @@ def test_a_study_moves_and_goes_back(tmp_path):
     assert shell(tmp_path, line) == "written: demo.json\nimported: moved\n"
     assert "the next round is 80" in shell(tmp_path, f"trimtab undo 80 {moved}")
     assert "centre: x 4" in shell(tmp_path, "TRIMTAB_STORE=other.db trimtab reset-to start --study moved")
-    with Study.look(tmp_path / "other.db", "moved") as study:
+    with Study.open_unlocked(tmp_path / "other.db", "moved") as study:
         assert [event.kind for event in study.events()][-3:] == ["import", "undo", "reset"]
 
 
@@ -345,7 +345,7 @@ def test_a_full_disk_for_what_is_printed_does_not_end_the_tuning(tmp_path):
     assert "20 rounds run" in warned
     printed = shell(tmp_path, "trimtab tune study.toml --rounds 20 2>/dev/full")
     assert len([line for line in printed.splitlines() if " tell " in line or " baseline " in line]) == 20
-    with Study.look(tmp_path / "trimtab.db", "a") as study:
+    with Study.open_unlocked(tmp_path / "trimtab.db", "a") as study:
         assert study.baseline.slot == 43
 
 

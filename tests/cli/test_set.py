@@ -97,7 +97,7 @@ def test_a_study_that_runs_is_corrected_without_a_restart(folder):
             running.communicate(timeout=300)
     assert running.returncode == 0
     assert all(float(line.split(" x ")[1].split()[0]) <= 5.01 for line in after)
-    with Study.look(folder / "trimtab.db", "a") as study:
+    with Study.open_unlocked(folder / "trimtab.db", "a") as study:
         assert study.settings["pause"] == 0.02
     text = STUDY.replace("high = 10", "high = 10\nradius = 0.2")
     (folder / "study.toml").write_text(text)
@@ -132,7 +132,7 @@ def test_a_new_study_that_starts_where_this_one_is(folder):
     trimtab(folder, "set", "a", *changes)
     assert "written: next.toml" in trimtab(folder, "init", "next.toml", "--from", "a")
     assert "already exists" in trimtab(folder, "init", "next.toml", "--from", "a", status=2)
-    with Study.look(folder / "trimtab.db", "a") as study, read_config(folder / "next.toml").open() as other:
+    with Study.open_unlocked(folder / "trimtab.db", "a") as study, read_config(folder / "next.toml").open() as other:
         assert other.name == "a-2"
         assert other.start == pytest.approx(study.centre)
         assert (other.settings["guard.failures"], other.settings["timeout"]) == (3, 5)

@@ -100,7 +100,7 @@ def test_asking_again_undo_and_export(tmp_path):
         assert again[1:] == trial[1:]  # the same except for its id
         run(study, 60)
         text, saving, position = study.export(), study.saving, study._position
-    Study.adopt(tmp_path / "b.db", text)
+    Study.import_text(tmp_path / "b.db", text)
     with Study.open(tmp_path / "b.db", "a") as moved:
         assert moved.saving == saving
         assert (moved.baseline, moved._position.ledger) == (position.baseline, position.ledger)
@@ -144,7 +144,7 @@ def test_reference_and_frequency_can_change(tmp_path):
         assert run(study, 60) == ["probe"] * 60
         study.undo(20)
         assert study.baseline.every == 0
-    with Study.look(tmp_path / "a.db", "a") as study:
+    with Study.open_unlocked(tmp_path / "a.db", "a") as study:
         notes = [event.note for event in study.events() if event.kind == "set"]
     assert notes[0].startswith("baseline.every 5 → 10 (")
     assert notes[1].startswith("baseline.every 10 → 0, baseline.knobs {'gain': 4")

@@ -251,5 +251,5 @@ class Direct:
     def request(self, name):
         token, keep = self.crowd.token(), self.chance.randint(10**4, 10**6)
         self.crowd.ops[name].append(Op("set", time.monotonic(), math.inf, "unknown", token, closes=False))
-        with Study.look(self.crowd.where, name, mode="write") as study:
+        with Study.open_unlocked(self.crowd.where, name, mode="write") as study:
             study.set({"keep": keep}, who="direct", why=token)

@@ -78,10 +78,10 @@ def test_lots_and_single_tells_lead_to_the_same(service):
         assert service.tell(trial["id"], value, "a").json()["seq"] == trial["id"]
         results = [{"study": f"b{n}", "trial": trial["id"], "value": value} for n in range(7)]
         assert [one["result"]["seq"] for one in sent(service, results)] == [trial["id"]] * 7
-    with Study.look(service.store, "a") as a:
+    with Study.open_unlocked(service.store, "a") as a:
         expected = a._position.snapshot(110)
         for n in range(7):
-            with Study.look(service.store, f"b{n}") as b:
+            with Study.open_unlocked(service.store, f"b{n}") as b:
                 assert b._position.snapshot(110) == expected
     replayed(service.store)
 

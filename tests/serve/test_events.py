@@ -105,7 +105,7 @@ def test_a_change_is_seen_by_the_next_look_and_looks_are_a_fraction_of_a_second_
         def store(self):
             yield self
 
-        def glances(self, ids):
+        def marks_by_id(self, ids):
             looks.append(ids)
             return {id: rows[id] for id in ids if id in rows}
 

@@ -26,7 +26,7 @@ def whole(service, name="a"):
     """The study, after a look at everything that is stored of it: states, events, and that these lead to those."""
     with Store(service.store, "read") as store:
         assert check_study(store, store.load(name)) == []
-    return Study.look(service.store, name)
+    return Study.open_unlocked(service.store, name)
 
 
 def test_values_come_late_and_the_path_is_the_tuners(service):

@@ -161,7 +161,7 @@ def test_memory_files_and_connections_stay_flat(server, tmp_path, until):  # noq
         load.join()
         end(running)
     assert load.wrong == []
-    with Study.look(where, "soak") as study:
+    with Study.open_unlocked(where, "soak") as study:
         rounds = study.seq
     assert rounds > SECONDS
     print(

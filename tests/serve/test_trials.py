@@ -245,7 +245,7 @@ def test_racing_clients_move_a_study_once_a_round(service):
     events = service.events()
     assert sorted(taken) == [event["seq"] for event in events if event["kind"] == "tell"]
     assert [event["seq"] for event in events] == list(range(len(events)))
-    with Study.look(service.store, "a") as study:
+    with Study.open_unlocked(service.store, "a") as study:
         assert study.centre == service.get()["centre"]
 
 

@@ -108,7 +108,7 @@ def test_a_study_with_limits_equals_a_tuner_and_resumes(tmp_path):
         study.undo(there)
         assert study._position.limits == position.limits
         assert check_study(study._store, study._saved) == []
-    Study.adopt(tmp_path / "u.db", text)
+    Study.import_text(tmp_path / "u.db", text)
     with Study.open(tmp_path / "u.db", "a") as moved:
         assert moved.limits == position.limits
         told(moved, 3)
@@ -116,7 +116,7 @@ def test_a_study_with_limits_equals_a_tuner_and_resumes(tmp_path):
 
 
 def path(where):
-    with Study.look(where, "a") as study:
+    with Study.open_unlocked(where, "a") as study:
         return list(study.events())
 
 
@@ -272,5 +272,5 @@ def test_in_memory():
         assert study.round == 10
         assert check_study(study._store, study._saved) == []
     assert not Study.exists(":memory:", "a")  # another one
-    assert Study.adopt(":memory:", text) == "a"
+    assert Study.import_text(":memory:", text) == "a"
     assert not Path(":memory:").exists()

@@ -46,7 +46,7 @@ def test_an_event_since_the_last_state_is_missing(file, event):
     lost = lose(file, "events", f"seq = {event}")
     for words in (["show", "a"], ["show", "a", "--csv"], ["export", "a", "a.json"]):
         assert "study 'a' is damaged" in said(file, *words)
-    for opened in (Study.look, Study.open):
+    for opened in (Study.open_unlocked, Study.open):
         with pytest.raises(Damaged, match="restore"):
             opened(file, "a")
     assert file.read_bytes() == lost

@@ -16,7 +16,7 @@ pytest.importorskip("psycopg", reason='no psycopg: pip install "trimtab[postgres
 
 
 def path(where, name):
-    with Study.look(where, name) as study:
+    with Study.open_unlocked(where, name) as study:
         return [event._replace(time=0.0) for event in study.events()]
 
 
@@ -35,10 +35,10 @@ def test_the_same_path_as_in_sqlite(url, tmp_path):
 def test_a_study_moves_between_stores(url, tmp_path):
     with Study.open(tmp_path / "t.db", "moves", KNOBS, seed=1) as study:
         run(study, 20)
-        Study.adopt(url, study.export())
+        Study.import_text(url, study.export())
     with Study.open(url, "moves") as study:
         assert study.baseline.slot == 20
-        Study.adopt(tmp_path / "u.db", study.export())
+        Study.import_text(tmp_path / "u.db", study.export())
         run(study, 5)
         ahead = study.centre
     with Study.open(tmp_path / "u.db", "moves") as study:

@@ -72,7 +72,7 @@ def test_a_missing_file_is_detected_before_a_value_is_acknowledged(tmp_path, att
         assert f"its log is now {log}" in err
     (rescued,) = [file for file in tmp_path.glob("trimtab.db.rescued-*") if not file.name.endswith(("-wal", "-shm"))]
     assert str(rescued) in err
-    with Study.look(rescued, "a") as study:
+    with Study.open_unlocked(rescued, "a") as study:
         kept = [event.round for event in study.events() if event.kind == "tell"]
     printed = [int(line.split()[2]) for line in (*lines, *out.splitlines()) if " tell " in line]
     assert len(printed) >= 5
@@ -132,7 +132,7 @@ def test_a_removed_lock_file_is_locked_again_or_the_study_is_lost(tmp_path):
                     first.tell(trial, 2.0)
             second.tell(second.ask(), 2.0)
             first.close()
-            with Study.look(tmp_path / "t.db", "a") as study:
+            with Study.open_unlocked(tmp_path / "t.db", "a") as study:
                 assert study._saved.holder is not None  # still the second one
                 assert [event.kind for event in study.events()] == ["start", "tell", "tell"]
 
@@ -156,9 +156,9 @@ def test_a_plain_copy_contains_all_rounds_older_than_a_minute(tmp_path, monkeypa
         for value in range(10):
             study.tell(study.ask(), float(value))
         shutil.copy(tmp_path / "t.db", tmp_path / "later.db")
-    with Study.look(tmp_path / "fresh.db", "a") as study:
+    with Study.open_unlocked(tmp_path / "fresh.db", "a") as study:
         assert study.round == 0
-    with Study.look(tmp_path / "later.db", "a") as study:
+    with Study.open_unlocked(tmp_path / "later.db", "a") as study:
         assert study.round == 10
 
 
@@ -198,7 +198,7 @@ def test_a_backup_over_a_store_whose_writer_was_killed(tmp_path):
     tell(store, *map(float, range(200)))
     trimtab(tmp_path, "backup", "copy.db", "--force")
     assert "no damage found" in trimtab(tmp_path, "check", "--store", "copy.db")
-    with Study.look(copy, "a") as study, Study.look(store, "a") as original:
+    with Study.open_unlocked(copy, "a") as study, Study.open_unlocked(store, "a") as original:
         assert study.round == original.round
     assert sorted(file.name for file in tmp_path.glob("copy*")) == ["copy.db", "copy.db.a.lock"]
 

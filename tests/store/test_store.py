@@ -25,7 +25,11 @@ def file(tmp_path):
 def refused(file, reason):
     """Opening fails with this reason and leaves every byte unchanged."""
     before = file.read_bytes()
-    for call in (lambda: Study.open(file, "a"), lambda: Study.open(file, "b", ONE_KNOB), lambda: Study.look(file, "a")):
+    for call in (
+        lambda: Study.open(file, "a"),
+        lambda: Study.open(file, "b", ONE_KNOB),
+        lambda: Study.open_unlocked(file, "a"),
+    ):
         with pytest.raises(StoreError, match=reason):
             call()
     assert file.read_bytes() == before
@@ -89,7 +93,7 @@ def test_a_mutated_study_is_refused(file, change):
     db.close()
     before = file.read_bytes()
     with pytest.raises(StoreError, match=r"is damaged|has no state left"):
-        Study.look(file, "a")
+        Study.open_unlocked(file, "a")
     assert file.read_bytes() == before
 
 
@@ -115,7 +119,7 @@ def test_a_migration_is_all_or_nothing(file, monkeypatch):
         assert db.execute("SELECT version FROM trimtab_meta").fetchall() == [(before,)]
     db.close()
     with pytest.raises(StoreError, match="open it once for writing"):
-        Study.look(file, "a")
+        Study.open_unlocked(file, "a")
     monkeypatch.setattr(tables, "MIGRATIONS", {after: (good,)})
     store = Store(file)
     assert store.names() == ["a"]
@@ -137,7 +141,7 @@ def test_a_locked_database_loses_nothing(file):
         other.execute("ROLLBACK")
         other.close()
         study.tell(trial, 7.0)
-    with Study.look(file, "a") as study:
+    with Study.open_unlocked(file, "a") as study:
         assert [event.value for event in study.events()][-1] == 7.0
 
 

@@ -44,7 +44,7 @@ def tune(folder, store, name, *words, more=""):
 
 def check(folder, store, name):
     """Check that every round was measured once, and stored with the value that was measured."""
-    with Study.look(store, name) as study:
+    with Study.open_unlocked(store, name) as study:
         events = [event for event in study.events() if event.kind in ("tell", "baseline")]
     told = [(event.round, event.value) for event in events]
     rounds = [event.round for event in events if event.kind == "tell"]
@@ -223,7 +223,7 @@ def test_another_process_took_the_study_meanwhile(url):
     with pytest.raises(Taken, match="was changed by another process meanwhile"):
         study.tell(trial, 3.0)
     study.close()
-    with Study.look(url, "taken") as study:
+    with Study.open_unlocked(url, "taken") as study:
         assert [event.value for event in study.events()] == [None, 1.0, 2.0]
 
 

@@ -153,7 +153,7 @@ def run(case, folder):
         study.note("pause", "anna: lunch")
         life.see(study.ask())
         study.note("resume", "anna")
-        study.held(study.centre, 10.0, "at rest")
+        study.record_hold(study.centre, 10.0, "at rest")
         life.rounds(study, ROUNDS - 100)
         study.undo(100)
         life.see(study.ask())
@@ -164,12 +164,12 @@ def run(case, folder):
         life.rounds(study, 5)
         study.reset()
         life.rounds(study, 10)
-        study.held(study.centre, None, kind="leave")
+        study.record_hold(study.centre, None, kind="leave")
         life.look(study)
         text = study.export()
-    with Study.look(life.file, "a") as study:
+    with Study.open_unlocked(life.file, "a") as study:
         life.history(study)
-    Study.adopt(folder / "other.db", text, "b")
+    Study.import_text(folder / "other.db", text, "b")
     with Study.open(folder / "other.db", "b") as study:
         life.rounds(study, 10)
         life.look(study)

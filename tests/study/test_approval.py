@@ -40,7 +40,7 @@ def test_the_first_decision_is_final(tmp_path, tune):
         found = []
 
         def decide(approve):
-            with Study.look(tmp_path / "trimtab.db", "a", mode="write") as study:
+            with Study.open_unlocked(tmp_path / "trimtab.db", "a", mode="write") as study:
                 try:
                     found.append((approve, study.decide(approve=approve).setting))
                 except ValueError as error:

@@ -278,7 +278,7 @@ def test_changes_survive_reopening_and_export(tmp_path):
             "knobs.x.radius stays 0.1, as it was last changed; Study.open says None",
             "knobs.n.high stays 90, as it was last changed; Study.open says 50",
         ]
-    Study.adopt(tmp_path / "u.db", text)
+    Study.import_text(tmp_path / "u.db", text)
     with Study.open(tmp_path / "u.db", "a") as moved, Study.open(tmp_path / "t.db", "a") as study:
         assert [run(study, 1) for _ in range(5)] == [run(moved, 1) for _ in range(5)]
         moved.undo()
@@ -521,7 +521,7 @@ def test_another_process_requests_a_change(tmp_path):
     with Study.open(where, "a", KNOBS, seed=1) as study:
         run(study, 5)
         trial = study.ask()
-        with Study.look(where, "a", mode="write") as other:
+        with Study.open_unlocked(where, "a", mode="write") as other:
             assert other.set({"radius": 0.02}, who="anna", why="so") == {"radius": (0.05, 0.02)}
             with pytest.raises(ValueError, match="unknown field radios"):
                 other.set({"radios": 0.02})

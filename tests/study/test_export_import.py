@@ -43,11 +43,11 @@ def test_any_mutation_is_refused(exported, tmp_path):
         if _same(text, exported):  # a digit beyond the precision of a float changes nothing
             continue
         with pytest.raises(ValueError, match="not an exported study, or is damaged"):
-            Study.adopt(tmp_path / "u.db", text)
+            Study.import_text(tmp_path / "u.db", text)
         refused += 1
     assert refused > 250
     assert not (tmp_path / "u.db").exists()
-    Study.adopt(tmp_path / "u.db", exported)
+    Study.import_text(tmp_path / "u.db", exported)
 
 
 def _same(text, other):
@@ -99,7 +99,7 @@ def _state(change):
 )
 def test_every_event_and_state_is_validated(exported, tmp_path, change, reason):
     with pytest.raises(ValueError, match="not an exported study, or is damaged") as error:
-        Study.adopt(tmp_path / "u.db", sealed(exported, change))
+        Study.import_text(tmp_path / "u.db", sealed(exported, change))
     assert reason in str(error.value)
     assert len(str(error.value)) < 400
     assert not (tmp_path / "u.db").exists()
@@ -107,7 +107,7 @@ def test_every_event_and_state_is_validated(exported, tmp_path, change, reason):
 
 def test_control_characters_in_notes_are_escaped(exported, tmp_path):
     note = "\x1b[2J\x1b]0;owned\x07[/x][bold]\0"
-    Study.adopt(tmp_path / "trimtab.db", sealed(exported, _event(3, note=note)))
+    Study.import_text(tmp_path / "trimtab.db", sealed(exported, _event(3, note=note)))
     done = run("show", "--last", "99", cwd=tmp_path, env=WIDE)
     assert done.returncode == 0, done.stderr
     assert "\x1b" not in done.stdout
@@ -120,7 +120,7 @@ from trimtab.live import Study
 resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30))
 resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
 try:
-    Study.adopt(sys.argv[1], sys.stdin.read())
+    Study.import_text(sys.argv[1], sys.stdin.read())
 except ValueError as error:
     print(error)
 """

@@ -38,7 +38,7 @@ BROKEN = {
     "undo": lambda study, *to: None,
     "reset": lambda study, failures=0: study.note("resume", "to start"),
     "note": lambda study, kind, words: None,
-    "held": lambda study, setting, value, note=None, *, kind="hold": study.note("pause", note or kind),
+    "record_hold": lambda study, setting, value, note=None, *, kind="hold": study.note("pause", note or kind),
     "set": lambda study, changes, *, who=None, why=None: {},
     "ahead": lambda study, rounds: [study.ask()] * rounds,
     "findings": lambda study: {},
@@ -54,14 +54,14 @@ def test_a_study_that_behaves_differently_is_detected(broken, monkeypatch):
 
 
 def test_an_import_that_loses_the_learnt_state_is_detected(monkeypatch):
-    adopt = Study.adopt
+    import_text = Study.import_text
 
     def forgetful(where, text, name=None):
-        adopt(where, text, name)
+        import_text(where, text, name)
         with Study.open(where, name) as study:
             study.reset()
 
-    monkeypatch.setattr(Study, "adopt", staticmethod(forgetful))
+    monkeypatch.setattr(Study, "import_text", staticmethod(forgetful))
     before = recorded(golden.FILE)["hashes"][ONE].split("-")
     found = golden.hash_of(ONE).split("-")
     assert found[:2] == before[:2]

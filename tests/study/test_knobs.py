@@ -94,7 +94,7 @@ def trimtab(tmp_path):
 def test_choices_and_switches_are_tuned(tmp_path, trimtab):
     trimtab("tune", "study.toml", "--rounds", "90", text=MIXED)
     trimtab("tune", "study.toml", "--rounds", "60")
-    with Study.look(tmp_path / "trimtab.db", "mixed") as study:
+    with Study.open_unlocked(tmp_path / "trimtab.db", "mixed") as study:
         told = [event for event in study.events() if event.kind == "tell"]
         assert len(told) == 150 - study.saving.baseline_rounds > 130
         for knob, seen in zip(study.knobs.all, zip(*(event.query for event in told), strict=True), strict=True):
@@ -126,10 +126,10 @@ def test_all_kinds_of_knobs_are_shown_drawn_and_exported(tmp_path, trimtab):
     assert {type(event["query"]["codec"]) for event in found["events"] if event["query"]} == {str, int}
     rows = list(csv.DictReader(io.StringIO(trimtab("show", "mixed", "--csv"))))
     assert {row["codec"] for row in rows} <= {"", "gzip 9", "zstd", "7"}
-    with Study.look(tmp_path / "trimtab.db", "mixed") as study:
+    with Study.open_unlocked(tmp_path / "trimtab.db", "mixed") as study:
         assert study.figure().layout.yaxis2.ticktext == ("gzip 9", "zstd", "7")
         draw_study(study, tmp_path / "mixed.svg")
-        assert Study.adopt(tmp_path / "trimtab.db", study.export(), "copy") == "copy"
+        assert Study.import_text(tmp_path / "trimtab.db", study.export(), "copy") == "copy"
     with Study.open(tmp_path / "trimtab.db", "mixed") as one, Study.open(tmp_path / "trimtab.db", "copy") as two:
         assert one.ask().knobs == two.ask().knobs
         one.undo(7)
@@ -140,7 +140,7 @@ def test_all_kinds_of_knobs_are_shown_drawn_and_exported(tmp_path, trimtab):
 
 def test_a_knob_with_its_own_radius(tmp_path, trimtab):
     trimtab("tune", "study.toml", "--rounds", "30", text=RADII)
-    with Study.look(tmp_path / "trimtab.db", "radii") as study:
+    with Study.open_unlocked(tmp_path / "trimtab.db", "radii") as study:
         events = list(study.events())
         assert {event.kind for event in events} == {"start", "tell", "baseline"}
         for before, event in itertools.pairwise(events):

@@ -17,7 +17,7 @@ from ..factories import KNOBS, cost, run
 
 
 def path(where, name="a"):
-    with Study.look(where, name) as study:
+    with Study.open_unlocked(where, name) as study:
         return [event._replace(time=0.0) for event in study.events()]
 
 
@@ -128,8 +128,8 @@ def test_export_and_import(tmp_path):
     with Study.open(tmp_path / "t.db", "a", KNOBS, seed=1) as study:
         run(study, 30)
         text = study.export()
-    assert Study.adopt(tmp_path / "u.db", text) == "a"
-    assert Study.adopt(tmp_path / "u.db", text, "b") == "b"
+    assert Study.import_text(tmp_path / "u.db", text) == "a"
+    assert Study.import_text(tmp_path / "u.db", text, "b") == "b"
     for where, name in ((tmp_path / "t.db", "a"), (tmp_path / "u.db", "b")):
         with Study.open(where, name) as study:
             run(study, 10)
@@ -137,20 +137,20 @@ def test_export_and_import(tmp_path):
     assert moved[31].kind == "import"
     assert [e._replace(seq=0) for e in mine] == [e._replace(seq=0) for e in moved if e.kind != "import"]
     with pytest.raises(ValueError, match="import it under another name with --as"):
-        Study.adopt(tmp_path / "u.db", text)
+        Study.import_text(tmp_path / "u.db", text)
     with pytest.raises(ValueError, match="not a valid study name"):
-        Study.adopt(tmp_path / "u.db", text, "../b")
+        Study.import_text(tmp_path / "u.db", text, "../b")
     for broken in ("", "{}", "[]", text.replace('"centre"', '"center"'), text.replace("trimtab.study", "other")):
         with pytest.raises(ValueError, match="not an exported study"):
-            Study.adopt(tmp_path / "v.db", broken)
+            Study.import_text(tmp_path / "v.db", broken)
 
 
 def test_export_of_a_running_study(tmp_path):
     with Study.open(tmp_path / "t.db", "a", KNOBS, seed=1) as study:
         run(study, 10)
-        with Study.look(tmp_path / "t.db", "a") as other:
+        with Study.open_unlocked(tmp_path / "t.db", "a") as other:
             run(study, 10)
-            Study.adopt(tmp_path / "u.db", other.export())
+            Study.import_text(tmp_path / "u.db", other.export())
     with Study.open(tmp_path / "u.db", "a") as moved:
         assert moved.round == 10
         run(moved, 10)
@@ -180,7 +180,7 @@ def test_another_setup_is_refused(tmp_path):
     tighter = dataclasses.replace(method, max_move=0.1)
     with Study.open(tmp_path / "t.db", "a", KNOBS, tighter) as study:
         assert study.setup.method == tighter
-        Study.adopt(tmp_path / "u.db", study.export())
+        Study.import_text(tmp_path / "u.db", study.export())
     with Study.open(tmp_path / "u.db", "a") as study:
         assert study.setup.method == tighter
     with Study.open(tmp_path / "t.db", "a") as study:
@@ -200,7 +200,7 @@ def test_invalid_studies_are_refused(tmp_path):
     Study.open(tmp_path / "t.db", "good", KNOBS).close()
     with pytest.raises(ValueError, match=r"there is no study 'b' in .*: choose from good"):
         Study.open(tmp_path / "t.db", "b")
-    with Study.look(tmp_path / "t.db", "good") as study, pytest.raises(ValueError, match="opened read-only"):
+    with Study.open_unlocked(tmp_path / "t.db", "good") as study, pytest.raises(ValueError, match="opened read-only"):
         study.tell(study.ask(), 1.0)
 
 
@@ -219,7 +219,7 @@ with Study.open(sys.argv[1], "a", {KNOBS}):
             Study.open(tmp_path / "t.db", "a")
         with Study.open(tmp_path / "t.db", "b", KNOBS) as study:  # another study in the same store
             run(study, 3)
-        with Study.look(tmp_path / "t.db", "a") as study:
+        with Study.open_unlocked(tmp_path / "t.db", "a") as study:
             assert study.round == 0
     finally:
         other.kill()
@@ -274,3 +274,12 @@ def test_figures_of_short_and_eventful_studies(tmp_path):
             study.reset()
         with pytest.raises(ValueError, match="cannot be drawn"):
             draw_study(study, tmp_path / "a.xyz")
+
+
+def test_former_names_still_work(tmp_path):
+    with Study.open(tmp_path / "t.db", "a", KNOBS, seed=1) as study:
+        study.held(study.centre, 2.0)
+        text = study.export()
+    assert Study.adopt(tmp_path / "u.db", text) == "a"
+    with Study.look(tmp_path / "u.db", "a") as copied:
+        assert "hold" in [event.kind for event in copied.events()]

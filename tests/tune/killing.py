@@ -84,7 +84,7 @@ def main(folder: Path, kills: int, seed: int) -> None:
         kill_in(phase, *start(folder), chance)
         counted[chr(phase)] += 1
     config = read_config(folder / "study.toml")
-    with Study.look(config.where, config.name) as study:
+    with Study.open_unlocked(config.where, config.name) as study:
         until = study.baseline.slot + 5
     child, hear = start(folder, until)
     while os.read(hear, 4096):

@@ -92,7 +92,7 @@ def test_a_closed_terminal_finishes_the_round(tmp_path, until):
         running.send_signal(signal.SIGHUP)
         (tmp_path / "go").touch()  # whether the signal arrives in this round or in the next
         assert running.wait(300) == 0
-    with Study.look(tmp_path / "trimtab.db", "a") as study:
+    with Study.open_unlocked(tmp_path / "trimtab.db", "a") as study:
         kinds = [event.kind for event in study.events()]
     assert kinds[-2:] == ["tell", "leave"]
 

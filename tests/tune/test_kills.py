@@ -35,7 +35,7 @@ start = 80
 
 
 def history(folder, store="trimtab.db"):
-    with Study.look(folder / store, "killed") as study:
+    with Study.open_unlocked(folder / store, "killed") as study:
         return [event._replace(time=0.0) for event in study.events() if event.kind != "leave"]
 
 
@@ -45,7 +45,7 @@ def round_count(events):
 
 def saving(folder, store):
     """Return the saving and its sums, rebuilt from a snapshot and the values since."""
-    with Study.look(folder / store, "killed") as study:
+    with Study.open_unlocked(folder / store, "killed") as study:
         return study._position.ledger, study.baseline, study.saving
 
 

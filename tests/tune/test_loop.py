@@ -157,7 +157,7 @@ def test_failures_return_to_the_start_only_once_even_after_a_lowered_limit(confi
     assert kinds[-3:] == ["set", "reset", "hold"]
     reports, kinds = run(study, 2)  # also after a restart
     assert kinds.count("reset") == 1
-    with Study.look(study.where, "a") as opened:
+    with Study.open_unlocked(study.where, "a") as opened:
         assert opened.centre == reports[-1].setting == {"x": 5.0, "n": 5}
 
 
@@ -173,7 +173,7 @@ def test_a_value_beyond_stop_above_ends_the_run(config):
 def test_leave_at_sets_the_system_at_the_end(config, tmp_path):
     study = config("sh", "-c", "echo $KNOB_N >> set; echo {x}")
     run(study, 30)
-    with Study.look(study.where, "a") as opened:
+    with Study.open_unlocked(study.where, "a") as opened:
         assert (tmp_path / "set").read_text().split()[-1] == str(opened.centre["n"])
         assert opened.baseline.slot == 30
         *_, last = opened.events()
@@ -185,7 +185,7 @@ def test_the_largest_move(config):
     more = "[guard]\nlargest_move = 0.01\n"
     study = config("sh", "-c", "echo $(( KNOB_N * (TRIMTAB_ROUND % 5) ))", more=more)
     run(study, 60)
-    with Study.look(study.where, "a") as opened:
+    with Study.open_unlocked(study.where, "a") as opened:
         centres = [event.centre for event in opened.events()]
     moves = [((a[0] - b[0]) / 10) ** 2 + ((a[1] - b[1]) / 8) ** 2 for a, b in itertools.pairwise(centres)]
     assert 0.003 < max(moves) ** 0.5 <= 0.01 + 1e-12
@@ -215,13 +215,13 @@ def test_approval_waits_for_a_person(config, until):
         until(lambda: seen)
         assert opened.round == 0
         for approve in (True, False):
-            with Study.look(study.where, "a", mode="write") as other:
+            with Study.open_unlocked(study.where, "a", mode="write") as other:
                 proposed, round = other.decide(approve=approve), opened.round
             until(lambda: opened.round > round and (len(seen) >= 3 or not approve))  # noqa: B023
             assert proposed.round == round
         thread.join()
         with (
-            Study.look(study.where, "a", mode="write") as other,
+            Study.open_unlocked(study.where, "a", mode="write") as other,
             pytest.raises(ValueError, match="has no proposal"),
         ):
             other.decide(approve=True)
@@ -241,7 +241,7 @@ def test_dry_run_runs_and_stores_nothing(config, tmp_path):
     with rehearsal(study) as opened:
         assert [trial.round for trial in opened.ahead(2)] == [3, 4]
     assert not (tmp_path / "ran").exists()
-    with Study.look(study.where, "a") as opened:
+    with Study.open_unlocked(study.where, "a") as opened:
         assert opened.round == 3
 
 
@@ -268,7 +268,7 @@ def test_setting_dry_run_ends_the_run_before_the_next_command(config, tmp_path):
     with study.open() as opened:
         rounds = Runner(study, opened).rounds(9)
         next(rounds)
-        with Study.look(study.where, "a", mode="write") as other:
+        with Study.open_unlocked(study.where, "a", mode="write") as other:
             other.set({"guard.dry_run": True})
         with pytest.raises(Stopped, match=r"guard\.dry_run is set: .* `trimtab set a guard\.dry_run=false`"):
             list(rounds)
@@ -350,7 +350,7 @@ def test_the_program_with_a_clock_set_back(config, tmp_path):
     config("echo", "{x}")
     done = subprocess.run([sys.executable, "-c", BACKWARDS], cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
-    with Study.look(tmp_path / "trimtab.db", "a") as study:
+    with Study.open_unlocked(tmp_path / "trimtab.db", "a") as study:
         assert [event.round for event in study.events()] == [0, *range(4), 4]
 
 
@@ -365,7 +365,7 @@ def test_signals_finish_the_round(config, tmp_path, sign, until):
         out, _ = running.communicate(timeout=300)
     assert running.returncode == 0
     assert out.count("tell") == 1
-    with Study.look(tmp_path / "trimtab.db", "a") as study:
+    with Study.open_unlocked(tmp_path / "trimtab.db", "a") as study:
         assert study.round == 1
 
 
@@ -382,5 +382,5 @@ def test_a_second_signal_interrupts_the_round(config, tmp_path, until):
     assert running.returncode == 130
     assert "interrupted within round 0: the next run repeats it" in err
     assert "SIGINT: leaving the system as it is" in err
-    with Study.look(tmp_path / "trimtab.db", "a") as study:
+    with Study.open_unlocked(tmp_path / "trimtab.db", "a") as study:
         assert study.round == 0

@@ -40,7 +40,7 @@ start = 400
 
 def rounds(where):
     """What was measured and learnt, whenever that was and however often the system was left between."""
-    with Study.look(where, "signalled") as study:
+    with Study.open_unlocked(where, "signalled") as study:
         return [event._replace(time=0.0, seq=0) for event in study.events() if event.kind != "leave"]
 
 

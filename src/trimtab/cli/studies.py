@@ -40,7 +40,7 @@ def show(
     """Show one study: its settings, diagnostics and recent events."""
     from trimtab.study.study import Study
 
-    with Study.look(store, only_study(store, name)) as study:
+    with Study.open_unlocked(store, only_study(store, name)) as study:
         if plot is not None or html is not None:
             _draw(study, plot, html)
             return
@@ -72,7 +72,7 @@ def approve(
     """
     from trimtab.study.study import Study
 
-    with Study.look(store, only_study(store, name), mode="write") as study:
+    with Study.open_unlocked(store, only_study(store, name), mode="write") as study:
         proposal = study.decide(approve=not reject, round=round)
         word = "rejected" if reject else "approved"
         print(f"{study.name}: round {proposal.round} {word}: {_named(proposal.setting)}")
@@ -91,7 +91,7 @@ def export(
     check_destination(file)
     if writable(file) is not None and not force:
         raise ValueError(f"{file} already exists: give another name, or --force")
-    with Study.look(store, name) as study, working("exporting"):
+    with Study.open_unlocked(store, name) as study, working("exporting"):
         write_atomically(file, study.export().encode())
     print(f"written: {file}")
 
@@ -103,10 +103,10 @@ def import_study(
     store: StoreOption = "trimtab.db",
 ) -> None:
     """Add an exported study to a store; it continues where it left off."""
-    from trimtab.study.export_import import adopt
+    from trimtab.study.export_import import import_text
 
     with whole_bar("importing", show=True) as report:
-        found = adopt(store, read_file(file).decode(errors="replace"), name, report)
+        found = import_text(store, read_file(file).decode(errors="replace"), name, report)
     print(f"imported: {found}")
 
 

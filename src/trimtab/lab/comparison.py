@@ -10,7 +10,7 @@ import numpy as np
 
 from trimtab.lab.parallel.executors import Report
 from trimtab.lab.parallel.sweep import sweep
-from trimtab.lab.sim.provenance import About, Plain
+from trimtab.lab.sim.provenance import Plain, Provenance
 from trimtab.lab.sim.record import Record
 from trimtab.lab.sim.simulate import Progress, run
 from trimtab.lab.step_search import build, tune
@@ -56,7 +56,7 @@ class Comparison:
     def summary(self) -> Document:
         """{problem, rounds, trials, …, methods: {name: {step, regret: {median, q25, q75}, incurred, diverged, …}}}."""
         any_record = next(iter(self.records.values()), None)
-        made = any_record.about if any_record else About()
+        made = any_record.about if any_record else Provenance()
         return {
             "problem": self.problem.id,
             "rounds": any_record.rounds if any_record else None,

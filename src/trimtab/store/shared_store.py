@@ -30,7 +30,7 @@ from trimtab.store.tables import (
 from trimtab.types import Fields
 
 WIDTH = len(StudyColumns._fields) - 1  # without the packed state
-GLANCE = ("id", "uid", "seq", *Marks._fields)
+MARK_COLUMNS = ("id", "uid", "seq", *Marks._fields)
 
 
 class SharedStore(Store):
@@ -105,9 +105,11 @@ class SharedStore(Store):
         )
         return tables.read_event(rows[0], self.where) if rows else None
 
-    def glance(self, name: str) -> tuple[Any, ...] | None:
-        """Return the GLANCE columns of a study; None if it does not exist."""
-        rows = self._ready().execute(f"SELECT {', '.join(GLANCE)}, marked FROM trimtab_studies WHERE name = ?", name)
+    def marks_of(self, name: str) -> tuple[Any, ...] | None:
+        """Return the MARK_COLUMNS columns of a study; None if it does not exist."""
+        rows = self._ready().execute(
+            f"SELECT {', '.join(MARK_COLUMNS)}, marked FROM trimtab_studies WHERE name = ?", name
+        )
         if not rows:
             return None
         *found, marked = rows[0]
@@ -167,10 +169,10 @@ class SharedStore(Store):
     def urgent(self, wanted: StudyFilter, first: int, most: int) -> tuple[list[str], int]:
         """Return a page of names, studies that need attention first, and the total number of matches."""
         (where, values), needs = wanted.condition(), conditions(time.time())
-        urgency = " ".join(f"WHEN {need} THEN {n}" for n, need in enumerate(needs.values()))
+        order = " ".join(f"WHEN {need} THEN {n}" for n, need in enumerate(needs.values()))
         rows = self._ready().execute(
             f"SELECT name, COUNT(*) OVER () FROM trimtab_studies WHERE {where}"
-            f" ORDER BY CASE {urgency} ELSE {len(needs)} END, name LIMIT {most:d} OFFSET {first:d}",
+            f" ORDER BY CASE {order} ELSE {len(needs)} END, name LIMIT {most:d} OFFSET {first:d}",
             *values,
         )
         return [name for name, _ in rows], rows[0][1] if rows else 0
@@ -189,10 +191,10 @@ class SharedStore(Store):
             f"SELECT id, uid, name, seq FROM trimtab_studies WHERE {where} ORDER BY name LIMIT {most:d}", *values
         )
 
-    def glances(self, ids: Sequence[int]) -> dict[int, tuple[object, ...]]:
-        """Return the GLANCE columns of several studies, by id."""
+    def marks_by_id(self, ids: Sequence[int]) -> dict[int, tuple[object, ...]]:
+        """Return the MARK_COLUMNS columns of several studies, by id."""
         among, values = self._ready().among("id", ids)
-        rows = self._db.execute(f"SELECT {', '.join(GLANCE)} FROM trimtab_studies WHERE {among}", *values)
+        rows = self._db.execute(f"SELECT {', '.join(MARK_COLUMNS)} FROM trimtab_studies WHERE {among}", *values)
         return {row[0]: tuple(row) for row in rows}
 
     def some_events(self, study: StudyRow, after: int, most: int) -> list[Event]:

@@ -137,9 +137,9 @@ class Store:
 
         state: returns the packed state for the study's uid.
         """
-        uid, urgent = os.urandom(8).hex(), tables.urgency(status)
+        uid, sorted_by = os.urandom(8).hex(), tables.sort_columns(status)
         made = time.time() if created is None else created
-        about = (uid, name, made, canonical(setup), events[-1].seq, canonical(status), *urgent)
+        about = (uid, name, made, canonical(setup), events[-1].seq, canonical(status), *sorted_by)
         db = self._ready()
         with db.transaction():
             db.execute(
@@ -170,14 +170,16 @@ class Store:
         request: the request that the event answers; deleted in the same transaction.
         """
         db, text = self._ready(), canonical(status)
-        urgent = tables.urgency(status)
-        checksum = tables.row_checksum(study.uid, study.name, study.created, study.described, event.seq, text, *urgent)
+        sorted_by = tables.sort_columns(status)
+        checksum = tables.row_checksum(
+            study.uid, study.name, study.created, study.described, event.seq, text, *sorted_by
+        )
         self._tried.append(event.time)
         with db.transaction():
             changed = db.change(
                 "UPDATE trimtab_studies SET seq = ?, status = ?, checksum = ?, failures = ?, advised = ?, told = ?"
                 " WHERE id = ? AND seq = ?",
-                *(event.seq, text, checksum, *urgent, study.id, event.seq - 1),
+                *(event.seq, text, checksum, *sorted_by, study.id, event.seq - 1),
             )
             if changed == 1:
                 self._insert_event(study.id, event)

@@ -215,14 +215,16 @@ SNAPSHOT_COLUMNS = "seq, state, diagnostics, checksum"
 INSERT_EVENT = f"INSERT INTO trimtab_events (study, {EVENT_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
-def urgency(status: Document) -> tuple[int, int, float | None]:
+def sort_columns(status: Document) -> tuple[int, int, float | None]:
     """Return the parts of a status that have columns to sort by: `failures`, `advised`, `told`."""
     return status["failures"], len(status.get("advice", ())), status["time"]
 
 
-def row_checksum(uid: str, name: str, created: float, setup: str, seq: int, status: str, *urgency: float | None) -> int:
+def row_checksum(
+    uid: str, name: str, created: float, setup: str, seq: int, status: str, *sorted_by: float | None
+) -> int:
     """Return the checksum of a study's row. The hash of the setup is cached, since many studies share one."""
-    about = f"[{quoted(uid)},{quoted(name)},{created!r},{_hashed(setup)},{seq!r},{urgency!r}]"
+    about = f"[{quoted(uid)},{quoted(name)},{created!r},{_hashed(setup)},{seq!r},{sorted_by!r}]"
     return hashed(f"{about}{status}".encode())
 
 
@@ -255,9 +257,9 @@ def damaged_row(name: str, where: str) -> Damaged:
 def commit_row(commit: Commit) -> tuple[Any, ...]:
     """Return the columns of the study and of the event, for `Database.move`."""
     study, seq, text = commit.study, commit.event.seq, canonical(commit.status)
-    urgent = urgency(commit.status)
-    digest = row_checksum(study.uid, study.name, study.created, study.described, seq, text, *urgent)
-    return (study.uid, text, digest, *urgent, commit.state, *event_row(study.id, commit.event))
+    sorted_by = sort_columns(commit.status)
+    digest = row_checksum(study.uid, study.name, study.created, study.described, seq, text, *sorted_by)
+    return (study.uid, text, digest, *sorted_by, commit.state, *event_row(study.id, commit.event))
 
 
 def event_row(study: int, event: Event) -> tuple[Any, ...]:

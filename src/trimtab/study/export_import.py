@@ -71,7 +71,7 @@ def read(text: str, report: Callable[[str, float], None] | None = None) -> Expor
         raise ValueError(f"this file is not an exported study, or is damaged ({why}): export it again") from None
 
 
-def adopt(
+def import_text(
     where: str | os.PathLike[str],
     text: str,
     name: str | None = None,

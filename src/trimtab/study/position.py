@@ -108,7 +108,7 @@ class Position(NamedTuple):
         """Summarise for the study's row. turn: the last event that changed the state; time: of the last round."""
         running = self.diagnostics
         told = bool(running.values)
-        found = glance(
+        found = status_document(
             self.state.round,
             turn,
             knobs.setting(core_calls.centre(self.state)),
@@ -122,7 +122,7 @@ class Position(NamedTuple):
         return found | ({"limits": self.limits.describe()} if self.limits.all else {})
 
 
-def glance(
+def status_document(
     round: int,
     turn: int,
     centre: Setting,

@@ -152,14 +152,17 @@ class Study(StudySettingChanges):
             raise
 
     @classmethod
-    def look(cls, where: str | os.PathLike[str], name: str, *, mode: str = "read") -> Study:
-        """Open the study read-only, without disturbing its holder. Mode "write" allows `decide` and `set`."""
+    def open_unlocked(cls, where: str | os.PathLike[str], name: str, *, mode: str = "read") -> Study:
+        """Open the study without its lock, read-only, also beside its holder. Mode "write" allows `decide`, `set`."""
         store = Store(where, mode)
         try:
             return cls(store, store.load(name), held=False)
         except BaseException:
             store.close()
             raise
+
+    look = open_unlocked
+    """The former name of `open_unlocked`."""
 
     @staticmethod
     def exists(where: str | os.PathLike[str], name: str) -> bool:
@@ -250,7 +253,9 @@ class Study(StudySettingChanges):
         """End the round without a value: nothing moves. The note says why."""
         self.tell(trial, None, note)
 
-    def held(self, setting: Setting, value: float | None, note: str | None = None, *, kind: str = "hold") -> None:
+    def record_hold(
+        self, setting: Setting, value: float | None, note: str | None = None, *, kind: str = "hold"
+    ) -> None:
         """Record a measurement without a probe: nothing is learnt, but it ends a series of failures.
 
         kind: "leave" for the setting at which the system is left; its failure does not count.
@@ -258,6 +263,9 @@ class Study(StudySettingChanges):
         with self._lock:
             after = self._position.after(self.knobs, kind, value, self.state)
             self._record(kind, after, self.round, value, list(setting.values()), note)
+
+    held = record_hold
+    """The former name of `record_hold`."""
 
     def undo(self, round: int | None = None) -> None:
         """Return to the state before `round`; an event that can be undone itself.
@@ -355,16 +363,19 @@ class Study(StudySettingChanges):
         return approvals.Proposal(self.seq, self.round, setting)
 
     def export(self) -> str:
-        """Return the whole study as of its opening or last event, as one JSON text for `adopt`."""
+        """Return the whole study as of its opening or last event, as one JSON text for `import_text`."""
         with self._lock:
             snapshots = [s for s in self._store.snapshots(self._saved, self.seq) if s.seq < self.seq]
             snapshots.append(self._position.snapshot(self.seq))
             return export_import.write(self._saved, self._store.events(self._saved, until=self.seq), snapshots)
 
     @staticmethod
-    def adopt(where: str | os.PathLike[str], text: str, name: str | None = None) -> str:
+    def import_text(where: str | os.PathLike[str], text: str, name: str | None = None) -> str:
         """Add the output of `export` to another store; return the study's name there."""
-        return export_import.adopt(where, text, name)
+        return export_import.import_text(where, text, name)
+
+    adopt = import_text
+    """The former name of `import_text`."""
 
     def _asked_for(self, trial: Trial | int) -> Trial:
         """Return the open trial if `trial` refers to it; ValueError otherwise."""

@@ -1,7 +1,7 @@
 """A study for one request of a service, without a lock: loaded from its row, changed by a conditional `Commit`.
 
-Workers hold only caches: a `Known` study is valid for one sequence number, and is updated from the events since. Of
-two concurrent changes to the same study, both are computed, and one is committed.
+Workers hold only caches: a `CachedStudy` is valid for one sequence number, and is updated from the events since. Of two
+concurrent changes to the same study, both are computed, and one is committed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from trimtab.util.text import clean
 LONG = 10  # replayed events after which a study whose row cannot hold its state gets a snapshot
 
 
-class Known(NamedTuple):
+class CachedStudy(NamedTuple):
     """A study after some event, cached."""
 
     saved: StudyRow
@@ -40,7 +40,7 @@ class Known(NamedTuple):
     """The configuration that it shares with others, if its row can hold its state."""
 
 
-def caught_up(store: SharedStore, saved: StudyRow, known: Known) -> Known | None:
+def caught_up(store: SharedStore, saved: StudyRow, known: CachedStudy) -> CachedStudy | None:
     """Update a cached study from the events since; None if it must be loaded from its state."""
     if known.saved.uid != saved.uid or known.saved.seq > saved.seq:
         return None
@@ -53,9 +53,9 @@ def caught_up(store: SharedStore, saved: StudyRow, known: Known) -> Known | None
     return known._replace(saved=saved, position=position, open=None)
 
 
-def load(store: SharedStore, names: Sequence[str]) -> list[Known | Damaged]:
+def load(store: SharedStore, names: Sequence[str]) -> list[CachedStudy | Damaged]:
     """Load the studies with these names, skipping unknown ones: from rows alone if possible, else from snapshots."""
-    found: list[Known | Damaged] = []
+    found: list[CachedStudy | Damaged] = []
     rest: list[str] = []
     for row in store.rows(names):
         try:
@@ -68,7 +68,7 @@ def load(store: SharedStore, names: Sequence[str]) -> list[Known | Damaged]:
     return found + _from_snapshots(store, rest) if rest else found
 
 
-def of_row(row: StudyColumns, where: str) -> Known | None:
+def of_row(row: StudyColumns, where: str) -> CachedStudy | None:
     """Load a study from its row alone; None if its packed state is stale, or its shape is not cached."""
     saved = tables.read_study(row, where)
     found = None if row.state is None else unpack(saved.uid, row.state, saved.seq)
@@ -76,37 +76,37 @@ def of_row(row: StudyColumns, where: str) -> Known | None:
     if found is None or shape is None:
         return None
     position = shape.position(found.seed, found.numbers)
-    return Known(saved, position, saved.seq, shape=shape)
+    return CachedStudy(saved, position, saved.seq, shape=shape)
 
 
-def _from_snapshots(store: SharedStore, names: Sequence[str]) -> list[Known | Damaged]:
+def _from_snapshots(store: SharedStore, names: Sequence[str]) -> list[CachedStudy | Damaged]:
     found = store.with_states(names)
     whole = [pair for pair in found if not isinstance(pair, Damaged)]
     spans = {saved.id: (snapshot.seq, saved.seq) for saved, snapshot in whole if snapshot.seq < saved.seq}
     events = store.events_between(spans) if spans else {}
-    damaged: list[Known | Damaged] = [error for error in found if isinstance(error, Damaged)]
+    damaged: list[CachedStudy | Damaged] = [error for error in found if isinstance(error, Damaged)]
     return damaged + [_loaded(*pair, events) for pair in whole]
 
 
-def _loaded(saved: StudyRow, snapshot: Snapshot, events: Mapping[int, Sequence[Event]]) -> Known | Damaged:
+def _loaded(saved: StudyRow, snapshot: Snapshot, events: Mapping[int, Sequence[Event]]) -> CachedStudy | Damaged:
     try:
         return made_of(saved, snapshot, events.get(saved.id, ()))
     except Damaged as error:
         return error
 
 
-def made_of(saved: StudyRow, snapshot: Snapshot, events: Sequence[Event]) -> Known:
+def made_of(saved: StudyRow, snapshot: Snapshot, events: Sequence[Event]) -> CachedStudy:
     """Load a study from its last snapshot and the events since."""
     if len(events) != saved.seq - snapshot.seq:
         raise Damaged(f"study {saved.name!r}: events after {snapshot.seq} are missing: restore the store from a backup")
     position = follow(snapshot, events, f"study {saved.name!r}")
-    return Known(saved, position, snapshot.seq, followed=len(events), shape=SHAPES.of(position))
+    return CachedStudy(saved, position, snapshot.seq, followed=len(events), shape=SHAPES.of(position))
 
 
 class UnlockedStudy(Study):
     """A study within one request. Changes set `move`, which `SharedStore.commit_if` stores or refuses."""
 
-    def __init__(self, store: SharedStore, known: Known) -> None:
+    def __init__(self, store: SharedStore, known: CachedStudy) -> None:
         saved = known.saved
         self._store: SharedStore = store
         self._saved, self._held = saved, False
@@ -126,10 +126,10 @@ class UnlockedStudy(Study):
         return self._saved
 
     @property
-    def known(self) -> Known:
+    def known(self) -> CachedStudy:
         """The study to cache once the commit is stored."""
         about = (self._snapshot_at, self._open, self._followed, self._shape)
-        return Known(self._saved, self._position, *about)
+        return CachedStudy(self._saved, self._position, *about)
 
     @property
     def open_id(self) -> int:

@@ -27,7 +27,7 @@ def rehearsal(config: Config) -> Iterator[Study]:
     """Open the study read-only; if it does not exist, create a temporary one."""
     with tempfile.TemporaryDirectory() as folder:
         if Study.exists(config.where, config.name):
-            study = Study.look(config.where, config.name)
+            study = Study.open_unlocked(config.where, config.name)
         else:
             study = replace(config, store=str(Path(folder) / "copy.db")).open()
         with study:

@@ -31,7 +31,7 @@ def write_successor(path: Path, where: str, name: str) -> Path:
     if path.exists():
         raise ValueError(f"{path} already exists: name another file, trimtab init --from {name} new.toml")
     check_destination(path)
-    with Study.look(where, name) as study:
+    with Study.open_unlocked(where, name) as study:
         text = _text(study, _file_of(name, where, path.parent), where, path)
     with writing(path):
         path.write_text(text, encoding="utf-8")

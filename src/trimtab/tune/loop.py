@@ -146,7 +146,7 @@ class Runner:
         except command.Interrupted:
             value, note = None, "interrupted before it finished"
         with contextlib.suppress(StoreError):  # the system matters more than the record
-            self.study.held(setting, value, note, kind="leave")
+            self.study.record_hold(setting, value, note, kind="leave")
         yield Report("leave", round, setting, value, note)
 
     def _refresh(self) -> None:
@@ -199,7 +199,7 @@ class Runner:
         value, note, limits = self.measure(setting, self.hurry) if approved is None else Measured(None, approved)
         measured = time.monotonic()
         if held:
-            kind, (_, retries) = "hold", self._store(lambda: study.held(setting, value, note))
+            kind, (_, retries) = "hold", self._store(lambda: study.record_hold(setting, value, note))
         else:
             trial = study.ask()
             kind = trial.kind if trial.kind == "baseline" else "skip" if value is None else "tell"

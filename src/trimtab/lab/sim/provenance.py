@@ -28,7 +28,7 @@ class Lawful(Protocol):
         ...
 
 
-class About(TypedDict, total=False):
+class Provenance(TypedDict, total=False):
     """Everything needed to reproduce a record."""
 
     problem: str
@@ -55,9 +55,9 @@ class About(TypedDict, total=False):
     step_at_edge: bool
 
 
-def about(
+def describe_run(
     problem: Problem, name: str, method: BaseMethod, *, seed: int, first: int, noise: str, threshold: float
-) -> About:
+) -> Provenance:
     """Describe a run."""
     setup = Setup(method, (problem.dim,), problem.domain)
     law = setup.directions

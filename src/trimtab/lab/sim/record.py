@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from trimtab.lab.sim.provenance import About, Plain, plain
+from trimtab.lab.sim.provenance import Plain, Provenance, plain
 from trimtab.types import Array, Document, Integers
 from trimtab.util.files import pack_archive, read_archive, write_atomically
 from trimtab.util.reprs import Brief, Facts
@@ -90,7 +90,7 @@ class Record(Brief):
     excess: Array = field(default_factory=lambda: np.empty((0, 0, 0)))
     """g_i,t(x_t + δu_t) of each limit, required to be ≤ 0: `(trials, rounds, m)`, m = 0 without limits; the mean over
     the queries of a round."""
-    about: About = field(default_factory=lambda: About())
+    about: Provenance = field(default_factory=lambda: Provenance())
     """Problem, method and its parts, step, radius, seed, …: everything needed to reproduce the record."""
 
     def _facts(self) -> Facts:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.lab.sim.provenance import About
+from trimtab.lab.sim.provenance import Provenance
 from trimtab.lab.sim.record import Record
 from trimtab.types import Array
 
@@ -48,7 +48,7 @@ class Recorder:
         found[0][np.isnan(found[0])] = np.inf
         self.variances.append((t, found))
 
-    def record(self, k: int, fixed: Array, final: Array, about: About, evidence: dict[str, Array]) -> Record:
+    def record(self, k: int, fixed: Array, final: Array, about: Provenance, evidence: dict[str, Array]) -> Record:
         """The finished record of method k."""
         own, common = (
             np.array([v[which, :, k] for _, v in self.variances]).reshape(-1, len(self.diverged)).T.copy()

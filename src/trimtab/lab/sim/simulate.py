@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from trimtab.lab.sim.lanes import Group, groups
-from trimtab.lab.sim.provenance import about
+from trimtab.lab.sim.provenance import describe_run
 from trimtab.lab.sim.record import Record
 from trimtab.lab.sim.recorder import Recorder
 from trimtab.lab.sim.static_optimum import hindsight
@@ -181,7 +181,7 @@ def _simulate(
             k,
             fixed,
             centres[:, k],
-            about(
+            describe_run(
                 *(problem, name, methods[name]),
                 seed=plan.seed,
                 first=plan.first,

@@ -13,7 +13,7 @@ import numpy as np
 
 from trimtab import core
 from trimtab.lab.sim import lanes
-from trimtab.lab.sim.provenance import about
+from trimtab.lab.sim.provenance import describe_run
 from trimtab.lab.sim.record import Record
 from trimtab.lab.sim.recorder import Recorder
 from trimtab.lab.sim.simulate import THRESHOLD
@@ -98,6 +98,8 @@ def simulate_late(
                     state = lanes.tell(setup, state, open_values.pop(now), now)
         fixed, final = np.full((trials, rounds), np.nan), state.centre.reshape(trials, count, -1)
         for k, name in enumerate(members):
-            made = about(*(problem, name, members[name]), seed=seed, first=0, noise="independent", threshold=THRESHOLD)
+            made = describe_run(
+                *(problem, name, members[name]), seed=seed, first=0, noise="independent", threshold=THRESHOLD
+            )
             found[name] = recorder.record(k, fixed, final[:, k], made, {})
     return {name: found[name] for name in methods}

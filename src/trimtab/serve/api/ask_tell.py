@@ -158,7 +158,7 @@ def attributed(who: str, why: str) -> str:
 
 def _record(study: UnlockedStudy, trial: Trial, result: Result, asked: Setting | None = None) -> None:
     if trial.kind == "rest":
-        study.held(trial.knobs, result.value, result.note)
+        study.record_hold(trial.knobs, result.value, result.note)
     elif asked is None or asked == trial.knobs:
         study.tell(trial, result.value, result.note, result.values)
     else:

@@ -74,4 +74,4 @@ class ChangePoller:
 
     def _read_rows(self, ids: list[int]) -> dict[int, Any]:
         with self._pool.store() as store:
-            return store.glances(ids)
+            return store.marks_by_id(ids)

@@ -12,13 +12,13 @@ from typing import TypeVar
 from trimtab.serve.http.errors import ApiError
 from trimtab.store.errors import Damaged
 from trimtab.store.pool import Pool
-from trimtab.store.shared_store import GLANCE, SharedStore
+from trimtab.store.shared_store import MARK_COLUMNS, SharedStore
 from trimtab.store.tables import StudyColumns, StudyRow
-from trimtab.study.unlocked import Known, UnlockedStudy, caught_up, load, of_row
+from trimtab.study.unlocked import CachedStudy, UnlockedStudy, caught_up, load, of_row
 
 T = TypeVar("T")
 MAX_ATTEMPTS = 30  # then the study counts as too busy
-STATUS_COLUMNS = GLANCE[3:]  # columns that can change without an event
+STATUS_COLUMNS = MARK_COLUMNS[3:]  # columns that can change without an event
 
 
 class StudyCache:
@@ -26,7 +26,7 @@ class StudyCache:
 
     def __init__(self, pool: Pool, max_size: int) -> None:
         self.pool, self._max_size = pool, max_size
-        self._cached: OrderedDict[str, Known] = OrderedDict()
+        self._cached: OrderedDict[str, CachedStudy] = OrderedDict()
         self._lock = threading.Lock()
         self.conflicts = 0
         """Commits lost to another request."""
@@ -55,13 +55,13 @@ class StudyCache:
             time.sleep(random.random() * 0.002 * min(attempt, 10))
         raise busy(name)
 
-    def get(self, store: SharedStore, name: str) -> Known:
+    def get(self, store: SharedStore, name: str) -> CachedStudy:
         """Return a study in its current state; 404 if it does not exist."""
         remembered = self._remembered(name)
-        glance = None if remembered is None else store.glance(name)
-        if remembered is not None and glance is not None and glance[:3] == _version(remembered.saved):
+        current = None if remembered is None else store.marks_of(name)
+        if remembered is not None and current is not None and current[:3] == _version(remembered.saved):
             return remembered._replace(
-                saved=remembered.saved._replace(**dict(zip(STATUS_COLUMNS, glance[3:], strict=True)))
+                saved=remembered.saved._replace(**dict(zip(STATUS_COLUMNS, current[3:], strict=True)))
             )
         found = None
         if remembered is not None and remembered.shape is None and (saved := store.find(name)) is not None:
@@ -71,14 +71,14 @@ class StudyCache:
         self._keep(name, found)
         return found
 
-    def _load(self, store: SharedStore, name: str) -> Known:
+    def _load(self, store: SharedStore, name: str) -> CachedStudy:
         for found in load(store, [name]):
             if isinstance(found, Damaged):
                 raise found
             return found
         raise ApiError(404, "no-study", f"there is no study {name!r}")
 
-    def as_in_row(self, store: SharedStore, row: StudyColumns) -> Known:
+    def as_in_row(self, store: SharedStore, row: StudyColumns) -> CachedStudy:
         """Return a study from a row of `SharedStore.rows`."""
         found = of_row(row, store.where)
         return self.get(store, row.name) if found is None else found
@@ -104,10 +104,10 @@ class StudyCache:
         with self._lock:
             self._cached.pop(name, None)
 
-    def _remembered(self, name: str) -> Known | None:
+    def _remembered(self, name: str) -> CachedStudy | None:
         return self._cached.get(name)
 
-    def _keep(self, name: str, known: Known) -> None:
+    def _keep(self, name: str, known: CachedStudy) -> None:
         with self._lock:
             before = self._remembered(name)
             if before is None or before.saved.uid != known.saved.uid or before.saved.seq <= known.saved.seq:

@@ -56,7 +56,7 @@ def correct(where: str, name: str, changes: Fields, *, who: str | None, why: str
         with Study.open(where, name) as study:
             return study.set(changes, who=who, why=why), True
     except Taken:
-        with Study.look(where, name, mode="write") as study:
+        with Study.open_unlocked(where, name, mode="write") as study:
             changed = study.set(changes, who=who, why=why)
             end = time.monotonic() + PATIENCE
             while (waiting := study.asked()) and time.monotonic() < end:

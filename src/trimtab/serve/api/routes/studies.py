@@ -136,7 +136,7 @@ async def archive_study(
 def _make(studies: StudyCache, name: str, body: StudyIn) -> tuple[bool, Document]:
     asked, made = body.model_dump(exclude_none=True), False
     with studies.pool.store() as store:
-        if store.glance(name) is None:
+        if store.marks_of(name) is None:
             made = _create(store, name, asked)
     document: Document = studies.read(name, lambda study: _details_if_same(study, asked))
     return made, document
