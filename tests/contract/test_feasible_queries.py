@@ -3,7 +3,7 @@
 The queries of every kind are shared between residual feedback and `auto`, the laws of directions and the margins, in
 lanes: half of the ways for one kind, the others for the next. Polytopes and intersections cost a solver's work per
 projection and get fewer. With TRIMTAB_LONG=1 (`make long`) every kind gets a million, shared between all ways, which
-takes some minutes.
+takes some minutes. The belief, which costs more, gets a few thousand queries for every kind; 100,000 there.
 """
 
 import dataclasses
@@ -55,7 +55,12 @@ WAYS = [
 ]
 
 
+BELIEF = ("belief", tt.belief(radius=1.0).directions, "project")  # with directions of its own; d² work: fewer queries
+
+
 def method(name, law, margin, radius):
+    if name == "belief":
+        return tt.belief(radius=radius)
     if name == "residual":
         return tt.residual(radius=radius, step=1e-3, directions=law, margin=margin)
     return dataclasses.replace(tt.auto(radius=radius), directions=law, margin=margin)
@@ -128,6 +133,12 @@ def test_thousands_of_queries_stay_inside(kind):
     assert sum(violations(domain, dim, rounds, way, seed, FEW) for seed, way in enumerate(ways)) == 0
 
 
+@pytest.mark.parametrize("kind", [*CHEAP, *FEWER])
+def test_queries_of_the_belief_stay_inside(kind):
+    domain, dim = CHEAP[kind] if kind in CHEAP else FEWER[kind][:2]
+    assert violations(domain, dim, (100_000 if LONG else 2400) // FEW, BELIEF, lanes=FEW) == 0
+
+
 RANGES = [(0.0, 1.0), (1.0, 1e4), (-1e-6, 1e-6), (1e9, 1e9 + 1), (-1e12, 1e-3), (0.1, 0.3)]
 
 
@@ -157,7 +168,11 @@ def test_without_a_margin_they_leave(kind):
         assert violations(domain, dim, 20, ("residual", law, "none")) > 100
 
 
-@pytest.mark.parametrize("method", [tt.residual(radius=1e-4, step=1.0), tt.auto(radius=1e-4)], ids=["residual", "auto"])
+@pytest.mark.parametrize(
+    "method",
+    [tt.residual(radius=1e-4, step=1.0), tt.auto(radius=1e-4), tt.belief(radius=1e-4)],
+    ids=["residual", "auto", "belief"],
+)
 def test_one_system_alone(method):
     for domain, dim in (*CHEAP.values(), *((domain, dim) for domain, dim, _ in FEWER.values())):
         tuner = tt.Tuner(domain.project(np.full(dim, 0.1)), method, domain=domain, seed=5)

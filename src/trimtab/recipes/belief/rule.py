@@ -121,18 +121,18 @@ def bind(frame: Frame, constants: Constants) -> Rule:
 
     def carried(memory: BeliefState, factors: Array) -> BeliefState:
         change = np.asarray(factors) * (memory.radius[0] / frame.radius)
+        width = np.clip(memory.course.width, constants.narrowest, constants.widest)
+        memory = memory._replace(
+            radius=np.full(len(memory.clock), frame.radius), course=memory.course._replace(width=width)
+        )
         if (change == 1.0).all():
             return memory
         mean, cov = rescaled(bank.columns, memory.value.mean, memory.value.cov, change)
         course, squares = memory.course, change**-2.0
         course = course._replace(
-            move=course.move * change,
-            width=np.clip(course.width, constants.narrowest, constants.widest),
-            common=course.common * squares.mean(),
-            curvature=course.curvature * squares,
+            move=course.move * change, common=course.common * squares.mean(), curvature=course.curvature * squares
         )
-        unit = np.full(len(memory.clock), frame.radius)
-        return memory._replace(radius=unit, value=memory.value._replace(mean=mean, cov=cov), course=course)
+        return memory._replace(value=memory.value._replace(mean=mean, cov=cov), course=course)
 
     return Rule(start, query, learn, slope, width, model, carried)
 
