@@ -23,15 +23,14 @@ from joblib import Parallel, delayed
 
 import trimtab as tt
 from trimtab import lab
-from trimtab.estimators import doubts, plane
 from trimtab.lab.sim.record import quantiles
 from trimtab.lab.suites.drift import DRIFT
+from trimtab.plane import doubts, fit, following, pace
 from trimtab.problems import make
-from trimtab.steps import adaptive, following
 
 RADII = (1.0, 4.0, 0.25)
 NEVER = 10**9
-HOMES = plane, doubts, adaptive, following
+HOMES = fit, doubts, pace, following
 
 
 def whole(radius: float) -> tt.Method:

@@ -255,7 +255,7 @@ def excesses(axes: Any, problem: Problem) -> None:
             limits = world.limits(t, trial.x[:, None])
             assert limits is not None
             played.append(limits[:, 0, 0])
-            told = {"limits": limits[:, 0]} if method.estimator.told > 1 else {}
+            told = {"limits": limits[:, 0]} if method.told > 1 else {}
             tuner.tell(trial, world.measure(t, trial.x[:, None])[:, 0], **told)
         rounds = np.arange(1, problem.rounds + 1)
         band(axes, rounds, np.cumsum(played, axis=0) / rounds[:, None], colour, name)

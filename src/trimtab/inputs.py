@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from trimtab.types import Array, Value
 
 LARGEST = 1e140  # larger values are clipped to this, so that their squares stay finite
+STEEPEST = 1e145  # largest slope coordinate for values of the largest magnitude; its square is finite
+SHORTEST = 1e-200  # smallest length of a vector; its square is positive
 
 Numbers = TypeVar("Numbers", bound=NDArray[np.generic])
 

@@ -100,31 +100,8 @@ class Rule(NamedTuple):
     next query neither repeats nor mirrors an earlier one."""
 
 
-class Sense(NamedTuple):
-    """Statistics that an adaptive estimator passes to an adaptive step."""
-
-    surprise: Value
-    """The innovation: the contrast divided by its running rms."""
-    steepness: Value
-    """s: the running rms of the slope along a probe."""
-    size: Value
-    """‖ĝ‖²."""
-    signal_share: Value
-    """h: the estimated share of signal in the contrast, 0 to 1."""
-    certainty: Value
-    """Confidence in the mean curvature L, given the noise: 0 (unknown) to 1."""
-    bent: Value
-    """certainty·L."""
-    distance: Value
-    """The estimated distance to the optimum; huge while the curvature is unknown."""
-    evenness: Value
-    """The mean square of negative innovations over that of positive ones, at most 1; small near a cliff."""
-    jumped: Value
-    """Whether a jump of the objective was just detected."""
-
-
-Estimate = tuple[Value, Value, Array, Memory, Sense | None]
-"""(contrast, scale, vector, memory, sense), with ĝ = scale·vector. The contrast is the new information in a round's
+Estimate = tuple[Value, Value, Array, Memory]
+"""(contrast, scale, vector, memory), with ĝ = scale·vector. The contrast is the new information in a round's
 values; NaN without earlier values, in which case the centre stays. A plain tuple, for speed."""
 
 
@@ -172,11 +149,6 @@ class Estimator(Protocol):
         ...
 
     @property
-    def senses(self) -> bool:
-        """Whether it returns a `Sense`."""
-        ...
-
-    @property
     def located(self) -> bool:
         """Whether it uses the actual query, so that queries may be projected back into the domain."""
         ...
@@ -195,16 +167,8 @@ class Pacing(NamedTuple):
 
     width: Callable[[Memory, int], Value]
     """(pace, id) → δ_t/δ of trial `id`."""
-    rate: Callable[[State, Look, Value, Sense | None], tuple[Value, Memory]]
-    """(state, look, contrast, sense) → η_t, and the new memory."""
-    settle: Callable[[Memory, Array], Memory] | None = None
-    """(pace, move of the centre) → the new memory, if the step learns from moves."""
-    carry: Callable[[Memory], Array | None] | None = None
-    """pace → an additional move of the centre that follows a steadily moving optimum; None for no such move."""
-    longest: float = math.inf
-    """An upper bound on the length of its moves, if it ensures one."""
-    aim: Callable[[State, int, Look], Look] | None = None
-    """(state, id, look) → another look for trial `id`; points chosen by the step have width 0."""
+    rate: Callable[[State, Look, Value], tuple[Value, Memory]]
+    """(state, look, contrast) → η_t, and the new memory."""
 
 
 class Step(Protocol):
@@ -218,16 +182,6 @@ class Step(Protocol):
     @property
     def constant(self) -> float | tuple[float, ...] | None:
         """η, if constant."""
-        ...
-
-    @property
-    def needs_sense(self) -> bool:
-        """Whether it requires an estimator that returns a `Sense`."""
-        ...
-
-    @property
-    def finds_width(self) -> bool:
-        """Whether it adapts δ_t, between its fields `narrowest` and `widest`."""
         ...
 
     @property

@@ -8,43 +8,17 @@ bowl.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from trimtab.estimators.covariance import Window
-from trimtab.estimators.doubts import Doubts
-from trimtab.estimators.high_pass import Mean
-from trimtab.estimators.plane import Fit
-from trimtab.steps.adaptive import Pace
-from trimtab.steps.following import Following
-from trimtab.steps.normalised import Rms
 from trimtab.types import Array, Memory
-from trimtab.xp import Lanes, Single
 
-POWERS: dict[type, dict[str, int]] = {
-    Fit: {
-        "anchor": 1,
-        "slope": -1,
-        "spread": 2,
-        "square": -2,
-        "usual": -1,
-        "rise_square": -2,
-        "drop_square": -2,
-        "calm": -2,
-        "size": -2,
-        "bent": -2,
-        "weight": 4,
-        "bend": 2,
-    },
-    Doubts: {"curvature": -2, "weight": 4},
-    Pace: {"trail": 1, "course": 1, "reach": 1, "move": 1},
-    Following: {"velocity": 1},
-    Window: {"queries": 1},
-    Mean: {},
-    Rms: {},
-}
-"""Exponent p of each field of a memory, if not 0; add the memory of a part of your own here."""
+POWERS: dict[type, dict[str, int]] = {}
+"""Exponent p of each field of a memory, if not 0; a part adds its own memory here, next to its class."""
+REPAIRS: dict[type, Callable[[Any, Any, float], Memory]] = {}
+"""(before, after, ā) → the rescaled memory, for memories in which some numbers follow from others."""
 VECTORS = ("anchor", "slope", "trail", "course", "velocity", "queries", "filtered")
 """Fields with one number per coordinate."""
 
@@ -67,17 +41,7 @@ def rescaled(memory: Memory, factors: Array) -> Memory:
         elif name in VECTORS:
             found.append(value * factors**power)
         else:
-            found.append(_where(name == "calm" and value < 0, value, value * one**power) if power else value)
+            found.append(value * one**power if power else value)
     new = type(memory)(*found)
-    if isinstance(new, Fit):  # ‖g‖² follows exactly from g
-        before, after = (np.sum(np.square(fit.slope), axis=-1) for fit in (memory, new))
-        size = memory.size * np.where(before > 0, after / np.where(before > 0, before, 1.0), one**-2.0)
-        new = new._replace(size=size if np.ndim(size) else float(size))
-    if isinstance(new, Following):
-        new = new._replace(speed=(Single if new.velocity.ndim == 1 else Lanes).norm(new.velocity))
-    return new
-
-
-def _where(mark: Any, value: object, scaled: Any) -> Any:
-    """Keep values where `mark` is true: they are flags, not sizes."""
-    return np.where(mark, value, scaled) if isinstance(value, np.ndarray) else value if mark else scaled
+    repair = REPAIRS.get(type(memory))
+    return new if repair is None else repair(memory, new, one)

@@ -47,6 +47,15 @@ class Trial(NamedTuple):
     """The setting to apply, by knob name, if the tuner has knobs."""
 
 
+class Parts(NamedTuple):
+    """Memory of a method composed of parts."""
+
+    slope: Memory
+    """Memory of the estimator."""
+    pace: Memory
+    """Memory of the step."""
+
+
 class State(NamedTuple):
     """Everything that changes from round to round."""
 

@@ -17,7 +17,7 @@ def mean_slope(gradients, curvature, m, law):
     for t, b in enumerate(gradients):
         query = RADIUS * stream(t)
         value = query @ b + 0.5 * np.einsum("ij,jk,ik->i", query, curvature, query)
-        _, scale, vector, memory, _ = bound.learn(state, tt.Look(t, state.centre, 1.0), query, (value,))
+        _, scale, vector, memory = bound.learn(state, tt.Look(t, state.centre, 1.0), query, (value,))
         state = state.remembering(memory)._replace(values=(value,))
     slope = scale * vector
     return slope.mean(0), slope.std(0) / np.sqrt(LANES)

@@ -36,7 +36,7 @@ def estimates(method, objectives, x, domain=None, seed=0, lanes=LANES):
         if method.queries == 1:
             tuner.tell(trial, f(trial.x))
         else:
-            each = [objectives[t - lag] for lag in method.estimator.lags]
+            each = [objectives[t - lag] for lag in method.lags]
             tuner.tell(trial, np.stack([g(trial.x[:, k]) for k, g in enumerate(each)], axis=1))
     return (centre - tuner.centre) / STEP, centre
 

@@ -40,7 +40,7 @@ def learnt(rounds=60, **options):
 
 def wide(study):
     """Return δ_t/δ of the next trial."""
-    return study.setup.method.step.bind(study.setup.frame).width(study.state.pace, study.state.round)
+    return study.setup.rule.width(study.state.memory, study.state.round)
 
 
 def exact(study):

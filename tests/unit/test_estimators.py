@@ -114,7 +114,7 @@ def learned(estimator, values, queries, probe=1.0):
     state, bound = tt.init(setup, np.zeros(2)), estimator.bind(setup.frame)
     for k, (value, query) in enumerate(zip(values, queries, strict=True)):
         look = tt.Look(k, np.zeros(2), 1.0)
-        contrast, scale, vector, memory, _ = bound.learn(state, look, np.array(query), (float(value),))
+        contrast, scale, vector, memory = bound.learn(state, look, np.array(query), (float(value),))
         state = state.remembering(memory)._replace(values=(value,), told=k, last=look)
     return contrast, scale * vector, memory
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import trimtab as tt
-from trimtab.steps import following
-from trimtab.steps.following import Following
+from trimtab.plane import following
+from trimtab.plane.following import Following
 
 PROBE = 1.0
 

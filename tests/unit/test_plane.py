@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import trimtab as tt
-from trimtab.family import Parts
-from trimtab.protocols import Sense
+from trimtab.plane.sense import Sense
+from trimtab.state import Parts
 
 CENTRE = np.zeros(2)
 METHOD = tt.Method(estimator=tt.Plane(), radius=1 / math.sqrt(2), step=tt.Adaptive(), directions=tt.Orthogonal())
@@ -16,10 +16,10 @@ METHOD = tt.Method(estimator=tt.Plane(), radius=1 / math.sqrt(2), step=tt.Adapti
 def learnt(*rounds):
     """What `Plane` makes of (trial, width, query, value) in turn: the contrasts, and the memory at the end."""
     setup = tt.Setup(METHOD, (2,))  # a probe of width 1 has the length 1
-    state, bound, contrasts = tt.init(setup, CENTRE), METHOD.estimator.bind(setup.frame), []
+    state, (_, learn), contrasts = tt.init(setup, CENTRE), METHOD.estimator.sensing(setup.frame), []
     for id, (trial, width, query, value) in enumerate(rounds):
         look = tt.Look(trial, CENTRE, width)
-        contrast, _, _, memory, _ = bound.learn(state, look, np.array(query), (value,))
+        contrast, _, _, memory, _ = learn(state, look, np.array(query), (value,))
         state = state.remembering(memory)._replace(values=(value,), told=id, last=look)
         contrasts.append(contrast)
     return contrasts, state.slope
@@ -60,10 +60,10 @@ def test_an_echo_tells_the_noise_and_what_of_the_curvature_is_certain():
 def shares(*rounds):
     """The share of signal after each round."""
     setup = tt.Setup(METHOD, (2,))
-    state, bound, found = tt.init(setup, CENTRE), METHOD.estimator.bind(setup.frame), []
+    state, (_, learn), found = tt.init(setup, CENTRE), METHOD.estimator.sensing(setup.frame), []
     for id, (trial, width, query, value) in enumerate(rounds):
         look = tt.Look(trial, CENTRE, width)
-        *_, memory, sense = bound.learn(state, look, np.array(query), (value,))
+        *_, memory, sense = learn(state, look, np.array(query), (value,))
         state = state.remembering(memory)._replace(values=(value,), told=id, last=look)
         found.append(None if sense is None else sense.signal_share)
     return found
@@ -144,10 +144,10 @@ def test_a_change_of_the_width_is_no_surprise_where_the_curvature_is_certain():
 def paced(**told):
     """The first rate, and the width after a move of some length."""
     setup = tt.Setup(METHOD, (2,))
-    state, bound = tt.init(setup, CENTRE), METHOD.step.bind(setup.frame)
+    state, bound = tt.init(setup, CENTRE), METHOD.step.pacing(setup.frame)
     sense = {"surprise": 1.0, "steepness": 2.0, "size": 1e-9, "signal_share": 1.0}
     sense |= {"certainty": 0.0, "bent": 0.0, "distance": 1e100, "evenness": 1.0, "jumped": False}
-    rate, pace = bound.rate(state, tt.Look(1, CENTRE, 1.0), 1.0, Sense(**{**sense, **told}))
+    rate, pace, _ = bound.rate(state, tt.Look(1, CENTRE, 1.0), Sense(**{**sense, **told}))
     return rate, lambda move: bound.settle(pace, np.array([move, 0.0])).width
 
 
@@ -176,10 +176,10 @@ def test_in_many_dimensions_wider_probes_have_to_be_worth_it():
     """(1.7·√(a/√h))^(200/d)·evenness^(0.3 + 0.95·(1 − 200/d)), d = 800."""
     method = tt.auto(radius=1.0 / math.sqrt(800))
     setup = tt.Setup(method, (800,))
-    state, bound = tt.init(setup, np.zeros(800)), method.step.bind(setup.frame)
+    state, bound = tt.init(setup, np.zeros(800)), method.step.pacing(setup.frame)
     sense = Sense(1.0, 2.0, 1e-9, 0.25, 0.0, 0.0, 1e100, 0.5, False)
-    _, pace = bound.rate(state, tt.Look(1, np.zeros(800), 1.0), 1.0, sense)
-    assert pace[8] == pytest.approx((1.7 * math.sqrt(1.0 / 0.5)) ** 0.25 * 0.5 ** (65 / 64))  # of 1.0125
+    _, pace, _ = bound.rate(state, tt.Look(1, np.zeros(800), 1.0), sense)
+    assert pace.widest == pytest.approx((1.7 * math.sqrt(1.0 / 0.5)) ** 0.25 * 0.5 ** (65 / 64))  # of 1.0125
 
 
 def on_course(course, round=7, moves=9.0, d=2):
@@ -214,12 +214,12 @@ def test_without_a_course_it_looks_elsewhere(known):
 def test_what_it_finds_along_the_course_sets_the_pace():
     """log a ← log a ∓ 0.13·e/rms: it still falls ahead, so it goes faster; it rises, slower."""
     setup, state = on_course([0.3, 0.4])
-    bound = setup.method.step.bind(setup.frame)
+    bound = setup.method.step.pacing(setup.frame)
 
     def pace(surprise, side):
         sense = Sense(surprise, 2.0, 1e-9, 1.0, 0.0, 0.0, 1e100, 1.0, False)
         look = tt.Look(7, state.centre + side * state.pace.course, 0.0)
-        return bound.rate(state._replace(centre=np.zeros(2)), look, 1.0, sense)[1][1]
+        return bound.rate(state._replace(centre=np.zeros(2)), look, sense)[1].pace
 
     slower = (1 - 0.065) / (1 + 0.065)
     assert pace(1.0, 1.0) == pytest.approx(slower)
@@ -234,13 +234,13 @@ def test_a_look_along_the_course_is_as_wide_as_it_is_long():
     state = tt.init(setup, CENTRE)
     _, fit = learnt(*OPENING, (1, -1.0, [-1.0, 0.0], 1.0))
     look = tt.Look(4, np.array([0.6, 0.8]) + CENTRE, 0.0)
-    *_, after, _ = METHOD.estimator.bind(setup.frame).learn(state.remembering(fit), look, look.centre, (1.0,))
+    *_, after = METHOD.estimator.bind(setup.frame).learn(state.remembering(fit), look, look.centre, (1.0,))
     assert after.spread == pytest.approx(fit.spread + fit.gain * (1.0 - fit.spread))
 
 
 def test_the_width_wavers_within_its_limits():
     setup = tt.Setup(METHOD, (2,))
-    pace, width = tt.init(setup, CENTRE).pace, METHOD.step.bind(setup.frame).width
+    pace, width = tt.init(setup, CENTRE).pace, METHOD.step.pacing(setup.frame).width
     assert width(pace, 1) == pytest.approx(1.0)  # the first probe is as wide as the radius given
     pace = pace._replace(width=0.5)
     assert [width(pace, id) > 0.5 for id in range(8)] == [False, True, True, False, True, False, False, True]

@@ -183,7 +183,7 @@ def played(problem, method, rounds, trials=20, seed=1):
         limits = world.limits(t, query)[:, 0]
         excess.append(limits[:, 0])
         regret.append(world.regret(t, centre)[:, 0])
-        tuner.tell(trial, world.measure(t, query)[:, 0], **({"limits": limits} if method.estimator.told > 1 else {}))
+        tuner.tell(trial, world.measure(t, query)[:, 0], **({"limits": limits} if method.told > 1 else {}))
     return np.array(excess), np.array(regret), tuner, world
 
 

@@ -343,7 +343,7 @@ def test_lanes_equal_single_runs(name):
     for _ in range(60):
         trial = many.ask()
         values = np.sum((trial.x - 0.7) ** 2, axis=-1)
-        if method.estimator.told > 1:
+        if method.told > 1:
             values = np.stack([values, trial.x[:, 0] - 0.2], axis=-1)
         many.tell(trial, values)
         for k, tuner in enumerate(alone):

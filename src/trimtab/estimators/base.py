@@ -11,11 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar
 
+from trimtab.inputs import STEEPEST as STEEPEST
 from trimtab.protocols import Estimator, Frame
 from trimtab.state import Look, State
 from trimtab.types import Array, Memory, Value
-
-STEEPEST = 1e145  # largest slope coordinate for values of the largest magnitude; its square is finite
 
 SlopeAlong = Callable[[State, Look, Value], tuple[Value, Array]]
 
@@ -29,7 +28,6 @@ class OneQuery:
     anchored: ClassVar[bool] = True
     unbiased: ClassVar[bool] = True
     located: ClassVar[bool] = False
-    senses: ClassVar[bool] = False
 
     def start(self, frame: Frame, centre: Array) -> Memory:
         """An empty memory."""
@@ -41,7 +39,6 @@ class Wrapped:
 
     base: Estimator
     unbiased: ClassVar[bool] = False
-    senses: ClassVar[bool] = False
     offsets = property(lambda self: self.base.offsets)
     told = property(lambda self: self.base.told)
     lags = property(lambda self: self.base.lags)

@@ -11,6 +11,7 @@ import numpy as np
 from trimtab.estimators.base import OneQuery
 from trimtab.protocols import Estimate, Estimation, Frame, fresh_look
 from trimtab.registry import part
+from trimtab.rescaling import POWERS
 from trimtab.state import Look, State
 from trimtab.types import Array, Memory, Value
 from trimtab.validation import whole
@@ -32,6 +33,9 @@ class Window(NamedTuple):
         """Append one value and drop the first."""
         values = np.concatenate([self.values[..., 1:], np.asarray(value)[..., None]], axis=-1)
         return Window(values, np.concatenate([self.queries[..., 1:, :], query[..., None, :]], axis=-2))
+
+
+POWERS[Window] = {"queries": 1}
 
 
 @part
@@ -69,6 +73,6 @@ class Covariance(OneQuery):
             mean = np.where(known, y, 0.0).sum(-1) / np.maximum(count, 1)
             weights = np.where(known, y - mean[..., None], 0.0) / np.maximum(count - 1, 1)[..., None]
             slope = np.einsum("...m,...md->...d", weights, p - query[..., None, :])  # Σ weights = 0
-            return values[0] - state.values[0], unit / np.square(look.width), slope, window, None
+            return values[0] - state.values[0], unit / np.square(look.width), slope, window
 
         return Estimation(fresh_look, learn)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from trimtab.estimators.base import OneQuery, slope_along
 from trimtab.protocols import Estimate, Estimation, Frame, fresh_look
 from trimtab.registry import part
+from trimtab.rescaling import POWERS
 from trimtab.state import Look, State
 from trimtab.types import Array, Memory, Value
 from trimtab.validation import real
@@ -18,6 +19,9 @@ class Mean(NamedTuple):
     """Memory of `HighPass`."""
 
     mean: Value
+
+
+POWERS[Mean] = {}
 
 
 @part
@@ -52,6 +56,6 @@ class HighPass(OneQuery):
             contrast = values[0] - state.slope[0]
             mean = values[0] - beta * where(contrast != contrast, 0.0, contrast)
             scale, vector = slope(state, look, contrast)
-            return contrast, scale, vector, Mean(mean), None
+            return contrast, scale, vector, Mean(mean)
 
         return Estimation(fresh_look, learn, frame.longest)

@@ -30,6 +30,6 @@ class OnePoint(OneQuery):
 
         def learn(state: State, look: Look, query: Array, values: tuple[Value, ...]) -> Estimate:
             scale, vector = slope(state, look, values[0])
-            return values[0], scale, vector, (), None
+            return values[0], scale, vector, ()
 
         return Estimation(fresh_look, learn, frame.longest)

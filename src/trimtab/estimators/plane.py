@@ -1,104 +1,18 @@
-"""The estimator of the default method: a plane fitted to the values, with estimates of scale, noise and curvature.
-
-Based on the affine projection filter (Kaczmarz, NLMS) with an intercept; docs/auto.md derives the extensions.
-"""
+"""Configuration of the default method's estimator; `trimtab.plane` implements it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
-
-import numpy as np
+from typing import ClassVar
 
 from trimtab.estimators.base import OneQuery
-from trimtab.estimators.doubts import (
-    CLOSER,
-    FINEST,
-    FORGOTTEN,
-    JUMP,
-    LOUD,
-    PROOF,
-    SETTLED,
-    WILD,
-    Doubts,
-    repetitions,
-    special_rounds,
-)
-from trimtab.protocols import Estimate, Estimation, Frame, LocalModel, Sense
+from trimtab.plane import fit
+from trimtab.protocols import Estimate, Estimation, Frame
 from trimtab.registry import part
-from trimtab.state import Look, State, make
+from trimtab.state import Look, State
 from trimtab.types import Array, Memory, Value
 from trimtab.validation import real, whole
-from trimtab.xp import TINY
-
-# Tuned on cells of `trimtab.lab.suites.held_out` under other seeds, with radii up to four times too large or small.
-NOWHERE = 1e100  # distance to the optimum while the curvature is unknown
-SLOW = 150.0  # rounds: window of the rms slope, too long to follow a single jump
-OTHERS = 1 / 100.0  # smallest weight of an innovation in the mean square of values
-LEAST, FEW, ENOUGH = 0.15, 3.0, 16.0  # the smallest signal share is LEAST over the number of replicates, FEW to ENOUGH
-UNHEARD, SILENT = 0.02, 0.25  # largest signal share before the first replicate: at first, and later (late values)
-FAR = 13.0  # added to d in the distance: in few dimensions the plane already predicts most of the slope
-HASTE, SLOWEST_LEVEL = 0.09, 0.2  # adaptation rate of the level's gain, and its smallest value
-STEEP = 0.03  # smallest evenness of innovations
-REMEMBERED = 1.0 - 1 / 400.0  # discount per round of the curvature estimate from widths
-FLOOR = 1e-280  # keeps quotients of squares finite
-OUTLIER = 0.1  # share of a squared innovation that counts as noise of the curvature estimate; 1 before a replicate
-
-
-class Fit(NamedTuple):
-    """Memory of `Plane`. An innovation is the part of a value that the plane did not predict."""
-
-    calm: Value
-    """The limit of squared innovations per squared length in a routine round; −1 if the next round is special."""
-    learnt: Value
-    """The number of innovations learnt from."""
-    level: Value
-    anchor: Array
-    slope: Array
-    fade: Value
-    """g = fade·slope, so that the decay only changes one number."""
-    size: Value
-    """‖g‖²."""
-    spread: Value
-    """W: the squared probe length that the level refers to."""
-    gain: Value
-    """β, the gain of the level."""
-    agreement: Value
-    """The last innovation, normalised; consecutive ones of equal sign increase the gain of the level."""
-    square: Value
-    """s²: the running mean square of innovations per unit length."""
-    usual: Value
-    """The running mean of innovations per unit length, not 0 if the level drifts."""
-    rise_square: Value
-    drop_square: Value
-    """The mean squares of innovations above and below that mean."""
-    power: Value
-    """The mean square of innovations, without those of replicates."""
-    loud: Value
-    """The part of it that may be noise."""
-    certainty: Value
-    """Confidence in the curvature, given the noise: 0 (unknown) to 1."""
-    bent: Value
-    """certainty·L."""
-    weight: Value
-    bend: Value
-    """The estimate of L from probe widths: bend/weight, with variance 1/weight."""
-    doubts: Doubts
-
-
-def model(state: State) -> LocalModel:
-    """The local model: the slope of the plane and the mean curvature."""
-    fit: Any = state.slope
-    return LocalModel(fit.fade, fit.slope, fit.certainty, fit.bent, np.abs(state.last.width))
-
-
-def interrupted(fit: Any) -> Memory:
-    """Restart an incomplete opening, because the centre, a probe and its mirror image belong together."""
-    phase = np.asarray(fit.doubts.phase)
-    again = phase * (phase > 2)
-    return fit._replace(doubts=fit.doubts._replace(phase=again if again.ndim else float(again)))
 
 
 @part
@@ -127,7 +41,6 @@ class Plane(OneQuery):
     first: int = 4
     unbiased: ClassVar[bool] = False
     located: ClassVar[bool] = True
-    senses: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         real("window", self.window, 1, why=" of rounds")
@@ -138,11 +51,7 @@ class Plane(OneQuery):
 
     def start(self, frame: Frame, centre: Array) -> Memory:
         """A memory without values."""
-        zero, nothing = frame.zero, np.zeros_like(centre)
-        one, unknown = zero + 1.0, zero + math.nan
-        doubts = Doubts(zero, one, zero, zero, zero, unknown, zero, zero, zero)
-        gain = zero + self.level
-        return Fit(-one, zero, unknown, nothing, nothing, one, zero, zero, gain, *(zero,) * 11, doubts)
+        return fit.start(frame, centre, self.level)
 
     def echoes(self, trial: int) -> bool:
         """Whether a trial is a replicate, which repeats the previous query: at powers of two, then at equal intervals.
@@ -156,125 +65,16 @@ class Plane(OneQuery):
         times, rest = divmod(n, self.first)
         return rest == 0 < times and times & (times - 1) == 0
 
+    def sensing(self, frame: Frame) -> tuple[fit.LookOf, fit.Learn]:
+        """The functions that choose a look, and that learn from a value."""
+        learn = fit.bind_learn(frame, window=self.window, learning=self.learning, clip=self.clip)
+        return fit.bind_look(frame, self.echoes), learn
+
     def bind(self, frame: Frame) -> Estimation:
-        """Query the centre, a probe and its mirror image; then probes, replicates, repeats of large innovations."""
-        return Estimation(self._look(frame), self._learn(frame), model=model, interrupted=interrupted)
-
-    def _look(self, frame: Frame) -> Callable[[State, int, Value], Look]:
-        xp, echoes, zero = frame.xp, self.echoes, frame.zero
-        any_, merge, where = xp.any, xp.merge, xp.where
-
-        def look(state: State, id: int, width: Value) -> Look:
-            fit, next_look = state.slope, make(Look, (id, state.centre, width))
-            echo, special = echoes(id), any_(fit[0] < 0)
-            if not (echo or special):
-                return next_look
-            (phase, _, doubt, *_), last = fit.doubts, state.last
-            just = (state.told == id - 1) & (id > 0)
-            if special:
-                if any_(phase == 0) and not state.open:  # of several open trials, only one queries the centre
-                    next_look = next_look._replace(width=where(phase == 0, zero, width))
-                doubted, mirrored = just & (doubt != 0), just & (phase == 2) & (last.width != 0)
-                if any_(doubted | mirrored):
-                    next_look = merge(mirrored, last._replace(width=-last.width), next_look)
-                    next_look = merge(doubted, last._replace(width=CLOSER * last.width), next_look)
-            return merge(just & (phase > 2) & (doubt == 0), last, next_look) if echo else next_look
-
-        return look
-
-    def _learn(self, frame: Frame) -> Callable[[State, Look, Array, tuple[Value, ...]], Estimate]:
-        xp, unit2, far = frame.xp, frame.probe_length**2, math.sqrt(frame.dim + FAR)
-        all_, any_, sqrt, maximum, minimum, dot = xp.all, xp.any, xp.sqrt, xp.maximum, xp.minimum, xp.dot
-        kept, learning, limit = 1.0 - 1.0 / self.window, self.learning, self.clip**2
-        kept2, twice, where, fading, clip, drawn = kept * kept, 2.0 * kept, xp.where, xp.fading, xp.clip, xp.drawn
-        wild2, loud2, least = WILD * WILD, LOUD * LOUD, LEAST
-        special, repeated = special_rounds(frame, self.clip), repetitions(xp)
+        """Bind it to be used with a step other than `Adaptive`."""
+        look_of, sensed = self.sensing(frame)
 
         def learn(state: State, look: Look, query: Array, values: tuple[Value, ...]) -> Estimate:
-            fit: Any = state.slope
-            (calm, learnt, level, anchor, slope, fade, size, spread, gain, agreement, square, usual, rise_square,
-             drop_square, power, loud, certainty, bent, weight, bend, doubts) = fit  # fmt: skip
-            width, value = look.width, values[0]
-            probe2 = unit2 * (width * width)
-            # The innovation.
-            if any_(width == 0):  # a point chosen by the step, or the centre at the start
-                from_centre = query - state.centre
-                probe2 = where(width == 0, dot(from_centre, from_centre), probe2)
-            apart = query - anchor
-            apart2, ahead = dot(apart, apart), fade * dot(slope, apart)
-            length2, wider = maximum(apart2, 0.5 * probe2) + TINY, 0.5 * (probe2 - spread)
-            known = ahead + bent * wider
-            error = value - level - known
-            error2, idle, jumped = error * error, False, False
-            if routine := all_(calmly := error2 <= calm * length2):
-                most, at_most = wild2 * square, loud2 * power
-            else:
-                idle, jumped, error, most, at_most, doubts, fit = special(state, look, query, value, error, length2)
-                if not any_(idle == 0):
-                    return frame.zero + math.nan, 0.0, slope, fit, None
-                error2, counted = error * error, where(doubts.run > 1, FORGOTTEN, 1.0)
-                weight, bend, doubts = counted * weight, counted * bend, doubts._replace(weight=counted * doubts.weight)
-            # The rms slope along a probe; mean squares of innovations above and below their mean.
-            learnt = minimum(learnt + 1.0, SLOW)
-            newest, steep2 = 1.0 / learnt, minimum(error2 / length2, most)
-            square = square + (steep2 - square) * newest + TINY
-            steepness, along = sqrt(square), error / sqrt(length2)
-            unlike = (along if routine else clip(along, -JUMP * steepness, JUMP * steepness)) - usual
-            usual = usual + newest * unlike
-            up, unlike2 = 2.0 * newest * (unlike > 0), minimum(unlike * unlike, wild2 * square)  # not so for a jump
-            rise_square = rise_square + up * (unlike2 - rise_square)
-            drop_square = drop_square + (2.0 * newest - up) * (unlike2 - drop_square)
-            # The curvature from probe widths.
-            fresh = look.trial != state.last.trial
-            if any_(counts := calmly & fresh):
-                lifted, kept_of = bent * wider, REMEMBERED
-                own = where(doubts[3] == 0, 1.0, OUTLIER)  # with late values there are no replicates: be cautious
-                unsure = power + own * error2 + FINEST * lifted * lifted + FLOOR * wider * wider + TINY
-                trust = wider / unsure
-                if not all_(counts):
-                    trust, kept_of = where(counts, trust, 0.0), where(counts, REMEMBERED, 1.0)
-                weight = kept_of * weight + trust * wider
-                bend = kept_of * bend + trust * (error + lifted)
-            # The plane.
-            step = learning * error / length2
-            size = maximum(kept2 * size + step * (twice * ahead + step * apart2), TINY)
-            slope, fade = fading(slope, fade, kept, step, apart)
-            level, spread = level + gain * (known + error), spread + gain * (probe2 - spread)
-            anchor, before = drawn(gain, apart, anchor), agreement
-            # The noise, from replicates; the gain of the level, from consecutive innovations.
-            powered = power + (minimum(error2, at_most) - power) * maximum(newest, OTHERS) + TINY
-            if all_(fresh):
-                power = powered
-            else:
-                power, loud, doubts = repeated(state, look, value, probe2, powered, doubts)
-            agreement = error / sqrt(powered + error2)
-            gain = clip(gain * (1.0 + HASTE * agreement * before), SLOWEST_LEVEL, 1.0)
-            # The curvature from the opening and from probe widths, relative to its error.
-            opening = doubts[8]
-            weights = weight + opening
-            chance = sqrt(PROOF * weights) + TINY
-            bends = maximum(bend + opening * doubts[7], chance)
-            share = chance / bends
-            certainty = 1.0 - share * share
-            bent = certainty * (bends / (weights + FLOOR * bends + TINY))
-            echoes = doubts[3]
-            signal = maximum(power - loud, least / clip(echoes, FEW, ENOUGH) * power) / power
-            if any_(echoes == 0):
-                at_most = where(learnt > SETTLED, SILENT, UNHEARD)
-                signal = where(echoes == 0, minimum(signal, at_most), signal)
-            downhill = far * steepness
-            distance = downhill / (bent + downhill / NOWHERE + TINY)
-            edge = STEEP * rise_square + TINY
-            evenness = (minimum(drop_square, rise_square) + edge) / (rise_square + edge)
-            surprise, calm = along / steepness, limit * square
-            if not routine:
-                evenness = where(learnt > SETTLED, evenness, 1.0)
-                calm = where((doubts.phase > 2) & (doubts.run == 1) & (learnt > SETTLED), calm, -1.0)
-            new = make(Fit, (calm, learnt, level, anchor, slope, fade, size, spread, gain, agreement, square, usual,
-                             rise_square, drop_square, power, loud, certainty, bent, weight, bend, doubts))  # fmt: skip
-            sense = make(Sense, (surprise, steepness, size, signal, certainty, bent, distance, evenness, jumped))
-            if not routine and any_(idle):
-                return where(idle, math.nan, error), fade, slope, xp.merge(idle, fit, new), sense
-            return error, fade, slope, new, sense
+            return sensed(state, look, query, values)[:4]
 
-        return learn
+        return Estimation(look_of, learn, model=fit.model, interrupted=fit.interrupted)

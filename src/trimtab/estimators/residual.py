@@ -27,6 +27,6 @@ class Residual(OneQuery):
         def learn(state: State, look: Look, query: Array, values: tuple[Value, ...]) -> Estimate:
             contrast = values[0] - state.values[0]
             scale, vector = slope(state, look, contrast)
-            return contrast, scale, vector, (), None
+            return contrast, scale, vector, ()
 
         return Estimation(fresh_look, learn, frame.longest)

@@ -33,6 +33,6 @@ class Still(OneQuery):
         nothing = frame.zero + math.nan
 
         def learn(state: State, look: Look, query: Array, values: tuple[Value, ...]) -> Estimate:
-            return nothing, frame.zero, state.centre, (), None
+            return nothing, frame.zero, state.centre, ()
 
         return Estimation(fresh_look, learn)

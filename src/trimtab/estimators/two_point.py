@@ -24,7 +24,7 @@ class _TwoQueries(OneQuery):
         def learn(state: State, look: Look, query: Array, values: tuple[Value, ...]) -> Estimate:
             contrast = weight * (values[0] - values[1])
             scale, vector = slope(state, look, contrast)
-            return contrast, scale, vector, (), None
+            return contrast, scale, vector, ()
 
         return Estimation(fresh_look, learn, frame.longest)
 

@@ -60,10 +60,10 @@ class Momentum(Wrapped):
 
         def learn(state: State, look: Look, query: Array, values: tuple[Value, ...]) -> Estimate:
             memory, filtered = state.slope
-            contrast, scale, vector, memory, _ = base(state.remembering(memory), look, query, values)
+            contrast, scale, vector, memory = base(state.remembering(memory), look, query, values)
             slope = xp.axpy(xp.where(contrast != contrast, 0.0, scale), vector, alpha * filtered)
             np.clip(slope, -STEEPEST, STEEPEST, out=slope)
-            return contrast, 1.0, slope, Filtered(memory, slope), None
+            return contrast, 1.0, slope, Filtered(memory, slope)
 
         return Estimation(look_of, learn)
 

@@ -8,10 +8,12 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any, Self, TypedDict, TypeVar
 
 from trimtab import family
+from trimtab.estimators import Plane
+from trimtab.plane import rule
 from trimtab.protocols import Directions, Estimator, Frame, Rule, Step
 from trimtab.recipes.base import BaseMethod, Margin
 from trimtab.registry import part
-from trimtab.steps import StepLike, as_step
+from trimtab.steps import Adaptive, StepLike, as_step
 
 
 class Options(TypedDict, total=False):
@@ -42,7 +44,7 @@ class Method(BaseMethod):
     """
 
     estimator: Estimator
-    step: Step
+    step: Step | Adaptive
 
     if TYPE_CHECKING:  # `step` also accepts a number or a function
 
@@ -70,13 +72,16 @@ class Method(BaseMethod):
                 f"margin='project' moves queries, but {self.estimator} assumes them at x + δu: use margin='erode',"
                 " or an estimator that learns from where it measured, Plane() or Covariance()"
             )
-        if self.step.needs_sense and not self.estimator.senses:
+        if isinstance(self.step, Adaptive) and not isinstance(self.estimator, Plane):
             raise ValueError(
                 f"{self.step} needs an estimator that tracks its own scale: use Plane(), not {self.estimator}"
             )
 
     def bind(self, frame: Frame) -> Rule:
         """Bind the method to a setup."""
+        if isinstance(self.step, Adaptive):
+            assert isinstance(self.estimator, Plane)
+            return rule.bind(self.estimator, self.step, frame)
         return family.bind(self.estimator, self.step, frame)
 
     offsets = property(lambda self: self.estimator.offsets)
@@ -85,7 +90,7 @@ class Method(BaseMethod):
     anchored = property(lambda self: self.estimator.anchored)
     unbiased = property(lambda self: self.estimator.unbiased)
     located = property(lambda self: self.estimator.located)
-    finds_width = property(lambda self: self.step.finds_width)
+    finds_width = property(lambda self: isinstance(self.step, Adaptive))
     narrowest = property(lambda self: self.step.narrowest)
     widest = property(lambda self: self.step.widest)
     constant = property(lambda self: self.step.constant)

@@ -72,7 +72,7 @@ class Hedged(Wrapped):
 
         def learn(state: State, look: Look, query: Array, values: tuple[Value, ...]) -> Estimate:
             memory, total, gained, power = state.slope
-            contrast, scale, vector, memory, _ = base(state.remembering(memory), look, query, values)
+            contrast, scale, vector, memory = base(state.remembering(memory), look, query, values)
             slope = xp.times(xp.where(contrast != contrast, 0.0, scale), vector)
             np.clip(slope, -STEEPEST, STEEPEST, out=slope)
             aligned = xp.clip(xp.dot(slope, total), -math.sqrt(FASTEST), math.sqrt(FASTEST))
@@ -80,7 +80,7 @@ class Hedged(Wrapped):
             gained, power = gained + aligned, xp.minimum(power + aligned * aligned, FASTEST)
             after, following = mean_size(gained, power), np.clip(total + slope, -STEEPEST, STEEPEST)
             move = xp.axpy(after, following, -xp.times(before, total))
-            return contrast, 1.0, move, Pool(memory, following, gained, power), None
+            return contrast, 1.0, move, Pool(memory, following, gained, power)
 
         return Estimation(look_of, learn)
 

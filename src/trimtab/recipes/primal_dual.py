@@ -73,7 +73,7 @@ class Lagrangian(OneQuery):
             scale, vector = slope(state, look, contrast)
             raised = (kept * price + dual_step * limit for price, limit in zip(prices, values[1:], strict=True))
             paid = tuple(xp.clip(price, 0.0, STEEPEST) for price in raised)
-            return contrast, scale, vector, Prices(paid), None
+            return contrast, scale, vector, Prices(paid)
 
         return Estimation(fresh_look, learn, frame.longest)
 

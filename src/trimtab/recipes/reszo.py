@@ -61,7 +61,7 @@ class LeastSquares(OneQuery):
                 rises, steps = y[..., :-1] - y[..., -1:], p[..., :-1, :] - query[..., None, :]
                 fit = _shortest(np.where(full[..., None, None], steps, 0.0), rises)
                 slope = np.where(full[..., None], np.clip(fit, -STEEPEST, STEEPEST), slope)
-            return contrast, 1.0, slope, window, None
+            return contrast, 1.0, slope, window
 
         return Estimation(fresh_look, learn)
 

@@ -6,19 +6,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import ClassVar
 
-from trimtab.protocols import Frame, Pacing, Sense
+from trimtab.protocols import Frame, Pacing
 from trimtab.state import Look, State
 from trimtab.types import Array, Memory, Value
 
-Rate = Callable[[State, Look, Value, Sense | None], tuple[Value, Memory]]
+Rate = Callable[[State, Look, Value], tuple[Value, Memory]]
 
 
 class FixedWidth(ABC):
     """A step with probes of constant width that does not depend on how the centre moved."""
 
     scale_free: ClassVar[bool] = False
-    needs_sense: ClassVar[bool] = False
-    finds_width: ClassVar[bool] = False
     narrowest: ClassVar[float] = 1.0
     widest: ClassVar[float] = 1.0
 
@@ -33,7 +31,7 @@ class FixedWidth(ABC):
 
     @abstractmethod
     def rate(self, frame: Frame) -> Rate:
-        """The function (state, look, contrast, sense) → (η_t, new memory)."""
+        """The function (state, look, contrast) → (η_t, new memory)."""
 
     def bind(self, frame: Frame) -> Pacing:
         """Bind `rate`, with width 1 in every round."""

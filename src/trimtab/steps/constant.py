@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trimtab.protocols import Frame, Sense
+from trimtab.protocols import Frame
 from trimtab.registry import part
 from trimtab.state import Look, State
 from trimtab.steps.base import FixedWidth, Rate
@@ -40,7 +40,7 @@ class Constant(FixedWidth):
         """η in every round."""
         step = self.step if isinstance(self.step, float) else np.array(self.step)
 
-        def rate(state: State, look: Look, contrast: Value, sense: Sense | None) -> tuple[Value, Memory]:
+        def rate(state: State, look: Look, contrast: Value) -> tuple[Value, Memory]:
             return step, ()
 
         return rate

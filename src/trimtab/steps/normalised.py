@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from trimtab.protocols import Frame, Sense
+from trimtab.protocols import Frame
 from trimtab.registry import part
+from trimtab.rescaling import POWERS
 from trimtab.state import Look, State
 from trimtab.steps.base import FixedWidth, Rate
 from trimtab.types import Array, Memory, Value
@@ -19,6 +20,9 @@ class Rms(NamedTuple):
 
     contrasts: Value
     square: Value
+
+
+POWERS[Rms] = {}
 
 
 @part
@@ -47,7 +51,7 @@ class Normalised(FixedWidth):
         """gain·ρ²/(d^{3/2}·s_t)."""
         xp, unit, gain, least = frame.xp, frame.probe_length, self.gain / frame.dim**1.5, 1.0 / self.window
 
-        def rate(state: State, look: Look, contrast: Value, sense: Sense | None) -> tuple[Value, Memory]:
+        def rate(state: State, look: Look, contrast: Value) -> tuple[Value, Memory]:
             contrasts, square = state.pace
             contrasts, length = contrasts + 1.0, unit * look.width
             square = square + (contrast * contrast - square) * xp.maximum(1.0 / contrasts, least)

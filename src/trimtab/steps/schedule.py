@@ -11,15 +11,16 @@ from typing import TypeAlias
 
 import numpy as np
 
-from trimtab.protocols import Frame, Sense, Step
+from trimtab.protocols import Frame, Step
 from trimtab.registry import part
 from trimtab.state import Look, State
+from trimtab.steps.adaptive import Adaptive
 from trimtab.steps.base import FixedWidth, Rate
 from trimtab.steps.constant import Constant
 from trimtab.types import Array, Memory, Value
 from trimtab.validation import real
 
-StepLike: TypeAlias = "Step | float | Sequence[float] | Array | Callable[[int], float]"
+StepLike: TypeAlias = "Step | Adaptive | float | Sequence[float] | Array | Callable[[int], float]"
 """Accepted as a step: a number, one per lane, a function of the round, or one of `trimtab.steps`."""
 
 
@@ -32,7 +33,7 @@ class _Scheduled(FixedWidth):
         """η_t of the trial whose value is told."""
         at = self.at
 
-        def rate(state: State, look: Look, contrast: Value, sense: Sense | None) -> tuple[Value, Memory]:
+        def rate(state: State, look: Look, contrast: Value) -> tuple[Value, Memory]:
             return at(int(np.max(look.trial))), ()
 
         return rate
@@ -77,11 +78,11 @@ class Schedule(_Scheduled):
         return step
 
 
-def as_step(step: StepLike) -> Step:
+def as_step(step: StepLike) -> Step | Adaptive:
     """Convert a number to `Constant` and a function of the round to `Schedule`; return a step rule unchanged."""
     if isinstance(step, Real | np.ndarray | list | tuple):
         return Constant(step)
-    if hasattr(step, "bind"):
+    if hasattr(step, "widest"):
         return step  # type: ignore[return-value]
     if callable(step):
         return Schedule(step)

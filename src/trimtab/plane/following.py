@@ -17,8 +17,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from trimtab.protocols import Frame
+from trimtab.rescaling import POWERS, REPAIRS
 from trimtab.state import make
 from trimtab.types import Array, Mask, Value
+from trimtab.xp import Lanes, Single
 
 # Tuned like the constants of `Plane`.
 LEARNT = 0.58  # share of Newton's step that one value moves the centre by, at pace 1 and without noise
@@ -46,6 +48,14 @@ class Following(NamedTuple):
     belief: Value
     """ω, a function of the odds; stored because the next round needs it."""
 
+
+def _with_speed(before: Following, after: Following, common: float) -> Following:
+    """Compute ‖v‖ from v."""
+    return after._replace(speed=(Single if after.velocity.ndim == 1 else Lanes).norm(after.velocity))
+
+
+POWERS[Following] = {"velocity": 1}
+REPAIRS[Following] = _with_speed
 
 Weigh = Callable[[Following, Array, Value, Value, Value, Value, Value], tuple[Following, Value]]
 Follow = Callable[[Following, Mask, Value, Array], Following]

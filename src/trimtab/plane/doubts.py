@@ -6,8 +6,9 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from trimtab.estimators.base import STEEPEST
+from trimtab.inputs import STEEPEST
 from trimtab.protocols import Frame
+from trimtab.rescaling import POWERS
 from trimtab.state import Look, State
 from trimtab.types import Array, Value
 from trimtab.xp import TINY
@@ -49,6 +50,9 @@ class Doubts(NamedTuple):
     """L = 2·bend/l²."""
     weight: Value
     """1/variance of `curvature`, from the noise estimate."""
+
+
+POWERS[Doubts] = {"curvature": -2, "weight": 4}
 
 
 def special_rounds(frame: Frame, clip: float) -> Callable[..., tuple[Any, ...]]:
