@@ -154,7 +154,7 @@ class Entry:
     """To choose from; one: nothing is tuned."""
     build: Callable[[np.ndarray, Any, Arena, int], Player]
     version: str
-    """What a play depends on besides: another one is played anew."""
+    """The other inputs of a run: if they change, it is run again."""
 
 
 def registered(name: str, arena: Arena) -> Entry:
@@ -171,7 +171,7 @@ def registered(name: str, arena: Arena) -> Entry:
 
 
 def _digest(method: tt.Method) -> str:
-    """Of its parts and their constants; not of their code."""
+    """A hash of its parts and their constants, not of their code."""
     return f"{zlib.crc32(repr(method).encode()):08x}"
 
 

@@ -25,7 +25,7 @@ LOST = 1e6  # a cost beyond this many times that at the start counts as lost
 OFTEN = 20.0  # seconds between two lines that say how far it is
 
 Scores = list[tuple[float, float]]
-"""Of every player: the mean cost played and the mean cost at the centre, infinite if it was lost on the way."""
+"""Mean evaluated cost and mean cost at the centre of each method; infinite if it diverged."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Heat:
 
 
 class Kept:
-    """What was played, one line a heat: an interrupted run goes on where it was."""
+    """Results, one line per heat, so that an interrupted run can be continued."""
 
     def __init__(self, file: Path) -> None:
         self.file, self.scores = file, dict[str, Scores]()

@@ -109,7 +109,7 @@ def age(folder: Path, events: int) -> None:
 
 
 def as_rounds_go_on(folder: Path, rounds: int, *, copied: bool) -> dict[str, Any]:
-    """Of a study that has run so long: seconds per round, beside those of a new one, interleaved; bytes; undo, open."""
+    """Measure a long study: seconds per round, interleaved with those of a new one; bytes; undo, open."""
     (folder / "new").mkdir()
     sizes, each = [], []
     if copied:

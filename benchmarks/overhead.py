@@ -1,4 +1,4 @@
-"""What a round costs: ask + tell of `auto` and of residual feedback against the floor, and other libraries.
+"""Time per round: ask + tell of `auto` and of residual feedback against the floor, and other libraries.
 
 The floor is what no such method can avoid: d standard normals (SFC64, the fastest generator of NumPy) and one daxpy.
 All contestants of one dimension run interleaved in one process; each figure is the processor time of the best of many

@@ -79,7 +79,7 @@ class Field:
         return players
 
     def scores(self, what: str, players: list[Player], seeds: range) -> dict[Player, np.ndarray]:
-        """Of each: played and centre, by seed."""
+        """Scores of each method, evaluated and at the centre, by seed."""
         groups = [players] if self.arena.real else [[player] for player in players]
         heats = [Heat(self.arena.name, seed, tuple(group), self.quick) for group in groups for seed in seeds]
         random.Random(0).shuffle(heats)  # so that the time which is left can be told from that which went by
@@ -92,7 +92,7 @@ class Field:
 
 
 def row(setting: Any, found: np.ndarray, auto: np.ndarray) -> dict[str, Any]:
-    """What is told of a contestant in an arena; found and auto: played and centre, by trial."""
+    """Describe the result of a contestant; found and auto: evaluated cost and cost at the centre, by trial."""
     differences = np.minimum(found, GONE) - np.minimum(auto, GONE)
     return {
         "setting": setting,

@@ -1,4 +1,4 @@
-"""Where it gets rough for the default method: outliers, other scales, heavy tails, jumps, noise, a wrong radius.
+"""Difficult cases for the default method: outliers, other scales, heavy tails, jumps, noise, a wrong radius.
 
 Prints the tables of docs/auto.md, "Where it is rough": the regret at the centre and of what is played of quadratics
 whose optimum walks; noise of k times the change that a probe makes at the start, relative to standing still; a radius

@@ -1,4 +1,4 @@
-"""How many durable rounds per second `trimtab serve` takes, beside Optuna's RDB storage on the same PostgreSQL.
+"""Durable rounds per second of `trimtab serve` and of Optuna's RDB storage, on the same PostgreSQL.
 
 Starts its own PostgreSQL (fsync on, in a temporary folder), fills a store with studies, starts services with 1, 2 and
 4 workers, and sends them load in steps, open loop: requests start when they are due, whatever became of those before,
@@ -361,7 +361,7 @@ def optuna_rates(where: str, workers: list[int], seconds: float, when: str) -> d
 
 
 def parts(where: str, many: int) -> dict[str, float]:
-    """What a round of a study that is not remembered is made of, in µs, told among so many; the median of several."""
+    """Time the parts of a round of studies that are not cached, in µs; the median of several batches of this size."""
     pool, found = Pool(where, 1), dict[str, list[float]]()
     with pool.store() as store:
         count = store.execute("SELECT COUNT(*) FROM trimtab_studies")[0][0]

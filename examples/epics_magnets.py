@@ -30,7 +30,7 @@ def best(t):
 
 
 def loss(t, currents):
-    """What is lost at time t, without noise, in percent."""
+    """The loss at time t in percent, without noise."""
     position = (np.asarray(currents) - best(t)) @ COUPLING.T
     return FLOOR + (position**2).sum(axis=-1)
 

@@ -17,7 +17,7 @@ BOUNDS = [(0, 1), (1, 100)]  # say, a valve position and a pump speed in Hz
 
 
 def optimum(t):
-    """Where the system runs best at time t; nobody knows it. A slow turn, and a sudden change at two thirds."""
+    """The best operating point at time t, hidden from the tuner: a slow turn, and a jump at two thirds."""
     angle = 2 * np.pi * t / 2500
     jump = np.where(np.asarray(t) < 2000, 0.0, 0.2)
     return np.stack([0.5 + 0.3 * np.cos(angle) - jump, 50 + 30 * np.sin(angle) + 100 * jump], axis=-1)

@@ -1,4 +1,4 @@
-"""What tests of several folders need."""
+"""Fixtures for tests in several folders."""
 
 import signal
 import time

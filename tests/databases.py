@@ -1,4 +1,4 @@
-"""What several tests of live studies need: a PostgreSQL server of their own, and patience."""
+"""Fixtures for tests of studies: a PostgreSQL server of their own, and patience."""
 
 import glob
 import os

@@ -12,7 +12,7 @@ KNOBS = [
 
 
 def cost(knobs):
-    """Of `KNOBS`: 0 at gain 6 and size 64."""
+    """Cost of a setting of `KNOBS`: 0 at gain 6 and size 64."""
     return (knobs["gain"] - 6) ** 2 + math.log(knobs["size"] / 64) ** 2
 
 

@@ -25,7 +25,7 @@ MODULES = (
     *("rich.live", "rich.progress", "rich.table", "sqlite3", "tomllib", "trimtab.checks", "trimtab.lab"),
     *("trimtab.study.verify", "trimtab.tune.loop", "trimtab.problems", "trimtab.theory", "trimtab.tuner"),
 )
-"""What commands import when they need it, and what does not look at the environment."""
+"""Modules that commands import on demand, and that do not read the environment."""
 LENGTH = 4  # bytes that say how long a request is
 
 
@@ -48,7 +48,7 @@ class Started:
         self.pid = int(self._line())
 
     def _line(self):
-        """What the server says next about it; b"" if time runs out."""
+        """The server's next message about it; b"" after a timeout."""
         while b"\n" not in self._said:
             try:
                 more = self._told.recv(64)
@@ -123,7 +123,7 @@ def run(*words, cwd=None, env=None, timeout=300):
 
 
 def trimtab(folder, *words, status=0):
-    """What `trimtab WORDS` prints in this folder. It ends with this status; an error is one line."""
+    """Output of `trimtab WORDS` in this folder; checks the status, and that an error is one line."""
     done = run(*words, cwd=folder)
     assert done.returncode == status, done.stdout + done.stderr
     assert "Traceback" not in done.stderr

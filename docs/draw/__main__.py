@@ -83,7 +83,7 @@ def residual(which: int, path: Path) -> None:
 
 
 def peers(path: Path) -> None:
-    """What `make peers` has found."""
+    """Results of `make peers`."""
     sys.path.insert(0, str(ROOT / "benchmarks"))
     from peers_shown import draw
 

@@ -1,4 +1,4 @@
-"""Where the sampler begins and what it is given: levels off by a rounding error, nothing in common, no numbers."""
+"""Start of the sampler, and unusual input: levels off by a rounding error, nothing in common, no numbers."""
 
 import numpy as np
 import optuna

@@ -191,7 +191,7 @@ def test_stop_iteration_stops():
 
 @pytest.mark.parametrize("failure", [np.nan, np.inf])
 def test_a_failed_measurement_moves_nothing(failure):
-    """Where the centre is itself among the points that fail most probes bring nothing: a median over five seeds."""
+    """Most probes fail if the centre itself does, so this checks a median over five seeds."""
 
     def found(seed):
         part = partial(minimize, method=auto, bounds=BOX, options={"seed": seed})

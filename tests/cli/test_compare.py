@@ -130,7 +130,7 @@ def test_where_nothing_can_be_written_nothing_is_computed(tmp_path, monkeypatch)
 
 
 def test_the_files_of_the_user_stay(shell, tmp_path):
-    """What an earlier run has left is taken away, and nothing else."""
+    """Only files of an earlier run are deleted."""
     mine = [tmp_path / "here" / name for name in ("holiday.png", "records/tax.pdf", "records/auto.pdf", "variance.png")]
     (tmp_path / "here" / "records").mkdir(parents=True)
     for file in mine:

@@ -1,4 +1,4 @@
-"""What the completion of a shell offers: names of studies, at once, and nothing where there is something wrong."""
+"""Shell completion offers names of studies at once, and nothing after an error."""
 
 import os
 import sqlite3
@@ -24,7 +24,7 @@ def folder(tmp_path):
 
 
 def offered(folder, *words, **more):
-    """What bash is told when these words are on the line, the last of them not finished."""
+    """The completions in bash for these words, the last one incomplete."""
     environment = {name: value for name, value in os.environ.items() if name != "TRIMTAB_STORE"}
     asked = {"COMP_WORDS": " ".join(("trimtab", *words)), "COMP_CWORD": str(len(words)), **more}
     environment |= {"_TRIMTAB_COMPLETE": "complete_bash", **asked}

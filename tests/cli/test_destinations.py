@@ -1,4 +1,4 @@
-"""What cannot be written is said with the place and the remedy, without the numbers of the system."""
+"""Errors about unwritable files name the place and the remedy, without error numbers of the system."""
 
 import errno
 import os

@@ -26,7 +26,7 @@ PROGRAM = Path(sys.executable).with_name("trimtab")
 
 
 def shell(folder, line, status=0):
-    """What a line of shell prints; `trimtab` is the program under test."""
+    """Output of a shell command line, in which `trimtab` is the program under test."""
     environment = {**os.environ, "PATH": f"{PROGRAM.parent}:{os.environ['PATH']}", "COLUMNS": "120"}
     environment.pop("TRIMTAB_STORE", None)
     if re.fullmatch(r"trimtab [\w .-]*", line):  # nothing in it for a shell to do

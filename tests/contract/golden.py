@@ -86,12 +86,12 @@ class Case:
 
     @property
     def seed(self):
-        """Of 64 bits, so that half of them are beyond those of signed numbers."""
+        """A seed of 64 bits; half of these do not fit in signed integers."""
         return zlib.crc32(self.name.encode()) * (2**32 + 1)
 
 
 def values(case, x, best, unit, trial, rng):
-    """What is measured at x: a valley that drifts, noise, and in hostile weather all that goes wrong."""
+    """Measure a drifting valley at x with noise; in hostile weather, with all kinds of faults."""
     drifting = best + unit * (0.2 * trial / case.rounds)
     squares = np.square((x - drifting) / unit).sum(-1)
     height = 10.0 + 4.0 * squares / (4.0 + squares)  # never so steep that a path explodes
@@ -108,7 +108,7 @@ def values(case, x, best, unit, trial, rng):
 
 
 def run(case):
-    """What a user sees: every query, its number, the centre after each value, and what was skipped."""
+    """Everything a user sees: each query and its number, the centre after each value, skipped trials."""
     if case.copies > 1:
         return run_copies(case)
     start, best, unit, options = place(case.where, case.dim)
@@ -249,7 +249,7 @@ KNOB_METHODS = {"default": None, "auto": tt.auto(radius=0.1), "residual": tt.res
 
 
 def cost(setting):
-    """What a setting costs: numbers and switches by their distance from a best one, texts by their length."""
+    """Cost of a setting: numbers and switches by distance from the best one, texts by length."""
     return sum(
         len(level) if isinstance(level, str) else math.sqrt(1.0 + (float(level) - 3.0 - n) ** 2)
         for n, level in enumerate(setting.values())
@@ -291,7 +291,7 @@ NAMES = [*CASES, *KNOBBED]
 
 
 def hash_of(name):
-    """Of one path, by its name."""
+    """The hash of one path."""
     return digest(run(CASES[name]) if name in CASES else run_knobs(*KNOBBED[name]))
 
 

@@ -67,7 +67,7 @@ def method(name, law, margin, radius):
 
 
 def ways_for(domain, dim, kinds, kind):
-    """Those that the domain allows: all, or a part of the laws for each method and margin, and the rest for others."""
+    """Combinations that the domain allows: all of them, or a rotating part of the laws for each method and margin."""
     turn, share = list(kinds).index(kind), 2 if kinds is CHEAP else 4
     ways = WAYS if LONG else [way for k, way in enumerate(WAYS) if (k + k // 2 + k // 8 + turn) % share == 0]
     return [way for way in ways if way[2] != "scale" or math.isfinite(domain.outer_radius(dim))]

@@ -22,7 +22,7 @@ COMMON = {"directions": None, "max_move": None, "margin": "erode"}
 
 
 class Level(NamedTuple):
-    """What `Climb` remembers: a running mean of the values."""
+    """Memory of `Climb`: a running mean of the values."""
 
     mean: Value
 

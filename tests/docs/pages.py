@@ -13,7 +13,7 @@ PAGES = sorted(
 )
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
 SERVED = {"docs/http.md", "docs/serve.md"}
-"""What stands there needs a service that runs: test_served_blocks.py has one."""
+"""Pages whose blocks need a running service, provided by test_served_blocks.py."""
 
 
 def text(name: str) -> str:
@@ -26,7 +26,7 @@ def blocks(name: str, language: str) -> list[str]:
 
 
 def typed(name: str) -> list[str]:
-    """What a reader types: the lines after `$` of console blocks, without their remarks."""
+    """Commands for the reader: lines after `$` in console blocks, without comments."""
     lines = [line for block in blocks(name, "console") for line in block.splitlines() if line.startswith("$ ")]
     return [re.sub(r"\s+# .*", "", line[2:]) for line in lines]
 

@@ -1,4 +1,4 @@
-"""What README and docs tell a reader to type: it parses, its commands exist, and it is run."""
+"""Console blocks of README and docs parse, use existing commands, and are run."""
 
 import os
 import re
@@ -38,7 +38,7 @@ def test_every_command_exists(name):
 
 @pytest.mark.parametrize("name", [name for name in NAMES if blocks(name, "sh") and name not in SERVED])
 def test_every_line_for_a_cluster_or_another_machine_parses(name):
-    """What cannot be run here: it names machines that are not there, or needs to be root."""
+    """Commands that cannot be run here: they name other machines, or need root."""
     for line in "".join(blocks(name, "sh")).splitlines():
         for program, *arguments in words(re.sub(r"\s+# .*|sudo -u trimtab ", "", line)):
             if Path(program).name == "trimtab":

@@ -9,7 +9,7 @@ from trimtab.problems import registry
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 BUILT = {"gallery/index.rst"}
-"""What the site makes when it is built."""
+"""Files that are generated when the site is built."""
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,4 +1,4 @@
-"""What docs/peers.md tells is of the results that are stored, from which its picture is drawn."""
+"""The figures in docs/peers.md match the stored results, from which its picture is drawn."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""What every backend has to stand: shared by the tests of loky and Dask here, and of Ray in tests/hosts."""
+"""Tests that every backend must pass, shared by the tests of loky and Dask here, and of Ray in tests/hosts."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What benchmarks/peers.py has played is kept: a run goes on where it was, and forgets what it is told to."""
+"""Runs of benchmarks/peers.py continue from stored results, and discard the ones they are told to."""
 
 import json
 import re

@@ -9,7 +9,7 @@ from trimtab.lab.parallel.executors import interrupts_blocked
 
 
 def start_workers(go, sent, started):
-    """What starts them is interrupted in the middle, by a signal that another thread receives."""
+    """The start of workers is interrupted half-way, by a signal that another thread receives."""
     with interrupts_blocked():
         go.set()
         assert sent.wait(300)

@@ -16,7 +16,7 @@ HOOKS = {hook["id"]: hook for hook in LOCAL["hooks"]}
 
 
 def target(command):
-    """What `make TARGET NAME=value …` makes."""
+    """The commands of `make TARGET NAME=value …`."""
     program, target, *settings = command.split()
     assert program == "make"
     assert all("=" in setting for setting in settings)

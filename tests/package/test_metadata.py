@@ -1,4 +1,4 @@
-"""What the package says of itself is so: versions, extras, Pythons, and the files that a project has."""
+"""Package metadata are correct: versions, extras, Pythons, and the usual files of a project."""
 
 import re
 import tomllib

@@ -10,7 +10,7 @@ from trimtab.live import Store, Study
 ROOT = Path(__file__).parents[2]
 SCRIPTS = [path for folder in ("benchmarks", "examples") for path in sorted((ROOT / folder).glob("*.py"))]
 HOSTS = {"torch_digits": "torch", "torch_stream": "torch"}
-"""What is installed by `make hosts` alone."""
+"""Packages that only `make hosts` installs."""
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: f"{path.parent.name}/{path.name}")

@@ -42,7 +42,7 @@ class Environment:
         subprocess.run([python, "-m", "venv", folder / "venv"], env=self.variables, check=True)
 
     def run(self, *words: object, status: int = 0) -> str:
-        """What the command prints, of both kinds; a status other than the expected one ends it all."""
+        """Run a command and return its output and errors; exit if the status is unexpected."""
         command = [str(word) for word in words]
         done = subprocess.run(command, cwd=self.folder, env=self.variables, capture_output=True, text=True)
         if done.returncode != status:

@@ -32,7 +32,7 @@ class Quick:
         return done.stdout
 
     def cell(self, name):
-        """What was computed of it, and kept."""
+        """The cached result of a cell."""
         found = load_result(store_at(self.place / "cache"), key(WORK[name]), load)
         assert found is not None, name
         return found

@@ -22,7 +22,7 @@ def test_the_interval_of_a_median_covers_it_in_about_95_of_100_cases():
 
 
 def test_a_few_trials_are_covered_from_the_smallest_to_the_largest():
-    """Of four normal draws the median lies between in 1 − 2·2⁻⁴ of all cases: Binomial(2000, .875) is within 5.5
+    """The median lies between four normal draws in 1 − 2·2⁻⁴ of all cases: Binomial(2000, .875) is within 5.5
     standard deviations of it but in 4e-8 of all cases."""
     rng = np.random.default_rng(0)
     hits = 0

@@ -1,4 +1,4 @@
-"""What is not computed twice is what would have been computed; and words become formulas."""
+"""Results that are reused equal those that would be computed; text is converted to formulas."""
 
 from dataclasses import asdict
 

@@ -89,7 +89,7 @@ def test_the_checks_of_lemmas_theorems_and_opponents(quick):
 
 @pytest.fixture
 def results():
-    """What a world would have to look like in which every claim holds."""
+    """Results for which every claim holds."""
     planned = experiments(MODE)
     found = {id: {"title": e.title, "rounds": e.rounds, "trials": 4, "methods": {}} for id, e in planned.items()}
     for name in ("residual", "one-point", "still"):

@@ -139,7 +139,7 @@ def test_by_hand():
     for rows in (1, 2):
         world = Allocation(rows=rows, columns=1, **quiet).world(seed=0, trials=1)
         assert world.cost(0, np.zeros((1, 1, world.problem.dim)))[0, 0] == pytest.approx(1.875 * rows)
-    # Those who have much, and share it evenly, never fall short.
+    # Agents with large stocks who share evenly never fall short.
     rich = Allocation(stock=1e3).world(seed=0, trials=1)
     assert rich.cost(0, np.zeros((1, 1, 576)))[0, 0] == 0.0
 
@@ -393,6 +393,6 @@ def test_a_torus_also_has_64_actions_without_keeping():
     assert (problem.actions, problem.dim) == (64, 576)
     assert all(len(set(problem.neighbours(i))) == 4 and i not in problem.neighbours(i) for i in range(16))
     assert problem.neighbours(0) == (12, 4, 3, 1)
-    # What is sent arrives: at θ = 0, without demand, every agent gets four quarters and keeps its stock.
+    # Everything sent arrives: at θ = 0, without demand, every agent gets four quarters and keeps its stock.
     quiet = Allocation(torus=True, amplitude=(0.0, 0.0), noise=0.0, network=0)
     assert quiet.world(0, 1).cost(0, np.zeros((1, 1, 576)))[0, 0] == 0.0

@@ -1,4 +1,4 @@
-"""What the installation compiles is what runs need: nothing is compiled a second time for other types of arguments."""
+"""The installation compiles all kernels for the argument types of runs: none is compiled again."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""What is read of a command's output is what a terminal shows on its last line, or nothing."""
+"""The value of a command is read from the last line as a terminal shows it, or not at all."""
 
 import re
 import unicodedata

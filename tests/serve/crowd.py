@@ -134,7 +134,7 @@ class Web:
         return self.put(name, trial["id"], body)
 
     def again(self, name):
-        """What was sent before, whatever came of it."""
+        """An earlier request, successful or not."""
         return self.put(name, *self.sent[name]) if name in self.sent else self.ask(name)
 
     def put(self, name, trial, body):

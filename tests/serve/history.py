@@ -15,7 +15,7 @@ from trimtab.store.tables import STILL
 
 
 class Op(NamedTuple):
-    """What one client did to one study."""
+    """One operation of a client on a study."""
 
     kind: str
     """"ask" and "look" read; "tell", "skip", "set" and "undo" write."""
@@ -24,12 +24,12 @@ class Op(NamedTuple):
     outcome: str = "ok"
     """Or "refused": it was not done and never will be; or "unknown": there was no answer."""
     token: str | None = None
-    """What is found again in the event: the value, or #number in a note. Sent again, it is the same."""
+    """A mark to identify the event by: the value, or #number in a note; the same for a repeated request."""
     trial: int | None = None
     query: list | None = None
     round: int | None = None
     seq: int | None = None
-    """Of the event, as it was answered; of a look, the last one that was there."""
+    """Sequence number of the event in the answer; for a read, the last one returned."""
     closes: bool = True
     """Whether the open trial is another one afterwards."""
 
@@ -51,7 +51,7 @@ def token_of(event):
 
 
 def check(ops, events):
-    """What is wrong with a history of one study, given all its events."""
+    """List contradictions between a history of one study and its events."""
     if [event.seq for event in events] != list(range(len(events))):
         return [f"seq is not contiguous: {[event.seq for event in events]}"]
     wrong, writes = _writes([op for op in ops if op.token is not None])

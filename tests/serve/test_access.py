@@ -1,4 +1,4 @@
-"""Who may do what: every route without a token, with too small a scope, with another study's; and signing in."""
+"""Permissions: every route without a token, with too small a scope, with that of another study; signing in."""
 
 import json
 import re
@@ -31,7 +31,7 @@ NEEDS = {
     ("/v1/tells", "post"): "tell",
 }
 DESCRIBED = json.loads((Path(__file__).parents[2] / "docs" / "openapi.json").read_text())
-"""What the service says of itself; that it is, test_schema.py sees to."""
+"""The routes in the service's own description, which test_schema.py checks."""
 ROUTES = [
     (path, method)
     for path, methods in DESCRIBED["paths"].items()
@@ -49,7 +49,7 @@ NOBODY = [
 
 @pytest.fixture(autouse=True)
 def no_patience(monkeypatch):
-    """What is known of a token is asked for again each time."""
+    """Disable the token cache."""
     monkeypatch.setattr(auth, "TOKEN_CACHE_SECONDS", 0.0)
 
 

@@ -1,4 +1,4 @@
-"""What a person does with a study, what is stale, and what a process that holds it leaves to others."""
+"""Actions of people on studies, stale requests, and changes to studies held by another process."""
 
 import contextlib
 import re
@@ -140,7 +140,7 @@ def test_the_list(service, query, names):
 
 
 def test_those_that_need_somebody_are_found_and_sorted_by_the_store(service):
-    """What the database says of a row is what the row says of itself, also to whoever may see one study alone."""
+    """The columns of a row agree with its status, also for callers who may see only one study."""
     for name in ("advice", "failing", "held", "fine", "old", "waits"):
         service.make(name, **({"guard": {"approval": True}} if name == "waits" else {}))
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""What people type into the dialogs of the dashboard, and what becomes of it."""
+"""Input in the dialogs of the dashboard, and its effects."""
 # ruff: noqa: F401, F811
 
 import pytest

@@ -1,4 +1,4 @@
-"""What the pages of the dashboard say of studies."""
+"""Contents of the pages of the dashboard."""
 # ruff: noqa: F401, F811
 
 import re
@@ -12,7 +12,7 @@ QUICK = "const usual = setInterval; setInterval = (act, ms) => usual(act, ms / 2
 
 
 def numbers(service, name="a"):
-    """What the page says of the first knob."""
+    """The text about the first knob."""
     text = service.http.get(f"/studies/{name}").text
     return re.sub(r"<.*?>", "", re.search(r'<p class="numbers">(.*?)</p>', text, re.S)[1])
 

@@ -1,4 +1,4 @@
-"""Those who send slowly, listen or wait take no room from the others."""
+"""Slow senders, listeners and waiting requests do not block others."""
 
 import contextlib
 import socket

@@ -138,7 +138,7 @@ def asked_too_late(ops, events):
 
 
 def read_too_early(ops, events):
-    """What is not stored yet, and may never be."""
+    """An event that is not stored yet, and may never be."""
     return [*ops, Op("look", 7, 7.5, seq=4)], events
 
 

@@ -23,14 +23,14 @@ ASKERS = 12
 
 
 def at_once(work):
-    """What each of the askers gets, all of whom begin together."""
+    """The answers to concurrent requests that start together."""
     together = threading.Barrier(ASKERS)
     with ThreadPoolExecutor(ASKERS) as pool:
         return list(pool.map(lambda n: (together.wait(), work(n))[1], range(ASKERS)))
 
 
 def test_whoever_draws_meanwhile_changes_nothing(service, monkeypatch):
-    """What a worker keeps of a study serves all its threads; here another draws in the middle of each draw."""
+    """A worker's cache serves all its threads; here another thread draws in the middle of each draw."""
     service.make(knobs=ROUNDED)
     for id in range(1, 6):  # nothing is looked at beside the start until there are values
         assert service.tell(id, float(id % 3)).status_code == 200

@@ -1,4 +1,4 @@
-"""What the page of a study says of its rounds."""
+"""Rounds on the page of a study."""
 
 import re
 import time

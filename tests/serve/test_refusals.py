@@ -1,4 +1,4 @@
-"""What is not as asked: the value, the reason and the remedy, in the words of HTTP."""
+"""Invalid requests: errors with the value, the reason and the remedy, and HTTP status."""
 
 import json
 

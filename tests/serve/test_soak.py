@@ -41,7 +41,7 @@ start = 400
 
 
 class Use(NamedTuple):
-    """What two programs and the server use at one moment."""
+    """Resources of two programs and the server at one moment."""
 
     serve: float
     """Megabytes of memory, as `tune`."""
@@ -107,7 +107,7 @@ class Load:
 
 
 def check_flat(uses):
-    """What is used at the end of the run is what was used after the warm-up."""
+    """Resources at the end of the run equal those after the warm-up."""
     quarter = len(uses) // 4
     before, after = uses[:quarter], uses[-quarter:]
     for name in Use._fields:

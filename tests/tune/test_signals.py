@@ -39,7 +39,7 @@ start = 400
 
 
 def rounds(where):
-    """What was measured and learnt, whenever that was and however often the system was left between."""
+    """Events with values and their centres, without times and "leave" events."""
     with Study.open_unlocked(where, "signalled") as study:
         return [event._replace(time=0.0, seq=0) for event in study.events() if event.kind != "leave"]
 

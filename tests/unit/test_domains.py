@@ -447,7 +447,7 @@ def test_domains_are_read_only():
             array[0] = 1
 
 
-# What a user can get wrong: the value, the reason and the remedy
+# Errors of users: the value, the reason and the remedy
 
 
 @pytest.mark.parametrize(

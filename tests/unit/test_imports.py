@@ -1,4 +1,4 @@
-"""What is slow to import, or an extra, is imported when it is used."""
+"""Slow modules and extras are imported on first use."""
 
 import json
 import subprocess

@@ -143,7 +143,7 @@ def test_synonyms_of_types(given, stored):
     assert Knob(name="x", start=1, type="bool") == Knob(name="x", start=True, type="boolean")
 
 
-# What is wrong ------------------------------------------------------------------------------------------------------
+# Errors -------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

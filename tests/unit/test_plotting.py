@@ -1,4 +1,4 @@
-"""What every picture is drawn with can be seen on a light page and on a dark one."""
+"""Colours of pictures are visible on light and dark pages."""
 
 import matplotlib
 import pytest

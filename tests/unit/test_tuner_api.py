@@ -1,4 +1,4 @@
-"""What the tuner offers to those who build on it: forget, is_open, ask(n), last_value, and other spellings."""
+"""The API of the tuner for integrations: forget, is_open, ask(n), last_value, and other spellings."""
 
 import math
 
@@ -124,7 +124,7 @@ def test_one_at_a_time_is_asked_in_a_list_of_one():
         tuner.ask(0)
 
 
-# What it knows ------------------------------------------------------------------------------------------------------
+# Properties ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("maximise", [False, True])

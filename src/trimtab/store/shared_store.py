@@ -106,7 +106,7 @@ class SharedStore(Store):
         return tables.read_event(rows[0], self.where) if rows else None
 
     def marks_of(self, name: str) -> tuple[Any, ...] | None:
-        """Return the MARK_COLUMNS columns of a study; None if it does not exist."""
+        """Return the MARK_COLUMNS of a study; None if it does not exist."""
         rows = self._ready().execute(
             f"SELECT {', '.join(MARK_COLUMNS)}, marked FROM trimtab_studies WHERE name = ?", name
         )
@@ -192,7 +192,7 @@ class SharedStore(Store):
         )
 
     def marks_by_id(self, ids: Sequence[int]) -> dict[int, tuple[object, ...]]:
-        """Return the MARK_COLUMNS columns of several studies, by id."""
+        """Return the MARK_COLUMNS of several studies, by id."""
         among, values = self._ready().among("id", ids)
         rows = self._db.execute(f"SELECT {', '.join(MARK_COLUMNS)} FROM trimtab_studies WHERE {among}", *values)
         return {row[0]: tuple(row) for row in rows}
