@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 
 import httpx
 import pytest
@@ -61,6 +62,8 @@ def test_a_store_that_is_away_at_the_start_is_waited_for(tmp_path, host):
         port = other.getsockname()[1]
     store = f"postgresql://nobody@/none?host={tmp_path}"
     with start("serve", "--port", port, "--host", host, "--store", store, cwd=tmp_path) as serving:
+        late = threading.Timer(300, serving.kill)  # should it never say so
+        late.start()
         said = [json.loads(serving.stderr.readline())["message"]]
         while not (said[-1].startswith("waiting") and any("running on" in line for line in said)):
             said.append(json.loads(serving.stderr.readline())["message"])
@@ -69,6 +72,7 @@ def test_a_store_that_is_away_at_the_start_is_waited_for(tmp_path, host):
         assert httpx.get(f"http://127.0.0.1:{port}/readyz").status_code == 503
         serving.send_signal(signal.SIGINT)
         _, rest = serving.communicate(timeout=300)
+        late.cancel()
     assert serving.returncode in (0, 130), rest
     assert "Traceback" not in rest
 
