@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from trimtab import problems as problems
     from trimtab import theory as theory
     from trimtab.client import Client as Client
+    from trimtab.context import Context as Context
     from trimtab.core import ask as ask
     from trimtab.core import init as init
     from trimtab.core import tell as tell
@@ -42,6 +43,7 @@ MODULES = ("adapters", "checks", "lab", "live", "plotting", "problems", "theory"
 EXPORTS = {
     "trimtab.util.advice_warning": ("AdviceWarning",),
     "trimtab.client": ("Client",),
+    "trimtab.context": ("Context",),
     "trimtab.core": ("ask", "init", "tell"),
     "trimtab.directions": ("Gaussian", "Orthogonal", "Paired", "Rademacher", "Sphere"),
     "trimtab.domains": (

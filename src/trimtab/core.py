@@ -36,26 +36,36 @@ def init(setup: Setup, x0: ArrayLike, seed: int = 0, lane: int = 0, copies: int 
         raise ValueError(f"copies={copies} does not divide the {setup.lanes or 1} lanes")
     zero, centre, never = setup.frame.zero, setup.home.project(setup.inward(x)), setup.count(NEVER)
     nothing, memory = (zero + math.nan,) * setup.queries * setup.told, setup.rule.start(centre)
-    return frozen(State(key, 0, centre, memory, Look(never, centre, zero), nothing, never, setup.count(0), ()))
+    missing = np.full((*setup.shape[:-1], len(setup.contexts)), math.nan) if setup.contexts else None
+    look = Look(never, centre, zero, missing)
+    return frozen(State(key, 0, centre, memory, look, nothing, never, setup.count(0), ()))
 
 
-def ask(setup: Setup, state: State, id: int | None = None) -> Trial:
+def ask(setup: Setup, state: State, id: int | None = None, context: Array | None = None) -> Trial:
     """The next trial, or an open one again: its query x, in the user's coordinates, and its look.
 
     x has the shape `(d,)` or `(lanes, d)`; methods with two queries give `(2, d)` or `(lanes, 2, d)`.
+    context: numbers in the order of the setup's contexts, `(contexts,)` or `(lanes, contexts)`; NaN: not known.
     """
-    return kernel(setup).ask(state, state.round if id is None else id)
+    return kernel(setup).ask(state, state.round if id is None else id, context)
 
 
-def hand_out(setup: Setup, state: State) -> tuple[Trial, State]:
-    """The next trial, and the state in which it is open; for late values (max_pending > 1)."""
-    trial = kernel(setup).ask(state, state.round)
+def hand_out(setup: Setup, state: State, context: Array | None = None) -> tuple[Trial, State]:
+    """The next trial, and the state in which it is open; for late values (max_pending > 1), and with contexts."""
+    if setup.contexts and context is None:
+        context = np.full((*setup.shape[:-1], len(setup.contexts)), math.nan)
+    trial = kernel(setup).ask(state, state.round, context)
     if trial.look is None or len(state.open) >= setup.max_pending:
         raise RuntimeError(
             f"{len(state.open)} trials are open and max_pending={setup.max_pending}:"
             f" tell or skip one of {', '.join(str(id) for id, _ in state.open)} first"
         )
     return trial, state._replace(round=state.round + 1, open=(*state.open, (trial.id, trial.look)))
+
+
+def at(setup: Setup, state: State, context: Array | None = None) -> Array:
+    """The operating point for a context, in the user's coordinates; without one, that of the mean context."""
+    return setup.outward(setup.rule.at(state, context))
 
 
 def tell(setup: Setup, state: State, values: object, id: int | None = None) -> State:

@@ -23,7 +23,8 @@ from trimtab.types import Array, Value
 class Kernel(NamedTuple):
     """`ask` and `tell`, bound to one setup."""
 
-    ask: Callable[[State, int], Trial]
+    ask: Callable[..., Trial]
+    """(state, id[, context]) → the query."""
     tell: Callable[[State, int, object], State]
     estimate: Callable[[State, int, tuple[Value, ...]], Array]
 
@@ -33,22 +34,22 @@ def build(setup: Setup) -> Kernel:
     method, xp, rule = setup.method, setup.frame.xp, setup.rule
     next_look, learn, point_of, largest = rule.query, rule.learn, _points(setup), setup.largest
     single, maximise = setup.lanes is None and setup.queries * setup.told == 1, setup.maximise
-    one_at_a_time, in_lanes = setup.max_pending == 1, setup.lanes is not None
+    one_at_a_time, in_lanes = setup.keeps_one, setup.lanes is not None
     outward = setup.outward if setup.bounds is not None else np.ndarray.copy if method.located else None
     latest: tuple[Any, ...] = (None, NEVER)  # state, id, look, point: reused by the tell after an ask
 
-    def look_of(state: State, id: int) -> Look:
+    def look_of(state: State, id: int, context: Array | None = None) -> Look:
         for number, look in state.open:
             if number == id:
                 return look
-        return next_look(state, id)
+        return next_look(state, id) if context is None else next_look(state, id, context)
 
-    def ask(state: State, id: int) -> Trial:
+    def ask(state: State, id: int, context: Array | None = None) -> Trial:
         nonlocal latest
-        look = look_of(state, id)
+        look = look_of(state, id, context)
         point = point_of(state.key, look)
         latest = (state, id, look, point)  # if the user can modify `point` (no `outward`), no rule reads it
-        return make(Trial, (id, outward(point) if outward else point, look, None))
+        return make(Trial, (id, outward(point) if outward else point, look, None, None))
 
     def tell(state: State, id: int, told: object) -> State:
         round, still_open = (id + 1, ()) if id == state.round and one_at_a_time else _close(state, id)

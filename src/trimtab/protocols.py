@@ -43,6 +43,8 @@ class Frame(NamedTuple):
     """Whether centres are unconstrained."""
     longest_move: float
     """The longest allowed move."""
+    periods: tuple[float, ...] = ()
+    """One for each context: the period of an angle or an hour, 0 of any other number."""
 
 
 class LocalModel(NamedTuple):
@@ -74,6 +76,11 @@ def no_model(state: State) -> LocalModel | None:
     return None
 
 
+def at_centre(state: State, context: Array | None) -> Array:
+    """The centre: the method takes no context."""
+    return state.centre
+
+
 def stays(memory: Memory, factors: Array) -> Memory:
     """Raise ValueError, for methods whose memory cannot be rescaled."""
     raise ValueError(f"the memory {type(memory).__name__} cannot be rescaled: give its rule a `carried` that does it")
@@ -84,8 +91,8 @@ class Rule(NamedTuple):
 
     start: Callable[[Array], Memory]
     """centre → the memory before the first value; NaN marks quantities that need a value first."""
-    query: Callable[[State, int], Look]
-    """(state, id) → the look of trial `id`."""
+    query: Callable[..., Look]
+    """(state, id) → the look of trial `id`; (state, id, context) where the setup has contexts."""
     learn: Callable[[State, Look, Array, tuple[Value, ...]], tuple[Array, Memory]]
     """(state, look, point, values) → the new centre, inside the domain, and the new memory. `point` is the query of the
     values, in scaled coordinates. A value that cannot be compared with an earlier one does not move the centre."""
@@ -98,6 +105,8 @@ class Rule(NamedTuple):
     carried: Callable[[Memory, Array], Memory] = stays
     """(memory, factors) → the memory in the coordinates x′ = factors·x, after a change of radius, widths or limits; the
     next query neither repeats nor mirrors an earlier one."""
+    at: Callable[[State, Array | None], Array] = at_centre
+    """(state, context) → the operating point for a context; None: for the mean one."""
 
 
 Estimate = tuple[Value, Value, Array, Memory]
@@ -244,4 +253,4 @@ class Directions(Protocol):
 
 def fresh_look(state: State, id: int, width: Value) -> Look:
     """A look from the current centre, with a direction of its own."""
-    return make(Look, (id, state.centre, width))
+    return make(Look, (id, state.centre, width, None))

@@ -11,6 +11,7 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from trimtab.context import Context, contexts_of
 from trimtab.directions import Gaussian, Rademacher, Streams
 from trimtab.domains import Box, Domain, Everywhere
 from trimtab.inputs import LARGEST as LARGEST
@@ -62,6 +63,7 @@ class Setup:
     bounds: ArrayLike | None = None
     maximise: bool = False
     max_pending: int = 1
+    contexts: tuple[Context, ...] = ()
 
     def __post_init__(self) -> None:
         if len(self.shape) not in (1, 2) or min(self.shape) < 1:
@@ -83,6 +85,11 @@ class Setup:
                 raise ValueError("give either bounds or a domain; for both, use Intersection(Box(low, high), domain)")
             object.__setattr__(self, "bounds", pairs(self.bounds, self.shape[-1]))
             object.__setattr__(self, "domain", Box(0.0, 1.0))
+        object.__setattr__(self, "contexts", contexts_of(self.contexts))
+        if self.contexts and not self.method.takes_context:
+            raise ValueError(
+                f"{self.method} takes no context: use tt.belief(radius={self.method.radius:g}), or no context"
+            )
         _ = self.home  # raises if the probes do not fit
 
     def __getstate__(self) -> dict[str, object]:
@@ -111,6 +118,11 @@ class Setup:
     def lanes(self) -> int | None:
         """The number of systems side by side; None for a single one."""
         return self.shape[0] if len(self.shape) == 2 else None
+
+    @property
+    def keeps_one(self) -> bool:
+        """Whether a trial that was asked for need not be kept: the state alone says which it was."""
+        return self.max_pending == 1 and not self.contexts
 
     @property
     def queries(self) -> int:
@@ -160,6 +172,7 @@ class Setup:
             project=self.home.project,
             free=isinstance(self.domain, Everywhere),
             longest_move=self.longest,
+            periods=tuple(context.period or 0.0 for context in self.contexts),
         )
 
     @cached_property

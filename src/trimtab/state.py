@@ -35,6 +35,8 @@ class Look(NamedTuple):
     """x when the trial was handed out."""
     width: Value
     """δ_t/δ: 0 queries the centre itself; a negative width, the mirror image of an earlier query."""
+    context: Array | None = None
+    """The context of the trial, `(contexts,)` or `(lanes, contexts)`, NaN where it is missing; None without any."""
 
 
 class Trial(NamedTuple):
@@ -45,6 +47,8 @@ class Trial(NamedTuple):
     look: Look | None = None
     knobs: Any = None
     """The setting to apply, by knob name, if the tuner has knobs."""
+    context: Any = None
+    """The context that the query is for, by name, if the tuner has contexts."""
 
 
 class Parts(NamedTuple):

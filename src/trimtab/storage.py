@@ -97,14 +97,19 @@ def _content(document: Document) -> list[object]:
 
 
 def _document(setup: Setup, state: State, knobs: Document | None, arrays: Arrays | None) -> Document:
-    given = {f.name: _pack(getattr(setup, f.name), arrays) for f in fields(setup)}
+    given = _described(setup, arrays)
     beside = {} if knobs is None else {"knobs": knobs}
     return sealed({"format": FORMAT, "version": VERSION, "setup": given, "state": _pack(state, arrays), **beside})
 
 
 def described(setup: Setup) -> Document:
     """The arguments of a setup as JSON values."""
-    return {f.name: _pack(getattr(setup, f.name), None) for f in fields(setup)}
+    return _described(setup, None)
+
+
+def _described(setup: Setup, arrays: Arrays | None) -> Document:
+    names = [f.name for f in fields(setup) if f.name != "contexts" or setup.contexts]
+    return {name: _pack(getattr(setup, name), arrays) for name in names}
 
 
 def _verify(checksum: object, content: object) -> None:
@@ -128,7 +133,7 @@ def _pack(value: Memory, arrays: Arrays | None) -> Json:
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return {name: _pack(v, arrays) for name, v in zip(value._fields, value, strict=True)}
+        return {name: _pack(v, arrays) for name, v in zip(value._fields, value, strict=True) if v is not None}
     if isinstance(value, tuple | list):
         return [_pack(v, arrays) for v in value]
     if is_dataclass(value) and not isinstance(value, type):
@@ -255,7 +260,10 @@ def _key(saved: Document) -> Key:
 
 def _same(fresh: Memory, saved: Json) -> Memory:
     """Restore a value of the same type and shape as `fresh`, without checking the numbers."""
+    if fresh is None:
+        return None
     if isinstance(fresh, tuple):
+        saved = _completed(fresh, saved)
         if len(saved) != len(fresh):
             raise ValueError(f"the saved {type(fresh).__name__} has other fields here: use the trimtab that wrote it")
         names: tuple[str, ...] | None = getattr(fresh, "_fields", None)
@@ -267,12 +275,21 @@ def _same(fresh: Memory, saved: Json) -> Memory:
     return saved if type(saved) is type(fresh) else type(fresh)(saved)
 
 
+def _completed(fresh: tuple[Memory, ...], saved: Json) -> Json:
+    """The saved fields of a NamedTuple, with the defaults of those that are newer than the file."""
+    defaults = getattr(fresh, "_field_defaults", None)
+    return {**defaults, **saved} if defaults and isinstance(saved, dict) else saved
+
+
 def _alike(name: str, fresh: Memory, saved: Json, arrays: Arrays, setup: Setup) -> Memory:
     """Check saved numbers and convert them to the types and shapes of `fresh`.
 
     They must be finite unless `fresh` has NaN there, and positive if `fresh` is.
     """
+    if fresh is None and saved is None:
+        return None
     if isinstance(fresh, tuple):
+        saved = _completed(fresh, saved)
         names: tuple[str, ...] | None = getattr(fresh, "_fields", None)
         if len(saved) != len(fresh) or (names and set(saved) != set(names)):
             raise Foreign(name, setup)

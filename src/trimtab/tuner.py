@@ -6,7 +6,7 @@ import operator
 import os
 import threading
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, overload
@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trimtab import core
+from trimtab.context import Context, context_row, contexts_of
 from trimtab.domains import Domain, Everywhere
 from trimtab.inputs import beside, pairs, starting_point
 from trimtab.kernel import build
 from trimtab.knobs import SHARE as SHARE
 from trimtab.knobs import Knob, Knobs, Setting
-from trimtab.recipes import BaseMethod, auto, between_limits
+from trimtab.recipes import BaseMethod, auto, belief, between_limits
 from trimtab.recipes.method import name_of
 from trimtab.setup import ProbesTooWide, Setup, fitting
 from trimtab.state import NEVER, State, Trial, frozen
@@ -32,6 +33,8 @@ from trimtab.validation import whole
 if TYPE_CHECKING:
     from trimtab.storage import Saved
 
+Measured = Mapping[str, ArrayLike | None]
+"""A context: numbers by name, in lanes one each; None where one is not known."""
 HALF = 0.5  # largest radius, as a share of the range: wider probes only reach the limits
 SILENT = 10  # warn after this many None in a row: the user's function may lack a return
 
@@ -49,6 +52,8 @@ class Tuner(Brief):
     seed: that of the probing directions; by default a fresh one, saved with the state. `lane` numbers the first lane.
     maximise (or maximize): True if large values are good.
     max_pending: the number of trials that may be open at once, for values that arrive late or out of order.
+    context: names of numbers that are known before each query and explain changes of the cost, such as a load; or
+    `trimtab.Context`s. `ask(context={"load": 0.7})` then asks for the best setting under that load.
     `ask` and `tell` may be called from several threads.
 
     >>> tuner = Tuner([0.2, 30.0], bounds=[(0, 1), (1, 100)], seed=0)
@@ -81,8 +86,9 @@ class Tuner(Brief):
         maximize: bool = False,
         max_pending: int = 1,
         lane: int = 0,
+        context: Iterable[str | Context] | None = None,
     ) -> None:
-        space = None
+        space, contexts = None, contexts_of(context)
         if knobs is not None:
             if x0 is not None or bounds is not None or domain is not None:
                 raise ValueError(
@@ -92,7 +98,7 @@ class Tuner(Brief):
             space = Knobs.of(knobs, getattr(method, "radius", SHARE))
             if method is None:
                 space = space.with_default_radii()
-                method = between_limits(space.movable)
+                method = belief(radius=SHARE) if contexts else between_limits(space.movable)
             domain = space.domain
             x0 = space.start
         elif x0 is None:
@@ -102,6 +108,8 @@ class Tuner(Brief):
             raise ValueError("give either bounds or a domain; for both, use Intersection(Box(low, high), domain)")
         if method is None:
             method = _default_method(x, bounds, domain)
+            if contexts:
+                method = belief(radius=method.radius)
         elif getattr(method, "margin", None) == "project" and (bounds is not None or space) and method.radius > HALF:
             raise ValueError(
                 f"radius={method.radius:g} is a share of each range where there are bounds or knobs, 0 to {HALF}: give"
@@ -115,6 +123,7 @@ class Tuner(Brief):
                 bounds=bounds,
                 maximise=maximize or maximise,
                 max_pending=max_pending,
+                contexts=contexts,
             )
         except ProbesTooWide as error:
             raise error if space is None else ProbesTooWide(error.args[0], space.room()) from None
@@ -145,6 +154,22 @@ class Tuner(Brief):
         if self.knobs is None:
             raise AttributeError("this tuner has no knobs to set: see centre, or give Tuner(knobs=[...])")
         return self.knobs.setting(self.centre)
+
+    def at(self, context: Measured | None = None) -> Array | Setting:
+        """The operating point for a context, without asking: the schedule that was learnt. By name, if there are knobs.
+
+        >>> tuner = Tuner([0.5], bounds=[(0, 1)], context=["load"], seed=0)
+        >>> for round in range(300):
+        ...     load = round % 40 / 40
+        ...     trial = tuner.ask(context={"load": load})
+        ...     tuner.tell(trial, (trial.x[0] - 0.3 - 0.4 * load) ** 2)
+        >>> bool(abs(tuner.at({"load": 0.1})[0] - 0.34) < 0.05), bool(abs(tuner.at({"load": 0.8})[0] - 0.62) < 0.05)
+        (True, True)
+        """
+        if not self.setup.contexts:
+            raise ValueError("the tuner has no context: give Tuner(…, context=[names]), or see its centre")
+        x = core.at(self.setup, self._state, context_row(self.setup.contexts, context, self.setup.lanes))
+        return x if self.knobs is None else self.knobs.setting(x)
 
     @property
     def round(self) -> int:
@@ -177,31 +202,40 @@ class Tuner(Brief):
         return -value if self.setup.maximise else value
 
     @overload
-    def ask(self) -> Trial: ...
+    def ask(self, *, context: Measured | None = None) -> Trial: ...
     @overload
-    def ask(self, n: int) -> list[Trial]: ...
-    def ask(self, n: int | None = None) -> Trial | list[Trial]:
+    def ask(self, n: int, *, context: Measured | None = None) -> list[Trial]: ...
+    def ask(self, n: int | None = None, *, context: Measured | None = None) -> Trial | list[Trial]:
         """Hand out the next query; until it is told, the same one again, unless max_pending > 1.
 
         n: hand out this many as a list, all or none; max_pending must leave room for them.
+        context: by name, the numbers that were declared as the tuner's `context`; None, or left out, where one is not
+        known. Another context asks anew, as long as the trial has not been told.
 
         >>> tuner = Tuner([0.2], bounds=[(0, 1)], seed=0, max_pending=3)
         >>> [trial.id for trial in tuner.ask(3)]
         [0, 1, 2]
         """
+        row = context_row(self.setup.contexts, context, self.setup.lanes)
         if n is not None:
-            return self._several(whole("n", n, 1))
+            return self._several(whole("n", n, 1), context, row)
         if self._alone:
             state = self._state
             trial = self._kernel.ask(state, state.round)
             return trial if self.knobs is None else self._named(trial)
         with self._lock:
-            trial, self._state = core.hand_out(self.setup, self._state)
+            state = self._state
+            if row is not None and state.open and self.setup.max_pending == 1:
+                ((id, look),) = state.open
+                if context is None or np.array_equal(row, np.asarray(look.context), equal_nan=True):
+                    return self._named(self._kernel.ask(state, id))
+                state = state._replace(round=id, open=())
+            trial, self._state = core.hand_out(self.setup, state, row)
         return self._named(trial)
 
-    def _several(self, n: int) -> list[Trial]:
-        if self._alone and n == 1:
-            return [self.ask()]
+    def _several(self, n: int, context: Measured | None, row: Array | None) -> list[Trial]:
+        if self.setup.max_pending == 1 and n == 1:
+            return [self.ask(context=context)]
         with self._lock:
             state, trials = self._state, []
             if len(state.open) + n > self.setup.max_pending:
@@ -210,13 +244,18 @@ class Tuner(Brief):
                     f" to the Tuner, allows this many (it is {self.setup.max_pending})"
                 )
             for _ in range(n):
-                trial, state = core.hand_out(self.setup, state)
+                trial, state = core.hand_out(self.setup, state, row)
                 trials.append(trial)
             self._state = state
         return [self._named(trial) for trial in trials]
 
     def _named(self, trial: Trial) -> Trial:
-        """The trial with its knob values."""
+        """The trial with its knob values and its context."""
+        if trial.look is not None and trial.look.context is not None:
+            columns = np.moveaxis(trial.look.context, -1, 0)
+            names = [each.name for each in self.setup.contexts]
+            values = [float(x) if x.ndim == 0 else x for x in columns]
+            trial = trial._replace(context=dict(zip(names, values, strict=True)))
         if self.knobs is None:
             return trial
         key = self._state.key
@@ -317,7 +356,7 @@ class Tuner(Brief):
         self.setup, state, self.knobs = saved
         self.state = state
         self._kernel = build(self.setup)
-        self._alone = self.setup.max_pending == 1
+        self._alone = self.setup.keeps_one
         self._lock = threading.Lock()
 
     def _facts(self) -> Facts:

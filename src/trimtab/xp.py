@@ -193,6 +193,8 @@ class Lanes:
         """`old` in the lanes of the mask, else `new`; a single bool applies to all lanes."""
         if isinstance(mask, bool):
             return old if mask else new
+        if new is None:
+            return None
         if isinstance(new, tuple):
             parts = [cls.merge(mask, a, b) for a, b in zip(old, new, strict=True)]
             return type(new)(*parts) if hasattr(new, "_fields") else tuple(parts)

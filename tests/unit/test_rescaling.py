@@ -16,7 +16,7 @@ START = np.array([0.25, -0.5, 0.75])
 def equal(a, b):
     if isinstance(a, tuple):
         return len(a) == len(b) and all(equal(x, y) for x, y in zip(a, b, strict=True))
-    return np.array_equal(a, b, equal_nan=True)
+    return a is b is None or np.array_equal(a, b, equal_nan=True)
 
 
 def walk(setup, start, unit, rounds):

@@ -141,7 +141,7 @@ def bind_look(frame: Frame, echoes: Callable[[int], bool]) -> LookOf:
     any_, merge, where = xp.any, xp.merge, xp.where
 
     def look(state: State, id: int, width: Value) -> Look:
-        fit, next_look = state.slope, make(Look, (id, state.centre, width))
+        fit, next_look = state.slope, make(Look, (id, state.centre, width, None))
         echo, special = echoes(id), any_(fit[0] < 0)
         if not (echo or special):
             return next_look

@@ -9,6 +9,7 @@ from importlib import import_module
 
 from trimtab.recipes.auto import SHARE, auto, between_limits
 from trimtab.recipes.base import BaseMethod
+from trimtab.recipes.belief import Belief, belief
 from trimtab.recipes.method import Method, exported, methods, register
 from trimtab.recipes.paper import high_pass, modified_two_point, one_point, residual, still, two_point
 
@@ -18,8 +19,10 @@ for _module in sorted(module.name for module in pkgutil.iter_modules(__path__)):
 __all__ = [
     "SHARE",
     "BaseMethod",
+    "Belief",
     "Method",
     "auto",
+    "belief",
     "between_limits",
     "exported",
     "high_pass",

@@ -66,6 +66,11 @@ class BaseMethod(ABC):
         return False
 
     @property
+    def takes_context(self) -> bool:
+        """Whether its rule's `query` takes a context, and its `learn` finds it in the look."""
+        return False
+
+    @property
     def scale_free(self) -> bool:
         """Whether a·f + b, a > 0, has the same path as f."""
         return False

@@ -60,7 +60,7 @@ class Flat:
 
 
 def _leaves(name: str, part: Memory) -> Iterator[tuple[str, Any]]:
-    if isinstance(part, Key):  # 64 bits, which no float holds
+    if part is None or isinstance(part, Key):  # 64 bits, which no float holds
         return
     if not isinstance(part, tuple):
         yield name, part
@@ -71,7 +71,7 @@ def _leaves(name: str, part: Memory) -> Iterator[tuple[str, Any]]:
 
 
 def _built(like: Memory, numbers: Iterator[int], leaf: Any) -> Any:
-    if isinstance(like, Key):
+    if like is None or isinstance(like, Key):
         return like
     if not isinstance(like, tuple):
         return leaf(next(numbers))

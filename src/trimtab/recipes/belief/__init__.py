@@ -40,6 +40,7 @@ class Belief(BaseMethod):
     located: ClassVar[bool] = True
     scale_free: ClassVar[bool] = True
     finds_width: ClassVar[bool] = True
+    takes_context: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -7,18 +7,19 @@ path as f. All arrays have an axis of lanes first: `(lanes, members, …)`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from trimtab.recipes.belief.model import LEVEL, Columns, Constants, passed, seen_from
+from trimtab.recipes.belief.context import Basis, ContextConstants, Flags, Renewal, change_of_basis
+from trimtab.recipes.belief.model import LEVEL, Columns, Constants, passed, seen_from, turned
 from trimtab.types import Array
 
-Flags = NDArray[np.bool_]
 TINY = 1e-30  # noise variance below which differences are rounding: values are in units of their first difference
 CEILING = 1e10  # largest variance of a coefficient, in noise variances: it bounds rounding errors (1e8 does, too)
 FARTHEST = 1e60  # of a value from the first one, in these units: its square and that of a gain are still numbers
+SIX = 6  # members with the same contexts
 STARTING = 4  # values before innovations are judged, and members weighed
 
 
@@ -31,17 +32,37 @@ class Bank(NamedTuple):
     """`(members, columns)`: by how much standard deviations grow per round, λ^-½ with λ = 1 − 1/(1 + window)."""
     moving: Flags
     """`(members,)`: those whose slopes have a velocity."""
+    basis: Basis
+    """The functions of context."""
+    allowed: Flags
+    """`(members, functions·(1 + dim))`: which coefficients of context a member has."""
+    context: ContextConstants
+
+    @property
+    def masks(self) -> int:
+        """The number of groups of members, by the contexts that they use."""
+        return len(self.moving) // SIX
 
     @classmethod
-    def of(cls, dim: int, constants: Constants) -> Bank:
-        """Six members: short or long windows of the slope times those of the level; long ones again, with velocity."""
-        columns, short, long = Columns.of(dim), constants.short, constants.long
-        windows = [(slope, level) for slope in (short, long, long) for level in (short, long)]
-        rounds = np.full((len(windows), columns.size), constants.recall + 10 * dim)
-        for row, (slope, level) in zip(rounds, windows, strict=True):
-            row[LEVEL], row[columns.trend] = level, constants.steady * level
-            row[columns.slope] = row[columns.velocity] = slope * dim
-        return cls(columns, constants, (1 - 1 / (1 + rounds)) ** -0.5, np.arange(len(windows)) >= 4)
+    def of(cls, dim: int, constants: Constants, periods: Sequence[float] = ()) -> Bank:
+        """Six members for each mask of contexts (B13).
+
+        Short or long windows of the slope times those of the level, and the long ones again, with velocity.
+        """
+        basis, context = Basis.of(periods), ContextConstants()
+        columns, masks = Columns.of(dim, len(basis.owner)), basis.masks(dim)
+        rows = []
+        for mask in range(len(masks)):
+            times = context.patience if mask else 1.0
+            short, long = times * constants.short, times * constants.long
+            for slope, level in [(slope, level) for slope in (short, long, long) for level in (short, long)]:
+                row = np.full(columns.size, constants.recall + 10 * dim)
+                row[LEVEL], row[columns.trend] = level, constants.steady * level
+                row[columns.slope] = row[columns.velocity] = slope * dim
+                rows.append(row)
+        growth = (1 - 1 / (1 + np.array(rows))) ** -0.5
+        moving = np.tile(np.arange(SIX) >= SIX - 2, len(masks))
+        return cls(columns, constants, growth, moving, basis, np.repeat(masks, SIX, axis=0), context)
 
 
 class Filter(NamedTuple):
@@ -112,6 +133,8 @@ def let_pass(bank: Bank, filter: Filter, rounds: Array, common: Array, width: Ar
     cap[..., columns.trend] = c.trend
     cap[..., columns.own] = prior
     cap[..., columns.velocity] = np.minimum(prior * (width * width)[:, None, None], CEILING)
+    if columns.functions:
+        cap[..., columns.further] = context_prior(bank, filter, common)
     growth = bank.growth if (rounds == 1).all() else _power(bank.growth, rounds[:, None, None])
     mean, cov = passed(columns, filter.mean, filter.cov, rounds, growth, cap)
     return filter._replace(mean=mean, cov=cov)
@@ -126,12 +149,31 @@ def _power(base: Array, exponents: Array) -> Array:
     return found
 
 
+def context_prior(bank: Bank, filter: Filter, common: Array) -> Array:
+    """(B15) Variances of what depends on context: levels in noise variances, slopes as far as the optimum may move."""
+    c, dim = bank.context, bank.columns.dim
+    noise = np.maximum(filter.squares / filter.dof, TINY)
+    slope = bank.constants.effect**2 / dim + (c.depends * common[:, None]) ** 2 / noise
+    each = np.concatenate(
+        [np.full_like(slope, c.level**2)[..., None], np.repeat(slope[..., None], dim, axis=-1)], axis=-1
+    )
+    return np.where(bank.allowed, np.tile(np.minimum(each, CEILING), bank.columns.functions), 0.0)
+
+
 def learn(
-    bank: Bank, filter: Filter, x: Array, value: Array, age: Array, common: Array, curvature: Array
+    bank: Bank,
+    filter: Filter,
+    x: Array,
+    value: Array,
+    age: Array,
+    common: Array,
+    curvature: Array,
+    unknown: Flags | None = None,
 ) -> tuple[Filter, News]:
     """(B3–B7, B12) The filters after a value `(lanes,)` with the features x `(lanes, columns)`, asked `age` rounds ago.
 
-    common, curvature: per lane, and per lane and coordinate: those of the last decision. The covariance is changed in
+    unknown: which functions of context are missing: what they would have changed is noise. common, curvature: per lane,
+    and per lane and coordinate: those of the last decision. The covariance is changed in
     place: it must be the caller's own, as it is after `let_pass`.
     """
     c = bank.constants
@@ -144,6 +186,8 @@ def learn(
     if age.any():
         variance = np.einsum("lkii->lki", filter.cov)
         excess += age[:, None] * (variance * (bank.growth * bank.growth - 1) * (x * x)[:, None]).sum(axis=-1)
+    if unknown is not None and unknown.any():
+        excess += _missing(bank, filter, x, unknown)
     gain, spread = _gain(filter.cov, x, excess)
     square = error * error
     noise = np.where(filter.squares > 0, np.maximum(filter.noise(), TINY), np.maximum(square / spread, TINY))
@@ -160,8 +204,7 @@ def learn(
     surprise = square / scale
     rated = learnt & (~jump & (filter.learnt >= STARTING))[:, None]
     density = -0.5 * (np.log(scale) + (filter.dof + 1) * np.log1p(surprise / filter.dof))
-    evidence = c.fading * filter.evidence + density
-    evidence = np.maximum(evidence - evidence.max(axis=1, keepdims=True), c.dormant)
+    evidence = _weighed(bank, filter.evidence, density)
     gain *= np.where(learnt, spread**-0.5, 0.0)[..., None]
     cov = filter.cov  # its own since time has passed
     cov -= gain[..., :, None] * gain[..., None, :]
@@ -174,6 +217,36 @@ def learn(
         learnt=filter.learnt + (news | (filter.learnt == 0)),
     )
     return filter, News(news & (filter.learnt > 1), odd, odd & (shared > 0))
+
+
+def _missing(bank: Bank, filter: Filter, x: Array, unknown: Flags) -> Array:
+    """(B14) The variance that missing functions of context cause: each has the mean 0 and the variance 1."""
+    columns = bank.columns
+    further = filter.mean[..., columns.further].reshape(*filter.dof.shape, columns.functions, -1)
+    effect = (further * x[:, None, None, columns.position]).sum(axis=-1)
+    return np.asarray((effect * effect * unknown[:, None]).sum(axis=-1) / np.maximum(filter.squares / filter.dof, TINY))
+
+
+def _weighed(bank: Bank, evidence: Array, density: Array) -> Array:
+    """(B7) Log weights fade, and gain the log density of the innovation.
+
+    (B16) With context, fast evidence weighs the members of a mask, and slow evidence the masks, so that an irrelevant
+    context stays out.
+    """
+    c = bank.constants
+    if bank.masks == 1:
+        evidence = c.fading * evidence + density
+        return np.asarray(np.maximum(evidence - evidence.max(axis=1, keepdims=True), c.dormant))
+    old, news = (x.reshape(len(x), bank.masks, SIX) for x in (evidence, density))
+    top, best = old.max(axis=2, keepdims=True), news.max(axis=2, keepdims=True)
+    mask = top + np.log(np.exp(old - top).sum(axis=2, keepdims=True))
+    mixture = best + np.log(np.exp(old - mask + news - best).sum(axis=2, keepdims=True))  # density by the whole mask
+    mask = bank.context.relevance * mask + mixture
+    mask = np.maximum(mask - mask.max(axis=1, keepdims=True), 2 * c.dormant)
+    fast = c.fading * (old - top) + news
+    fast = np.maximum(fast - fast.max(axis=2, keepdims=True), c.dormant)
+    both = mask + fast - np.log(np.exp(fast).sum(axis=2, keepdims=True))
+    return np.asarray((both - both.max(axis=(1, 2), keepdims=True)).reshape(evidence.shape))
 
 
 def _gain(cov: Array, x: Array, excess: Array) -> tuple[Array, Array]:
@@ -238,3 +311,25 @@ def moved(bank: Bank, filter: Filter, move: Array) -> Filter:
     """(B8) The same filters, seen from a centre that has moved (in radii)."""
     mean, cov = seen_from(bank.columns, filter.mean, filter.cov, move)
     return filter._replace(mean=mean, cov=cov)
+
+
+def renewed(bank: Bank, filter: Filter, renewal: Renewal, common: Array) -> Filter:
+    """(B14) The same knowledge in a new standardisation of the contexts; those that are new to it get their prior."""
+    columns, basis = bank.columns, bank.basis
+    if renewal.again.any():
+        turn = np.zeros((len(common), columns.size, columns.size)) + np.eye(columns.size)
+        for lane, context in np.argwhere(renewal.again):
+            change = change_of_basis(renewal.a[lane, context], renewal.b[lane, context]).T
+            mine = columns.further.start + np.flatnonzero(basis.owner == context) * (1 + columns.dim)
+            for k in range(1 + columns.dim):  # φ_0 is 1: its coefficients are b and g themselves
+                index = np.array([k, *(mine + k)])
+                turn[lane, index[:, None], index] = change
+        mean, cov = turned(filter.mean, filter.cov, turn)
+        filter = filter._replace(mean=mean, cov=cov)
+    if renewal.joins.any():
+        joins = np.repeat(renewal.joins[:, basis.owner], 1 + columns.dim, axis=1)[:, None]
+        cov = filter.cov.copy()
+        variance = np.einsum("lkii->lki", cov)[..., columns.further]
+        variance += np.where(joins, context_prior(bank, filter, common), 0.0)
+        filter = filter._replace(cov=cov)
+    return filter

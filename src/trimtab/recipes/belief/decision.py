@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from trimtab.recipes.belief import bank as banks
-from trimtab.recipes.belief.bank import Bank, Filter, Flags, News
+from trimtab.recipes.belief.bank import Bank, Filter, News
+from trimtab.recipes.belief.context import Flags
 from trimtab.recipes.belief.model import Constants
 from trimtab.types import Array
 

@@ -76,14 +76,18 @@ class Columns(NamedTuple):
     """h."""
     own: slice
     """e."""
+    further: slice
+    """b_j, g_j of each function φ_j of context."""
+    functions: int
+    """The number of functions of context."""
     size: int
 
     @classmethod
-    def of(cls, dim: int) -> Columns:
-        """The columns for this number of coordinates.
+    def of(cls, dim: int, functions: int = 0) -> Columns:
+        """The columns for this number of coordinates, and of functions of context.
 
-        >>> Columns.of(2).size, Columns.of(2).velocity
-        (9, slice(4, 6, None))
+        >>> Columns.of(2).size, Columns.of(2).velocity, Columns.of(2, functions=4).size
+        (9, slice(4, 6, None), 21)
         """
         one = 1 + dim
         return cls(
@@ -95,12 +99,17 @@ class Columns(NamedTuple):
             slice(one + 1, 2 * one),
             2 * one,
             slice(2 * one + 1, 3 * one),
-            3 * one,
+            slice(3 * one, (3 + functions) * one),
+            functions,
+            (3 + functions) * one,
         )
 
 
-def features(columns: Columns, z: Array, age: Array) -> Array:
-    """x with y = x·θ (B2), for queries `(lanes, d)` seen from the present centre; an old one saw an earlier b and g."""
+def features(columns: Columns, z: Array, age: Array, phi: Array | None = None) -> Array:
+    """x with y = x·θ (B2), for queries `(lanes, d)` seen from the present centre; an old one saw an earlier b and g.
+
+    phi: `(lanes, functions)`, the functions of context (B13).
+    """
     x = np.empty((len(z), columns.size))
     x[:, LEVEL] = 1.0
     x[:, columns.slope] = z
@@ -108,16 +117,18 @@ def features(columns: Columns, z: Array, age: Array) -> Array:
     half = np.multiply(z, z, out=x[:, columns.own])
     half *= 0.5
     x[:, columns.common] = half.sum(axis=1)
+    if phi is not None:
+        x[:, columns.further] = (phi[:, :, None] * x[:, None, columns.position]).reshape(len(z), -1)
     return x
 
 
 def passed(columns: Columns, mean: Array, cov: Array, rounds: Array, growth: Array, cap: Array) -> tuple[Array, Array]:
     """Mean and covariance of θ some rounds later (B1): b and g have gone on, and all is known less well.
 
-    growth: by how much standard deviations grow, up to the variances `cap`. What is at its cap fades: without it e,
-    which only a move can tell from h, would never go back to 0.
+    growth: by how much standard deviations grow, up to the variances `cap`. Own curvatures and what depends on context
+    fade at their caps: e, which only a move can tell from h, would otherwise never go back to 0.
     """
-    position, change, own = columns.position, columns.change, columns.own
+    position, change, own = columns.position, columns.change, slice(columns.own.start, None)
     each = rounds[:, None, None]
     variance = np.array(np.einsum("...ii->...i", cov))
     together = np.einsum("...ii->...i", cov[..., position, change])
@@ -156,7 +167,31 @@ def seen_from(columns: Columns, mean: Array, cov: Array, move: Array) -> tuple[A
     cov[..., position, :] = rows
     cov[..., :, position] = np.swapaxes(rows, -1, -2)
     cov[..., position, position] = 0.5 * (corner + np.swapaxes(corner, -1, -2))  # symmetric to the last bit, for ever
+    if columns.functions:
+        _seen_in_context(columns, mean, cov, move)
     return mean, cov
+
+
+def _seen_in_context(columns: Columns, mean: Array, cov: Array, move: Array) -> None:
+    """(B13) b_j += g_jᵀΔ for each function of context, in place."""
+    shape, further = (columns.functions, 1 + columns.dim), columns.further
+    levels = slice(further.start, further.stop, shape[1])
+    along = move[:, None, None]
+    slopes = mean[..., further].reshape(*mean.shape[:-1], *shape)[..., 1:]
+    mean[..., levels] += (slopes * along).sum(axis=-1)
+    rows = cov[..., further, :].reshape(*cov.shape[:-2], *shape, columns.size)
+    rows = rows[..., 0, :] + np.matmul(along[..., None, :], rows[..., 1:, :])[..., 0, :]
+    slopes = rows[..., further].reshape(*rows.shape[:-1], *shape)[..., 1:]
+    corner = rows[..., levels] + (slopes * along[..., None, :]).sum(axis=-1)
+    cov[..., levels, :] = rows
+    cov[..., :, levels] = np.swapaxes(rows, -1, -2)
+    cov[..., levels, levels] = 0.5 * (corner + np.swapaxes(corner, -1, -2))
+
+
+def turned(mean: Array, cov: Array, turn: Array) -> tuple[Array, Array]:
+    """Mean and covariance of turn·θ, for matrices `(lanes, columns, columns)`."""
+    cov = turn[:, None] @ cov @ np.swapaxes(turn, -1, -2)[:, None]
+    return (turn[:, None] @ mean[..., None])[..., 0], 0.5 * (cov + np.swapaxes(cov, -1, -2))
 
 
 def rescaled(columns: Columns, mean: Array, cov: Array, factors: Array) -> tuple[Array, Array]:
@@ -168,5 +203,7 @@ def rescaled(columns: Columns, mean: Array, cov: Array, factors: Array) -> tuple
     turn[columns.common, columns.common] = common
     turn[columns.own, columns.own] = np.diag(squares)
     turn[columns.own, columns.common] = squares - common
-    cov = turn @ cov @ turn.T
-    return (turn @ mean[..., None])[..., 0], 0.5 * (cov + np.swapaxes(cov, -1, -2))
+    for first in range(columns.further.start, columns.size, 1 + columns.dim):
+        part = slice(first + 1, first + 1 + columns.dim)
+        turn[part, part] = np.diag(1.0 / factors)
+    return turned(mean, cov, turn[None])

@@ -15,6 +15,7 @@ from trimtab.protocols import Frame, LocalModel, Rule
 from trimtab.recipes.belief import bank as banks
 from trimtab.recipes.belief import decision
 from trimtab.recipes.belief.bank import Bank, Filter, News
+from trimtab.recipes.belief.context import Seen, functions, notice, unseen
 from trimtab.recipes.belief.decision import Course, Place
 from trimtab.recipes.belief.model import Constants, features, rescaled
 from trimtab.state import Look, State, make
@@ -33,6 +34,10 @@ class BeliefState(NamedTuple):
     """`(lanes,)`: the unit of z."""
     value: Filter
     course: Course
+    seen: Seen
+    """The contexts so far."""
+    far: Array
+    """`(lanes,)`: the longest way from the centre to an operating point that was played lately, in radii."""
 
 
 class Told(NamedTuple):
@@ -41,11 +46,13 @@ class Told(NamedTuple):
     asked: Array
     point: Array
     value: Array
+    context: Array
 
 
 def bind(frame: Frame, constants: Constants) -> Rule:
     """Bind the belief to a setup."""
-    bank, single = Bank.of(frame.dim, constants), not isinstance(frame.zero, np.ndarray)
+    bank, single = Bank.of(frame.dim, constants, frame.periods), not isinstance(frame.zero, np.ndarray)
+    contexts = len(frame.periods)
     place = Place(frame.radius, frame.project, frame.free, frame.longest_move / frame.radius)
     narrow, wide = math.sqrt(1.0 - constants.waver), math.sqrt(1.0 + constants.waver)
     together = max(1, CACHE // (len(bank.moving) * bank.columns.size**2))
@@ -53,20 +60,42 @@ def bind(frame: Frame, constants: Constants) -> Rule:
     def start(centre: Array) -> BeliefState:
         lanes = 1 if single else len(centre)
         unit = np.full(lanes, frame.radius)
-        return BeliefState(np.full(lanes, -1.0), unit, banks.start(bank, lanes), decision.start(lanes, frame.dim))
+        filter, course = banks.start(bank, lanes), decision.start(lanes, frame.dim)
+        return BeliefState(np.full(lanes, -1.0), unit, filter, course, unseen(lanes, contexts), np.zeros(lanes))
 
     def width(memory: Memory, id: int) -> Value:
         """(B11) The centre, a probe, its mirror image; (B10) then widths alternate, in the order of Thue and Morse."""
         length = memory.course.width * (0.0 if id == 0 else wide if id <= 2 or id.bit_count() & 1 else narrow)
         return float(length[0]) if single else length
 
-    def query(state: State, id: int) -> Look:
-        return make(Look, (id, state.centre, width(state.memory, id)))
+    def query(state: State, id: int, context: Array | None = None) -> Look:
+        return make(Look, (id, at(state, context), width(state.memory, id), context))
+
+    def at(state: State, context: Array | None) -> Array:
+        """(B17) The operating point for a context, without asking; None: for the mean one."""
+        if not contexts or context is None:
+            return state.centre
+        memory: BeliefState = state.memory
+        lanes = len(memory.clock)
+        phi, _ = functions(bank.basis, memory.seen, context.reshape(lanes, -1), bank.context.farthest)
+        point = state.centre + frame.radius * offset(memory, phi).reshape(state.centre.shape)
+        return np.asarray(point if frame.free else frame.project(point))
+
+    def offset(memory: BeliefState, phi: Array) -> Array:
+        """(B17) o = −Σ_j φ_j·g_j/H in radii; at most a probe longer than the longest that was played."""
+        mean = (memory.value.weights()[..., None] * memory.value.mean[..., bank.columns.further]).sum(axis=1)
+        slopes = mean.reshape(len(phi), bank.columns.functions, -1)[..., 1:]
+        way = -(phi[..., None] * slopes).sum(axis=1) / memory.course.curvature
+        most = memory.far + memory.course.width * math.sqrt(frame.dim)
+        length = np.sqrt((way * way).sum(axis=-1)) + 1e-300
+        return np.asarray(way * np.minimum(1.0, most / length)[:, None])
 
     def told(look: Look, point: Array, values: tuple[Value, ...], lanes: int) -> Told:
         value = np.broadcast_to(values[0], lanes)
         value = np.where(np.isnan(value), 0.0, value)  # of a lane that failed, which stays as it was
-        return Told(np.broadcast_to(np.asarray(look.trial, dtype=float), lanes), point.reshape(lanes, -1), value)
+        context = np.full((lanes, contexts), math.nan) if look.context is None else look.context.reshape(lanes, -1)
+        asked = np.broadcast_to(np.asarray(look.trial, dtype=float), lanes)
+        return Told(asked, point.reshape(lanes, -1), value, context)
 
     def compared(memory: BeliefState, centre: Array, round: int, told: Told) -> tuple[BeliefState, News]:
         now = np.maximum(told.asked, round - 1)  # a trial that was handed out is one of the rounds that have begun
@@ -74,15 +103,31 @@ def bind(frame: Frame, constants: Constants) -> Rule:
         course = memory.course
         filter = banks.let_pass(bank, memory.value, rounds, course.common, course.width)
         age = now - told.asked
-        x = features(bank.columns, (told.point - centre) / frame.radius, age)
-        filter, news = banks.learn(bank, filter, x, told.value, age, course.common, course.curvature)
+        z, phi, unknown = (told.point - centre) / frame.radius, None, None
+        if contexts:
+            phi, unknown = functions(bank.basis, memory.seen, told.context, bank.context.farthest)
+        x = features(bank.columns, z, age, phi)
+        filter, news = banks.learn(bank, filter, x, told.value, age, course.common, course.curvature, unknown)
         course = decision.shrunk(course, constants, news.rise)
         return memory._replace(clock=now, value=filter, course=course), news
 
     def moved(memory: BeliefState, centre: Array, round: int, told: Told) -> tuple[Array, BeliefState]:
+        before = memory
         memory, news = compared(memory, centre, round, told)
         filter, course, after = decision.decide(bank, memory.value, memory.course, centre, place, news)
-        return after, memory._replace(value=filter, course=course)
+        memory = memory._replace(value=filter, course=course)
+        return after, with_context(before, memory, told.context) if contexts else memory
+
+    def with_context(before: BeliefState, memory: BeliefState, context: Array) -> BeliefState:
+        """(B14, B17) The context is noticed: range, moments and standardisation, and how far it led."""
+        phi, _ = functions(bank.basis, before.seen, context, bank.context.farthest)
+        way = offset(before, phi)
+        far = np.maximum(bank.context.relevance * memory.far, np.sqrt((way * way).sum(axis=-1)))
+        seen, renewal = notice(bank.basis, memory.seen, context, bank.context)
+        filter = memory.value
+        if renewal.again.any() or renewal.joins.any():
+            filter = banks.renewed(bank, filter, renewal, memory.course.common)
+        return memory._replace(value=filter, seen=seen, far=far)
 
     def learn(state: State, look: Look, point: Array, values: tuple[Value, ...]) -> tuple[Array, BeliefState]:
         memory: BeliefState = state.memory
@@ -132,9 +177,10 @@ def bind(frame: Frame, constants: Constants) -> Rule:
         course = course._replace(
             move=course.move * change, common=course.common * squares.mean(), curvature=course.curvature * squares
         )
-        return memory._replace(value=memory.value._replace(mean=mean, cov=cov), course=course)
+        far = memory.far * float(np.max(change))
+        return memory._replace(value=memory.value._replace(mean=mean, cov=cov), course=course, far=far)
 
-    return Rule(start, query, learn, slope, width, model, carried)
+    return Rule(start, query, learn, slope, width, model, carried, at)
 
 
 def _cut(part: Memory, span: slice) -> Memory:

@@ -1,0 +1,101 @@
+"""Context: numbers measured beside the system, such as a load, that explain why its cost and its optimum change."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from trimtab.registry import part
+from trimtab.types import Array
+
+MOST = 3  # contexts: with each, the method has more to learn
+
+
+@part
+@dataclass(frozen=True)
+class Context:
+    """A number that is known before each query, in any unit.
+
+    period: of numbers that go round: 24 for the hour of the day, 7 for the day of the week, 360 for an angle.
+
+    >>> Context("hour", period=24)
+    Context(name='hour', period=24)
+    """
+
+    name: str
+    period: float | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise TypeError(f"the name of a context must be a text, not {self.name!r}: write for example 'load'")
+        if self.period is None:
+            return
+        number = isinstance(self.period, int | float) and not isinstance(self.period, bool)
+        if not number or not 0 < self.period < math.inf:
+            raise ValueError(f"period={self.period!r} of {self.name!r} must be positive: write 24 for hours of a day")
+
+
+def contexts_of(given: Iterable[str | Context] | None) -> tuple[Context, ...]:
+    """Read a declaration of contexts: names, or `Context`s.
+
+    >>> contexts_of(["load"])
+    (Context(name='load', period=None),)
+    """
+    if given is None:
+        return ()
+    if isinstance(given, str | Context | Mapping) or not isinstance(given, Iterable):
+        raise TypeError(f'context={given!r} must be a list of names: write context=["load", …]')
+    found = tuple(each if isinstance(each, Context) else Context(each) for each in given)
+    names = [each.name for each in found]
+    if repeated := next((name for name in names if names.count(name) > 1), None):
+        raise ValueError(f"context {repeated!r} is declared twice: give each a name of its own")
+    if len(found) > MOST:
+        raise ValueError(f"{len(found)} contexts are too many to learn from: give the {MOST} that matter most")
+    return found
+
+
+def context_row(
+    declared: tuple[Context, ...], given: Mapping[str, ArrayLike | None] | None, lanes: int | None
+) -> Array | None:
+    """Convert a context by name to numbers in the declared order, `(contexts,)` or `(lanes, contexts)`; NaN if missing.
+
+    None if the setup declares no context.
+
+    >>> context_row(contexts_of(["load", "hour"]), {"load": 0.7}, None)
+    array([0.7, nan])
+    """
+    if not declared:
+        if given:
+            raise ValueError(f"context={given!r}, but none was declared: give Tuner(…, context={sorted(given)})")
+        return None
+    shape = (len(declared),) if lanes is None else (lanes, len(declared))
+    row = np.full(shape, math.nan)
+    if given is None:
+        return row
+    if not isinstance(given, Mapping):
+        raise TypeError(f'context={given!r} must be numbers by name: write context={{"{declared[0].name}": 0.7}}')
+    names = [each.name for each in declared]
+    for name, value in given.items():
+        if name not in names:
+            near = difflib.get_close_matches(str(name), names, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"declared are {', '.join(names)}"
+            raise ValueError(f"context {name!r} was not declared: {hint}")
+        row[..., names.index(name)] = _number(name, value, lanes)
+    return row
+
+
+def _number(name: str, value: ArrayLike | None, lanes: int | None) -> Array | float:
+    if value is None:
+        return math.nan
+    found = np.asarray(value)
+    if found.dtype.kind not in "iuf" or found.shape not in ((), () if lanes is None else (lanes,)):
+        want = "a number" if lanes is None else f"a number, or one for each of the {lanes} lanes"
+        raise ValueError(f"context {name!r} is {value!r}: give {want}, or None where it is not known")
+    if np.isinf(found).any():
+        raise ValueError(f"context {name!r} is infinite: give a finite number, or None where it is not known")
+    return found.astype(float)
