@@ -45,6 +45,8 @@ class Frame(NamedTuple):
     """The longest allowed move."""
     periods: tuple[float, ...] = ()
     """One for each context: the period of an angle or an hour, 0 of any other number."""
+    flatten: Callable[[Array], Array] | None = None
+    """The projection of directions onto the plane of the domain, if it is flat."""
 
 
 class LocalModel(NamedTuple):

@@ -157,7 +157,7 @@ class Setup:
         """The part of the setup that estimators and steps are bound to."""
         law = self.directions
         streams = Streams(law, self.inner)
-        flat = type(self.domain).flatten is Domain.flatten
+        whole = type(self.domain).flatten is Domain.flatten
         return Frame(
             xp=Single if self.lanes is None else Lanes,
             dim=self.dim,
@@ -166,13 +166,14 @@ class Setup:
             scale=law.scale(self.dim),
             longest=min(law.reach(self.dim)[1], 14.0 * math.sqrt(self.dim)),
             tallest=min(law.reach(self.dim)[0], math.sqrt(2.0)),
-            direction=streams if flat else lambda key, trial: self.domain.flatten(streams(key, trial)),
+            direction=streams if whole else lambda key, trial: self.domain.flatten(streams(key, trial)),
             partner=law.partner,
             zero=0.0 if self.lanes is None else locked(np.zeros(self.lanes)),
             project=self.home.project,
             free=isinstance(self.domain, Everywhere),
             longest_move=self.longest,
             periods=tuple(context.period or 0.0 for context in self.contexts),
+            flatten=None if whole else self.domain.flatten,
         )
 
     @cached_property

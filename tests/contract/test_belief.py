@@ -71,7 +71,7 @@ def test_covariances_stay_symmetric_and_positive_definite():
     """Four lanes: without noise, with little, with much, and with an optimum beyond the wall; now and then a jump."""
     rng, tuner = np.random.default_rng(3), start(4, 2)
     noise = np.array([0.0, 0.02, 1.0, 0.02])
-    optimum, worst = np.array([[0.6, 0.5]] * 3 + [[1.4, 0.5]]), []
+    optimum, worst, largest = np.array([[0.6, 0.5]] * 3 + [[1.4, 0.5]]), [], 0.0
     for t in range(ROUNDS):
         trial = tuner.ask()
         jump = 5.0 * (t // 700 % 2)
@@ -86,7 +86,9 @@ def test_covariances_stay_symmetric_and_positive_definite():
             joined = np.einsum("lkii->lki", correlation) > 0  # velocities only in members that have them
             correlation += np.where(joined, 0.0, 1.0)[..., None] * np.eye(cov.shape[-1])
             worst.append(np.linalg.eigvalsh(correlation).min())
+            largest = max(largest, cov.max())
     assert min(worst) > 1e-6
+    assert largest < 1e6
     assert tuner.centre[3, 0] == 1.0
     assert np.abs(tuner.centre[:2] - optimum[:2]).max() < 0.15
 
@@ -107,14 +109,19 @@ def hard(lanes, dim, rounds, seed=0):
     return lambda t, x: measure(t, x) + extra[t]
 
 
-@pytest.mark.parametrize(("dim", "lanes", "alone"), [(10, 12, (0, 3, 10, 11)), (2, 150, (0, 3, 70, 140))])
-def test_lanes_go_as_they_would_alone(dim, lanes, alone):
+@pytest.mark.parametrize(
+    ("domain", "dim", "lanes", "alone"),
+    [(BOX, 10, 12, (0, 3, 10, 11)), (BOX, 2, 150, (0, 3, 70, 140)), (tt.Simplex(), 4, 60, (0, 59))],
+    ids=str,
+)
+def test_lanes_go_as_they_would_alone(domain, dim, lanes, alone):
     """More lanes than are computed together; failures, pauses and jumps at different times."""
     rounds, measure = 110, hard(lanes, dim, 110)
-    path, queries = go_on(start(lanes, dim), measure, rounds)
+    at = 0.3 if domain is BOX else 1 / dim
+    path, queries = go_on(start(lanes, dim, at, domain=domain), measure, rounds)
     for lane in alone:
         one = lambda t, x, lane=lane: float(measure(t, np.tile(x, (lanes, 1)))[lane])  # noqa: E731
-        own, asked = go_on(start(None, dim, lane=lane), one, rounds)
+        own, asked = go_on(start(None, dim, at, domain=domain, lane=lane), one, rounds)
         np.testing.assert_array_equal(own, path[:, lane])
         np.testing.assert_array_equal(asked, queries[:, lane])
 
@@ -208,12 +215,13 @@ def test_outliers_now_and_then_cost_less_than_a_twentieth():
 
 
 def test_a_thousand_times_the_value_is_followed_within_twenty_rounds():
-    """Noise and all, from one round to the next."""
+    """Noise and all, from one round to the next, and with another optimum."""
     measure, _ = walking(16, 3, 300, speed=0.0)
     tuner = start(16, 3)
     go_on(tuner, measure, 150)
-    path, _ = go_on(tuner, lambda t, x: 1000 * measure(t, x), 100)
-    apart = np.linalg.norm(path - 0.6, axis=-1)
+    path, _ = go_on(tuner, lambda t, x: 1000 * measure(t, x - 0.1), 100)
+    apart = np.linalg.norm(path - 0.7, axis=-1)
+    assert np.median(apart[0]) > 0.15
     assert np.median(apart[20:], axis=1).max() < 0.1
 
 
@@ -227,14 +235,14 @@ def test_equal_values_move_nothing_and_a_slope_after_them_is_found():
 
 
 @pytest.mark.parametrize("when", [0, 1, 3, 8, 30])
-@pytest.mark.parametrize("lanes", [None, 8])
-def test_hostile_values_are_survived(when, lanes):
+@pytest.mark.parametrize(("lanes", "size"), [(None, 1.0), (8, 1.0), (8, 1e-100)])
+def test_hostile_values_are_survived(when, lanes, size):
     """Infinite ones are refused and change nothing; after huge ones it is back within 150 rounds.
 
     Among the first five values, by which all later ones are measured, they leave a belief that hardly moves.
     """
     rng, tuner = np.random.default_rng(4), start(lanes, 3)
-    calm = lambda _, x: bowl(x, 0.6) + 1e-3 * rng.standard_normal(x.shape[:-1])  # noqa: E731
+    calm = lambda _, x: size * (bowl(x, 0.6) + 1e-3 * rng.standard_normal(x.shape[:-1]))  # noqa: E731
     go_on(tuner, calm, when)
     for value in (math.inf, 1e308, -math.inf, -1e308, 0.0):
         trial, before = tuner.ask(), tuner.to_json()
@@ -327,6 +335,18 @@ def test_values_are_learnt_where_they_were_measured(kind):
             projected += 1
             assert (learn(state, trial.look, unbounded, (value,))[1].value.mean != memory.value.mean).any()
     assert projected > 10
+
+
+@pytest.mark.parametrize("domain", [tt.Simplex(), tt.Product((tt.Simplex(), 3), (BOX, 1))], ids=str)
+def test_probes_do_not_widen_for_what_is_unknown_across_a_flat_domain(domain):
+    """Nothing is ever measured there; within the plane it goes on as it would in a box."""
+    optimum, rng = domain.project(np.array([0.1, 0.3, 0.5, 0.6])), np.random.default_rng(0)
+    start = np.tile(domain.project(np.full(4, 0.3)), (8, 1))
+    tuner = tt.Tuner(start, tt.belief(radius=0.05), domain=domain, seed=1)
+    _, queries = go_on(tuner, lambda _, x: bowl(x, optimum) + 0.02 * rng.standard_normal(8), 400)
+    assert bowl(queries[200:], optimum).mean() < 0.02
+    assert tuner.state.memory.course.width.max() < 1
+    assert tuner.state.memory.value.cov.max() < 1e4
 
 
 @pytest.mark.parametrize("lanes", [None, 3])

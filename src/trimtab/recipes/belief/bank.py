@@ -7,13 +7,13 @@ path as f. All arrays have an axis of lanes first: `(lanes, members, …)`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from trimtab.recipes.belief.context import Basis, ContextConstants, Flags, Renewal, change_of_basis
-from trimtab.recipes.belief.model import LEVEL, Columns, Constants, passed, seen_from, turned
+from trimtab.recipes.belief.model import LEVEL, Columns, Constants, on_slopes, passed, seen_from, turned
 from trimtab.types import Array
 
 TINY = 1e-30  # noise variance below which differences are rounding: values are in units of their first difference
@@ -37,6 +37,8 @@ class Bank(NamedTuple):
     allowed: Flags
     """`(members, functions·(1 + dim))`: which coefficients of context a member has."""
     context: ContextConstants
+    plane: Array | None = None
+    """`(columns, columns)`: keeps slopes and velocities in the plane of a flat domain; None for others."""
 
     @property
     def masks(self) -> int:
@@ -44,7 +46,13 @@ class Bank(NamedTuple):
         return len(self.moving) // SIX
 
     @classmethod
-    def of(cls, dim: int, constants: Constants, periods: Sequence[float] = ()) -> Bank:
+    def of(
+        cls,
+        dim: int,
+        constants: Constants,
+        periods: Sequence[float] = (),
+        flatten: Callable[[Array], Array] | None = None,
+    ) -> Bank:
         """Six members for each mask of contexts (B13).
 
         Short or long windows of the slope times those of the level, and the long ones again, with velocity.
@@ -62,7 +70,8 @@ class Bank(NamedTuple):
                 rows.append(row)
         growth = (1 - 1 / (1 + np.array(rows))) ** -0.5
         moving = np.tile(np.arange(SIX) >= SIX - 2, len(masks))
-        return cls(columns, constants, growth, moving, basis, np.repeat(masks, SIX, axis=0), context)
+        plane = on_slopes(columns, flatten(np.eye(dim))) if flatten else None
+        return cls(columns, constants, growth, moving, basis, np.repeat(masks, SIX, axis=0), context, plane)
 
 
 class Filter(NamedTuple):
@@ -137,6 +146,8 @@ def let_pass(bank: Bank, filter: Filter, rounds: Array, common: Array, width: Ar
         cap[..., columns.further] = context_prior(bank, filter, common)
     growth = bank.growth if (rounds == 1).all() else _power(bank.growth, rounds[:, None, None])
     mean, cov = passed(columns, filter.mean, filter.cov, rounds, growth, cap)
+    if bank.plane is not None:  # across it nothing is measured: what is unknown there would grow, and widen the probes
+        mean, cov = turned(mean, cov, bank.plane[None])
     return filter._replace(mean=mean, cov=cov)
 
 

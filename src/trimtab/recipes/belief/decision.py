@@ -78,6 +78,8 @@ def decide(
     cut = np.where(filter.learnt >= 3, cut, 0.0)[:, None]
     carry = np.where(filter.learnt > 3, 1.0, 0.0)[:, None] * mean[:, columns.velocity]
     move = np.where(news.rise[:, None], -course.move, -(slope * cut + carry) / curvature)  # up a cliff: undo the last
+    if bank.plane is not None:  # Newton's step leaves it where curvatures differ
+        move = np.matmul(bank.plane[columns.slope, columns.slope], move[..., None])[..., 0]
     short = place.longest / np.maximum(np.sqrt((move * move).sum(axis=1)), place.longest)
     wanted = centre + place.radius * np.where(news.compared[:, None], move * short[:, None], 0.0)
     after = wanted if place.free else place.project(wanted)

@@ -197,13 +197,17 @@ def turned(mean: Array, cov: Array, turn: Array) -> tuple[Array, Array]:
 def rescaled(columns: Columns, mean: Array, cov: Array, factors: Array) -> tuple[Array, Array]:
     """Mean and covariance of θ in z′ = factors·z: slopes shrink by a_j, curvatures by its square; h is their mean."""
     squares, common = factors**-2.0, float(np.mean(factors**-2.0))
-    turn = np.eye(columns.size)
-    for part in (columns.slope, columns.velocity):
-        turn[part, part] = np.diag(1.0 / factors)
+    turn = on_slopes(columns, np.diag(1.0 / factors))
     turn[columns.common, columns.common] = common
     turn[columns.own, columns.own] = np.diag(squares)
     turn[columns.own, columns.common] = squares - common
-    for first in range(columns.further.start, columns.size, 1 + columns.dim):
-        part = slice(first + 1, first + 1 + columns.dim)
-        turn[part, part] = np.diag(1.0 / factors)
     return turned(mean, cov, turn[None])
+
+
+def on_slopes(columns: Columns, change: Array) -> Array:
+    """The matrix that changes slopes and velocities in this way, and nothing else of θ."""
+    turn, one = np.eye(columns.size), 1 + columns.dim
+    for first in (columns.slope.start, columns.velocity.start, *range(columns.further.start + 1, columns.size, one)):
+        part = slice(first, first + columns.dim)
+        turn[part, part] = change
+    return turn

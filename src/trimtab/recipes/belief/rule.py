@@ -51,7 +51,8 @@ class Told(NamedTuple):
 
 def bind(frame: Frame, constants: Constants) -> Rule:
     """Bind the belief to a setup."""
-    bank, single = Bank.of(frame.dim, constants, frame.periods), not isinstance(frame.zero, np.ndarray)
+    bank = Bank.of(frame.dim, constants, frame.periods, frame.flatten)
+    single = not isinstance(frame.zero, np.ndarray)
     contexts = len(frame.periods)
     place = Place(frame.radius, frame.project, frame.free, frame.longest_move / frame.radius)
     narrow, wide = math.sqrt(1.0 - constants.waver), math.sqrt(1.0 + constants.waver)
