@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from trimtab.setup import Setup
-from trimtab.state import NEVER, Key, Look, State, Trial, frozen, make
+from trimtab.state import NEVER, Key, Look, State, Trial, frozen
 from trimtab.types import Array, Value
 
 
@@ -49,7 +49,7 @@ def build(setup: Setup) -> Kernel:
         look = look_of(state, id, context)
         point = point_of(state.key, look)
         latest = (state, id, look, point)  # if the user can modify `point` (no `outward`), no rule reads it
-        return make(Trial, (id, outward(point) if outward else point, look, None, None))
+        return Trial(id, outward(point) if outward else point, look, None, None)
 
     def tell(state: State, id: int, told: object) -> State:
         round, still_open = (id + 1, ()) if id == state.round and one_at_a_time else _close(state, id)
@@ -65,7 +65,7 @@ def build(setup: Setup) -> Kernel:
         look, point = asked[2], asked[3]
         centre, memory = learn(state, look, point, values)
         centre.setflags(write=False)  # the next trial exposes it; other arrays are frozen when the state is read
-        new = make(State, (state.key, round, centre, memory, look, values, id, state.skipped, still_open))
+        new = State(state.key, round, centre, memory, look, values, id, state.skipped, still_open)
         if not in_lanes:
             return new
         failed = xp.failed(values)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from trimtab.state import Key, Look, State, make
+from trimtab.state import Key, Look, State
 from trimtab.types import Array, Integers, Memory, Value
 
 
@@ -255,4 +255,4 @@ class Directions(Protocol):
 
 def fresh_look(state: State, id: int, width: Value) -> Look:
     """A look from the current centre, with a direction of its own."""
-    return make(Look, (id, state.centre, width, None))
+    return Look(id, state.centre, width, None)

@@ -9,10 +9,6 @@ from numpy.typing import NDArray
 
 from trimtab.types import Array, Integers, Memory, Value
 
-make = tuple.__new__
-"""make(Look, (…)) equals Look(…) at half the cost; used for tuples created in every round."""
-
-
 NEVER = -1  # in place of a trial: no value has been told yet
 
 

@@ -27,7 +27,7 @@ from trimtab.plane.doubts import (
 from trimtab.plane.sense import Sense
 from trimtab.protocols import Frame, LocalModel
 from trimtab.rescaling import POWERS, REPAIRS
-from trimtab.state import Look, State, make
+from trimtab.state import Look, State
 from trimtab.types import Array, Memory, Value
 from trimtab.xp import TINY
 
@@ -141,8 +141,8 @@ def bind_look(frame: Frame, echoes: Callable[[int], bool]) -> LookOf:
     any_, merge, where = xp.any, xp.merge, xp.where
 
     def look(state: State, id: int, width: Value) -> Look:
-        fit, next_look = state.slope, make(Look, (id, state.centre, width, None))
-        echo, special = echoes(id), any_(fit[0] < 0)
+        fit, next_look = state.slope, Look(id, state.centre, width, None)
+        echo, special = echoes(id), any_(fit.calm < 0)
         if not (echo or special):
             return next_look
         (phase, _, doubt, *_), last = fit.doubts, state.last
@@ -206,7 +206,7 @@ def bind_learn(frame: Frame, *, window: float, learning: float, clip: float) -> 
         fresh = look.trial != state.last.trial
         if any_(counts := calmly & fresh):
             lifted, kept_of = bent * wider, REMEMBERED
-            own = where(doubts[3] == 0, 1.0, OUTLIER)  # with late values there are no replicates: be cautious
+            own = where(doubts.echoes == 0, 1.0, OUTLIER)  # with late values there are no replicates: be cautious
             unsure = power + own * error2 + FINEST * lifted * lifted + FLOOR * wider * wider + TINY
             trust = wider / unsure
             if not all_(counts):
@@ -228,14 +228,14 @@ def bind_learn(frame: Frame, *, window: float, learning: float, clip: float) -> 
         agreement = error / sqrt(powered + error2)
         gain = within(gain * (1.0 + HASTE * agreement * before), SLOWEST_LEVEL, 1.0)
         # The curvature from the opening and from probe widths, relative to its error.
-        opening = doubts[8]
+        opening = doubts.weight
         weights = weight + opening
         chance = sqrt(PROOF * weights) + TINY
-        bends = maximum(bend + opening * doubts[7], chance)
+        bends = maximum(bend + opening * doubts.curvature, chance)
         share = chance / bends
         certainty = 1.0 - share * share
         bent = certainty * (bends / (weights + FLOOR * bends + TINY))
-        echoes = doubts[3]
+        echoes = doubts.echoes
         signal = maximum(power - loud, least / within(echoes, FEW, ENOUGH) * power) / power
         if any_(echoes == 0):
             at_most = where(learnt > SETTLED, SILENT, UNHEARD)
@@ -248,9 +248,9 @@ def bind_learn(frame: Frame, *, window: float, learning: float, clip: float) -> 
         if not routine:
             evenness = where(learnt > SETTLED, evenness, 1.0)
             calm = where((doubts.phase > 2) & (doubts.run == 1) & (learnt > SETTLED), calm, -1.0)
-        new = make(Fit, (calm, learnt, level, anchor, slope, fade, size, spread, gain, agreement, square, usual,
-                         rise_square, drop_square, power, loud, certainty, bent, weight, bend, doubts))  # fmt: skip
-        sense = make(Sense, (surprise, steepness, size, signal, certainty, bent, distance, evenness, jumped))
+        new = Fit(calm, learnt, level, anchor, slope, fade, size, spread, gain, agreement, square, usual,
+                  rise_square, drop_square, power, loud, certainty, bent, weight, bend, doubts)  # fmt: skip
+        sense = Sense(surprise, steepness, size, signal, certainty, bent, distance, evenness, jumped)
         if not routine and any_(idle):
             return where(idle, math.nan, error), fade, slope, xp.merge(idle, fit, new), sense
         return error, fade, slope, new, sense

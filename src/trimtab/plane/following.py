@@ -18,7 +18,6 @@ from typing import NamedTuple
 
 from trimtab.protocols import Frame
 from trimtab.rescaling import POWERS, REPAIRS
-from trimtab.state import make
 from trimtab.types import Array, Mask, Value
 from trimtab.xp import Lanes, Single
 
@@ -89,13 +88,13 @@ def bind(frame: Frame) -> tuple[Weigh, Follow]:
         ahead, carried = minimum(ahead * (1.0 - share_of * share) + 1.0, FARTHEST / slow), 0.0
         if some(belief + before > 0):
             carried = clip(belief + (belief - before) * ahead, -STRAY / slow, STRAY / slow)
-        return make(Following, (velocity, speed, ahead, shares + share, odds, belief)), carried
+        return Following(velocity, speed, ahead, shares + share, odds, belief), carried
 
     def follow(memory: Following, mask: Mask, per: Value, course: Array) -> Following:
         velocity, speed, ahead, shares, odds, belief = memory
         new = minimum(habit * shares, 1.0)
         velocity = merge(mask, axpy(new * per, course, times(1.0 - new, velocity)), velocity)
         speed, shares = merge(mask, norm(velocity), speed), xp.where(mask, 0.0, shares)
-        return make(Following, (velocity, speed, ahead, shares, odds, belief))
+        return Following(velocity, speed, ahead, shares, odds, belief)
 
     return weigh, follow

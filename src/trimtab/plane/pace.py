@@ -11,7 +11,7 @@ from trimtab.plane.following import Following
 from trimtab.plane.sense import Sense
 from trimtab.protocols import Frame
 from trimtab.rescaling import POWERS
-from trimtab.state import Look, State, make
+from trimtab.state import Look, State
 from trimtab.types import Array, Value
 from trimtab.xp import power
 
@@ -140,9 +140,9 @@ def bind(frame: Frame, narrowest: float, widest: float) -> Pacing:
             lean = where(seldom, where(moves <= STEADY, 0.0, -lean), lean)
         change = half * clip(surprise * lean, -3.0, 3.0)
         if some(ahead := look.width == 0):  # a probe along the heading
-            sign = where(dot(look.centre - state.centre, state.pace[3]) < 0, -1.0, 1.0)
+            sign = where(dot(look.centre - state.centre, state.pace.course) < 0, -1.0, 1.0)
             change = where(ahead, sign * sure * clip(surprise, -3.0, 3.0), change)
-            towards, per = merge(ahead, state.pace[3], towards), where(ahead, sign / state.pace[4], level)
+            towards, per = merge(ahead, state.pace.course, towards), where(ahead, sign / state.pace.reach, level)
         # The delay of values, relative to the time constant of learning.
         delay = max(len(state.open) / patience, 1.0) if state.open else 1.0
         # Half the change c of log a, down and up, needs no exponential: (1 − c/2)/(1 + c/2) = e^(−c) + O(c³).
@@ -161,17 +161,17 @@ def bind(frame: Frame, narrowest: float, widest: float) -> Pacing:
         share, heard = minimum(step / unit_step, 1.0), where(moves <= STEADY, 0.0, surprise)
         going, much = weigh(going, towards, per, heard, NEWTON / (unit_step * steepness), share, length * wide)
         carried = times(much, going.velocity) if some(much != 0) else None
-        return step, make(Pace, (moves, pace, trail, course, reach, move, wide, root_share, top, going)), carried
+        return step, Pace(moves, pace, trail, course, reach, move, wide, root_share, top, going), carried
 
     def settle(pace: Pace, change: Array) -> Pace:
         moves, quickness, trail, course, reach, move, before, root_share, top, going = pace
         move = move + (norm(change) - move) * maximum(1.0 / (moves + 2.0), newest)
         most = minimum(RISE * before, maximum(beyond * before, 1.0))
         wide = clip(clip(minimum(follow * move / root_share, top), FALL * before, most), narrowest, widest)
-        return make(Pace, (moves, quickness, trail, course, reach, move, wide, root_share, top, going))
+        return Pace(moves, quickness, trail, course, reach, move, wide, root_share, top, going)
 
     def width(pace: Pace, id: int) -> Value:
-        wide: Value = pace[6] * wavering[swells(id)]
+        wide: Value = pace.width * wavering[swells(id)]
         return minimum(maximum(wide, narrowest), widest)  # type: ignore[no-any-return]
 
     def aim(state: State, id: int, look: Look) -> Look:

@@ -18,7 +18,7 @@ from trimtab.recipes.belief.bank import Bank, Filter, News
 from trimtab.recipes.belief.context import Seen, functions, notice, unseen
 from trimtab.recipes.belief.decision import Course, Place
 from trimtab.recipes.belief.model import Constants, features, rescaled
-from trimtab.state import Look, State, make
+from trimtab.state import Look, State
 from trimtab.types import Array, Memory, Value
 
 LONGEST_PAUSE = 100.0  # rounds: after a longer one there is little left to forget
@@ -70,7 +70,7 @@ def bind(frame: Frame, constants: Constants) -> Rule:
         return float(length[0]) if single else length
 
     def query(state: State, id: int, context: Array | None = None) -> Look:
-        return make(Look, (id, at(state, context), width(state.memory, id), context))
+        return Look(id, at(state, context), width(state.memory, id), context)
 
     def at(state: State, context: Array | None) -> Array:
         """(B17) The operating point for a context, without asking; None: for the mean one."""
