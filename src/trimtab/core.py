@@ -68,9 +68,12 @@ def at(setup: Setup, state: State, context: Array | None = None) -> Array:
     return setup.outward(setup.rule.at(state, context))
 
 
-def tell(setup: Setup, state: State, values: object, id: int | None = None) -> State:
-    """The state after the values of a trial; None or NaN marks a failed measurement, which changes no centre."""
-    return frozen(kernel(setup).tell(state, state.round if id is None else id, values))
+def tell(setup: Setup, state: State, values: object, id: int | None = None, played: Array | None = None) -> State:
+    """The state after the values of a trial; None or NaN marks a failed measurement, which changes no centre.
+
+    played: where they were measured, in scaled coordinates, if that was not at the query.
+    """
+    return frozen(kernel(setup).tell(state, state.round if id is None else id, values, played))
 
 
 def forget(setup: Setup, state: State) -> State:

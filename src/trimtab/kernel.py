@@ -25,7 +25,8 @@ class Kernel(NamedTuple):
 
     ask: Callable[..., Trial]
     """(state, id[, context]) → the query."""
-    tell: Callable[[State, int, object], State]
+    tell: Callable[..., State]
+    """(state, id, values[, played]) → the next state. played: where they were measured, if it was not at the query."""
     estimate: Callable[[State, int, tuple[Value, ...]], Array]
 
 
@@ -51,7 +52,7 @@ def build(setup: Setup) -> Kernel:
         latest = (state, id, look, point)  # if the user can modify `point` (no `outward`), no rule reads it
         return Trial(id, outward(point) if outward else point, look, None, None)
 
-    def tell(state: State, id: int, told: object) -> State:
+    def tell(state: State, id: int, told: object, played: Array | None = None) -> State:
         round, still_open = (id + 1, ()) if id == state.round and one_at_a_time else _close(state, id)
         if single and type(told) is float and -largest <= told <= largest:  # fast path
             values: tuple[Value, ...] | None = (-told if maximise else told,)
@@ -62,7 +63,7 @@ def build(setup: Setup) -> Kernel:
         asked = latest
         if asked[0] is not state or asked[1] != id:
             asked = (state, id, look := look_of(state, id), point_of(state.key, look))
-        look, point = asked[2], asked[3]
+        look, point = asked[2], asked[3] if played is None else played
         centre, memory = learn(state, look, point, values)
         centre.setflags(write=False)  # the next trial exposes it; other arrays are frozen when the state is read
         new = State(state.key, round, centre, memory, look, values, id, state.skipped, still_open)

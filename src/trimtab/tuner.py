@@ -304,7 +304,14 @@ class Tuner(Brief):
         if limits is not None and value is not None:
             value = self._beside(value, limits)
         with self._lock:
-            self._state = self._kernel.tell(self._state, id, value)
+            self._state = self._kernel.tell(self._state, id, value, self._played(id))
+
+    def _played(self, id: int) -> Array | None:
+        """The coordinates of the setting that was drawn, for a method that learns from it; else None."""
+        if self.knobs is None or not self.setup.method.learns_settings or not self.is_open(id):
+            return None  # if it is not open, the kernel says why
+        key = self._state.key
+        return self.knobs.drawn(self._kernel.ask(self._state, id).x, key.seed, id, key.lane)
 
     def _beside(self, value: object, limits: ArrayLike) -> Array:
         """Append the values of the limits to the value."""

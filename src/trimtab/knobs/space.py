@@ -136,12 +136,16 @@ class Knobs:
 
     def probe(self, coordinates: Sequence[float] | Array, seed: int, trial: int, lane: int = 0) -> Setting:
         """The setting of a query; discrete knobs are drawn by (seed, trial), independently of the direction."""
-        if not self._rounded:
+        if not self.rounded:
             return self.setting(coordinates)
         # A new generator for each call: several threads may ask for the same trial at once.
         draws = next(Keyed(seed, ROUNDING).generators(trial, lane)).random(len(self.all)).tolist()
         shares = self.shares(coordinates)
         return {k.name: k.at(part, draw) for k, part, draw in zip(self.all, shares, draws, strict=True)}
+
+    def drawn(self, coordinates: Array, seed: int, trial: int, lane: int = 0) -> Array | None:
+        """The coordinates of the setting that `probe` draws; None if every knob is continuous."""
+        return self.coordinates(self.probe(coordinates, seed, trial, lane)) if self.rounded else None
 
     def room(self) -> str:
         """The remedy if the probes do not fit into the ranges."""
@@ -173,7 +177,7 @@ class Knobs:
         return [shares[part] for part in slices]
 
     @cached_property
-    def _rounded(self) -> bool:
+    def rounded(self) -> bool:
         """Whether any knob is rounded at random."""
         return any(knob.size and (knob.choices is not None or knob.levels is not None) for knob in self.all)
 

@@ -66,6 +66,11 @@ class BaseMethod(ABC):
         return False
 
     @property
+    def learns_settings(self) -> bool:
+        """Whether it learns from the setting drawn for a discrete knob, instead of from the query."""
+        return False
+
+    @property
     def takes_context(self) -> bool:
         """Whether its rule's `query` takes a context, and its `learn` finds it in the look."""
         return False

@@ -74,14 +74,25 @@ def hand_out(setup: Setup, state: State) -> State:
 
 
 def tell(
-    setup: Setup, state: State, value: object, excesses: Sequence[float] | None = None, trial: int | None = None
+    knobs: Knobs,
+    setup: Setup,
+    state: State,
+    value: object,
+    excesses: Sequence[float] | None = None,
+    trial: int | None = None,
+    played: Array | None = None,
 ) -> State:
-    """Return the state after the value of the query that `ask` returns and g of each limit; None for no value."""
+    """Return the state after the value of the query that `ask` returns and g of each limit; None for no value.
+
+    played: the coordinates of the setting that was measured, if it was not the one that was drawn.
+    """
     told = value if value is None or not excesses else with_limits(value, excesses, len(excesses))
     trial = state.round if trial is None else trial
     if setup.max_pending > 1 and trial == state.round:
         state = hand_out(setup, state)
-    return core.tell(setup, state, told, trial)
+    if played is None and value is not None and setup.method.learns_settings and knobs.rounded:
+        played = knobs.drawn(core.ask(setup, state, trial).x, state.key.seed, trial)
+    return core.tell(setup, state, told, trial, None if played is None else setup.inward(played))
 
 
 def tell_at(
@@ -114,7 +125,8 @@ def tell_at(
         state = state._replace(open=(*state.open, (number, moved)), round=number + (setup.max_pending > 1))
     else:
         state = state._replace(open=tuple((id, moved if id == number else seen) for id, seen in state.open))
-    return tell(setup, state, value, excesses, number)
+    played = knobs.coordinates(applied) if setup.method.learns_settings else None
+    return tell(knobs, setup, state, value, excesses, number, played)
 
 
 def restart(setup: Setup, state: State, start: Array) -> State:

@@ -174,7 +174,7 @@ def advance(position: Position, events: Sequence[Event], who: str) -> Position:
             continue
         if event.kind in ("tell", "skip"):
             excesses = None if event.limits is None else position.limits.excesses(event.limits)
-            state = core_calls.tell(position.setup, state, event.value, excesses, event.round)
+            state = core_calls.tell(knobs, position.setup, state, event.value, excesses, event.round)
         elif event.kind == "applied":
             query = decode(knobs, event.query or [], whole=True)
             applied = {knob.name: level for knob, level in zip(knobs.all, query, strict=True)}

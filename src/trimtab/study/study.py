@@ -217,7 +217,7 @@ class Study(StudySettingChanges):
                 value += 0.0  # not every database stores −0
             beside = [] if value is None else self._position.limits.read(limits)
             excesses = self._position.limits.excesses(beside) if beside else None
-            state = core_calls.tell(self.setup, self.state, value, excesses, asked.round)
+            state = core_calls.tell(self.knobs, self.setup, self.state, value, excesses, asked.round)
             number = None if value is None or any(map(math.isnan, (value, *beside))) else float(value)
             numbers = beside if beside and number is not None else None
             kind = "skip" if number is None else "tell"
@@ -334,7 +334,7 @@ class Study(StudySettingChanges):
                 there = there.after(self.knobs, "baseline", None, there.state)
             else:
                 excesses = [0.0] * len(self.limits.all)
-                state = core_calls.tell(self.setup, there.state, value, excesses or None)
+                state = core_calls.tell(self.knobs, self.setup, there.state, value, excesses or None)
                 there = there.after(self.knobs, "tell", value, state)
 
     def _next(self, id: int, there: Position) -> Trial:

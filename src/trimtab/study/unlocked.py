@@ -223,7 +223,11 @@ class UnlockedStudy(Study):
         reference, set_to = trial.kind == "baseline", list(trial.knobs.values())
         if value is None or reference or any(map(math.isnan, numbers)):
             kind = "baseline" if reference else "skip"
-            state = self.state if reference else core_calls.tell(self.setup, self.state, None, None, trial.round)
+            state = (
+                self.state
+                if reference
+                else core_calls.tell(self.knobs, self.setup, self.state, None, None, trial.round)
+            )
             after = self._position.after(self.knobs, kind, None, state, None, trial.round)
             self._record(kind, after, trial.round, None, set_to, note)
             return
