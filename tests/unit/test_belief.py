@@ -130,7 +130,9 @@ def decided(centre, place, slope):
     mean[..., bank.columns.slope] = slope
     news = banks.News(*(np.array([flag]) for flag in (True, False, False)))
     course = decision.start(1, len(centre))._replace(width=np.array([1.0]))
-    return decision.decide(bank, filter._replace(mean=mean), course, np.array([centre]), place, news)
+    given = bank, filter._replace(mean=mean), course, np.array([centre]), place, news
+    plan = decision.plan(*given)
+    return *decision.carry_out(*given, plan), plan.centre
 
 
 def test_the_centre_goes_down_the_slope_and_stays_in_the_domain():

@@ -171,6 +171,77 @@ def context_prior(bank: Bank, filter: Filter, common: Array) -> Array:
     return np.where(bank.allowed, np.tile(np.minimum(each, CEILING), bank.columns.functions), 0.0)
 
 
+class Innovation(NamedTuple):
+    """(B3) A value beside its predictions. Arrays are `(lanes, members)` where nothing else is said."""
+
+    told: Flags
+    """`(lanes,)`: whether there is a value, and something to compare it with."""
+    y: Array
+    """`(lanes,)`: the value, in units of the filter."""
+    error: Array
+    excess: Array
+    """The variance of the value about the model, in noise variances: 1, and more of an old value."""
+    gain: Array
+    """P·x, `(lanes, members, columns)`."""
+    spread: Array
+    """xᵀPx + excess."""
+    noise: Array
+    """The noise variance."""
+    shared: Array
+    """`(lanes,)`: the error of the bank's prediction."""
+    variance: Array
+    """`(lanes,)`: the variance of that error."""
+
+    @property
+    def ratio(self) -> Array:
+        """`(lanes,)`: the squared error of the bank, in its variances."""
+        return np.asarray(self.shared**2 / self.variance)
+
+
+def compare(
+    bank: Bank, filter: Filter, x: Array, value: Array, age: Array, unknown: Flags | None = None
+) -> tuple[Filter, Innovation]:
+    """(B0, B3) A value `(lanes,)` with the features x `(lanes, columns)`, asked `age` rounds ago; NaN: not measured.
+
+    unknown: which functions of context are missing: what they would have changed is noise.
+    """
+    predicted = np.matmul(filter.mean, x[..., None])[..., 0]
+    weight = filter.weights()
+    y, filter, told = _scaled(filter, value, (weight * predicted).sum(axis=1))
+    error = np.where(told, y, 0.0)[:, None] - predicted
+    excess = np.ones_like(error)
+    if age.any():
+        variance = np.einsum("lkii->lki", filter.cov)
+        excess += age[:, None] * (variance * (bank.growth * bank.growth - 1) * (x * x)[:, None]).sum(axis=-1)
+    if unknown is not None and unknown.any():
+        excess += _missing(bank, filter, x, unknown)
+    gain, spread = _gain(filter.cov, x, excess)
+    noise = np.where(filter.squares > 0, np.maximum(filter.noise(), TINY), np.maximum(error * error / spread, TINY))
+    shared = (weight * error).sum(axis=1)
+    variance = (weight * (spread * noise + (error - shared[:, None]) ** 2)).sum(axis=1)
+    return filter, Innovation(told, y, error, excess, gain, spread, noise, shared, variance)
+
+
+def absorb(bank: Bank, filter: Filter, news: Innovation, learnt: Flags, rated: Flags) -> Filter:
+    """(B5) Kalman's update, (B6) the noise variance, (B7) weights by Student's density of the innovation.
+
+    learnt, rated: in which lanes θ and the noise are learnt, and in which the members are weighed. The covariance is
+    changed in place: it must be the caller's own, as it is after `let_pass`.
+    """
+    fading, (on, square) = bank.constants.fading, (learnt[:, None], news.error * news.error)
+    scale, spread = news.spread * news.noise, news.spread
+    density = -0.5 * (np.log(scale) + (filter.dof + 1) * np.log1p(square / scale / np.maximum(filter.dof, 1e-9)))
+    gain = news.gain * np.where(on, spread**-0.5, 0.0)[..., None]
+    cov = filter.cov
+    cov -= gain[..., :, None] * gain[..., None, :]
+    return filter._replace(
+        mean=filter.mean + gain * (news.error / np.sqrt(spread))[..., None],
+        dof=np.where(on, fading * filter.dof + 1, filter.dof),
+        squares=np.where(on, fading * filter.squares + square / spread, filter.squares),
+        evidence=np.where(rated[:, None], _weighed(bank, filter.evidence, density), filter.evidence),
+    )
+
+
 def learn(
     bank: Bank,
     filter: Filter,
@@ -181,53 +252,30 @@ def learn(
     curvature: Array,
     unknown: Flags | None = None,
 ) -> tuple[Filter, News]:
-    """(B3–B7, B12) The filters after a value `(lanes,)` with the features x `(lanes, columns)`, asked `age` rounds ago.
+    """The filter after a value; arguments as in `compare`.
 
-    unknown: which functions of context are missing: what they would have changed is noise. common, curvature: per lane,
-    and per lane and coordinate: those of the last decision. The covariance is changed in
-    place: it must be the caller's own, as it is after `let_pass`.
+    (B12) An innovation that the whole bank did not expect is held back; the next of the same sign confirms a jump.
+    common, curvature: per lane, and per lane and coordinate: those of the last decision. The covariance is changed in
+    place.
     """
-    c = bank.constants
-    predicted = np.matmul(filter.mean, x[..., None])[..., 0]
-    weight = filter.weights()
-    y, filter, news = _scaled(filter, value, (weight * predicted).sum(axis=1))
-    # (B3) The innovation of each member. Noise is 1, and more for an old value, by what was forgotten since.
-    error = np.where(news, y, 0.0)[:, None] - predicted
-    excess = np.ones_like(error)
-    if age.any():
-        variance = np.einsum("lkii->lki", filter.cov)
-        excess += age[:, None] * (variance * (bank.growth * bank.growth - 1) * (x * x)[:, None]).sum(axis=-1)
-    if unknown is not None and unknown.any():
-        excess += _missing(bank, filter, x, unknown)
-    gain, spread = _gain(filter.cov, x, excess)
-    square = error * error
-    noise = np.where(filter.squares > 0, np.maximum(filter.noise(), TINY), np.maximum(square / spread, TINY))
-    # (B12) An innovation that the whole bank did not expect is held back; the next of the same sign confirms a jump.
-    shared = (weight * error).sum(axis=1)
-    ratio = shared**2 / (weight * (spread * noise + (error - shared[:, None]) ** 2)).sum(axis=1)
-    jump = news & (filter.held * shared > 0) & (ratio > c.surprise / 3)
-    odd = news & ~jump & (ratio > c.surprise) & (filter.learnt > STARTING)
+    filter, found = compare(bank, filter, x, value, age, unknown)
+    told, shared, ratio, c = found.told, found.shared, found.ratio, bank.constants
+    jump = told & (filter.held * shared > 0) & (ratio > c.surprise / 3)
+    odd = told & ~jump & (ratio > c.surprise) & (filter.learnt > STARTING)
     if jump.any():
-        filter, noise = _doubted(bank, filter, jump, shared, ratio, 2 * x[:, bank.columns.common], noise, curvature)
-        gain, spread = _gain(filter.cov, x, excess)
-    # (B5) Kalman's update, (B6) the noise variance, (B7) weights by Student's density of the innovation
-    scale, learnt = spread * noise, (news & ~odd)[:, None]
-    surprise = square / scale
-    rated = learnt & (~jump & (filter.learnt >= STARTING))[:, None]
-    density = -0.5 * (np.log(scale) + (filter.dof + 1) * np.log1p(surprise / filter.dof))
-    evidence = _weighed(bank, filter.evidence, density)
-    gain *= np.where(learnt, spread**-0.5, 0.0)[..., None]
-    cov = filter.cov  # its own since time has passed
-    cov -= gain[..., :, None] * gain[..., None, :]
-    filter = filter._replace(
-        held=np.where(news, np.where(odd, shared, 0.0), filter.held),
-        mean=filter.mean + gain * (error / np.sqrt(spread))[..., None],
-        dof=np.where(learnt, c.fading * filter.dof + 1, filter.dof),
-        squares=np.where(learnt, c.fading * filter.squares + square / spread, filter.squares),
-        evidence=np.where(rated, evidence, filter.evidence),
-        learnt=filter.learnt + (news | (filter.learnt == 0)),
-    )
-    return filter, News(news & (filter.learnt > 1), odd, odd & (shared > 0))
+        filter, noise = _doubted(bank, filter, jump, found, 2 * x[:, bank.columns.common], curvature)
+        gain, spread = _gain(filter.cov, x, found.excess)
+        found = found._replace(gain=gain, spread=spread, noise=noise)
+    learnt = told & ~odd
+    before = filter.learnt
+    filter = absorb(bank, filter, found, learnt, learnt & ~jump & (before >= STARTING))
+    filter = counted(filter, value, told)._replace(held=np.where(told, np.where(odd, shared, 0.0), filter.held))
+    return filter, News(told & (filter.learnt > 1), odd, odd & (shared > 0))
+
+
+def counted(filter: Filter, value: Array, told: Flags) -> Filter:
+    """One value more: the first, which is only compared with, or one that was learnt."""
+    return filter._replace(learnt=filter.learnt + (told | ((filter.learnt == 0) & ~np.isnan(value))))
 
 
 def _missing(bank: Bank, filter: Filter, x: Array, unknown: Flags) -> Array:
@@ -271,28 +319,27 @@ def _scaled(filter: Filter, value: Array, predicted: Array) -> tuple[Array, Filt
 
     After `forget` a value is what was predicted: it only anchors.
     """
-    anchor, differs = np.isnan(filter.origin), filter.unit > 0
+    there, differs = ~np.isnan(value), filter.unit > 0
+    anchor = np.isnan(filter.origin) & there
     origin = np.where(anchor, value - np.where(differs, filter.unit * predicted, 0.0), filter.origin)
-    apart = value - origin
+    apart = np.where(there, value - origin, 0.0)
     unit = np.where(differs, filter.unit, np.abs(apart))
     y = np.clip(apart / np.where(unit > 0, unit, 1.0), -FARTHEST, FARTHEST)
-    return y, filter._replace(origin=origin, unit=unit), (unit > 0) & ~anchor
+    return y, filter._replace(origin=origin, unit=unit), (unit > 0) & ~anchor & there
 
 
 def _doubted(
-    bank: Bank, filter: Filter, jump: Flags, shared: Array, ratio: Array, square: Array, noise: Array, curvature: Array
+    bank: Bank, filter: Filter, jump: Flags, found: Innovation, square: Array, curvature: Array
 ) -> tuple[Filter, Array]:
     """(B12) After a jump, level, slope, curvature and the noise's variance are doubted, in the lanes that jumped."""
-    columns, on, root = bank.columns, jump[:, None], np.sqrt(np.maximum(ratio, 1.0))[:, None]
-    cov = filter.cov.copy()
+    columns, on, root = bank.columns, jump[:, None], np.sqrt(np.maximum(found.ratio, 1.0))[:, None]
+    cov, noise, size = filter.cov.copy(), found.noise, np.abs(found.shared)[:, None]
     variance = np.einsum("lkii->lki", cov)  # a view
-    variance[..., LEVEL] += np.where(on, np.minimum(shared[:, None] ** 2 / noise, CEILING), 0.0)
-    slope = np.abs(shared)[:, None] * 2 / (columns.dim * noise)
-    variance[..., columns.slope] += np.where(
-        on[..., None], np.minimum(slope[..., None] * curvature[:, None], CEILING), 0.0
-    )
+    variance[..., LEVEL] += np.where(on, np.minimum(size * size / noise, CEILING), 0.0)
+    slope = (2 * size / (columns.dim * noise))[..., None] * curvature[:, None]
+    variance[..., columns.slope] += np.where(on[..., None], np.minimum(slope, CEILING), 0.0)
     # Curvature that explains the innovation all by itself is the most that is worth believing.
-    most = (2 * shared / np.maximum(square, columns.dim))[:, None] ** 2 / noise
+    most = (2 * size / np.maximum(square, columns.dim)[:, None]) ** 2 / noise
     more = np.maximum(1.0, np.minimum(root, most / np.maximum(variance[..., columns.common], 1e-300)))
     factor = np.where(on, np.sqrt(more), 1.0)[..., None]
     cov[..., columns.common, :] *= factor

@@ -63,13 +63,28 @@ def shrunk(course: Course, constants: Constants, rise: Flags) -> Course:
     return course._replace(width=width)
 
 
-def decide(
-    bank: Bank, filter: Filter, course: Course, centre: Array, place: Place, news: News
-) -> tuple[Filter, Course, Array]:
-    """(B8) Move to where the optimum is believed, as far as that can be trusted; (B9) choose the width of probes."""
+class Plan(NamedTuple):
+    """Where to go, and how wide to look from there."""
+
+    centre: Array
+    width: Array
+    common: Array
+    curvature: Array
+    slope: Array
+    """The mean slope it is made for."""
+
+
+def plan(
+    bank: Bank, filter: Filter, course: Course, centre: Array, place: Place, news: News, slope: Array | None = None
+) -> Plan:
+    """(B8) Move to where the optimum is believed, as far as that can be trusted; (B9) choose the width of probes.
+
+    slope: another slope than the mean one.
+    """
     columns, c, d = bank.columns, bank.constants, bank.columns.dim
     mean, variance = mixed(filter)
-    slope, unsure, slack = mean[:, columns.slope], variance[:, columns.slope], np.sqrt(variance[:, columns.common])
+    slope = mean[:, columns.slope] if slope is None else slope
+    unsure, slack = variance[:, columns.slope], np.sqrt(variance[:, columns.common])
     common = np.maximum(mean[:, columns.common], 0.0) + c.doubt * slack + 1e-300
     curvature = np.maximum(mean[:, columns.own] + common[:, None], c.flattest * common[:, None])
     newton = slope / curvature
@@ -78,8 +93,6 @@ def decide(
     cut = np.where(filter.learnt >= 3, cut, 0.0)[:, None]
     carry = np.where(filter.learnt > 3, 1.0, 0.0)[:, None] * mean[:, columns.velocity]
     move = np.where(news.rise[:, None], -course.move, -(slope * cut + carry) / curvature)  # up a cliff: undo the last
-    if bank.plane is not None:  # Newton's step leaves it where curvatures differ
-        move = np.matmul(bank.plane[columns.slope, columns.slope], move[..., None])[..., 0]
     short = place.longest / np.maximum(np.sqrt((move * move).sum(axis=1)), place.longest)
     wanted = centre + place.radius * np.where(news.compared[:, None], move * short[:, None], 0.0)
     after = wanted if place.free else place.project(wanted)
@@ -91,17 +104,23 @@ def decide(
     aim = np.where(mean[:, columns.common] > slack, aim, np.maximum(course.width, 1.0))  # unless curvature is unknown
     most = np.maximum(np.minimum(c.growth * course.width, 1.0), c.growth ** (1 / d) * course.width)
     width = np.minimum(np.maximum(aim, course.width / c.growth), most)
-    width = np.minimum(np.maximum(width, c.narrowest), c.widest)
-    step = (after - centre) / place.radius
-    filter = banks.moved(bank, banks.join(bank, filter, common, filter.noise()), step)
+    return Plan(after, np.minimum(np.maximum(width, c.narrowest), c.widest), common, curvature, slope)
+
+
+def carry_out(
+    bank: Bank, filter: Filter, course: Course, centre: Array, place: Place, news: News, plan: Plan
+) -> tuple[Filter, Course]:
+    """The filter seen from the new centre, and what was decided."""
+    step = (plan.centre - centre) / place.radius
+    filter = banks.moved(bank, banks.join(bank, filter, plan.common, filter.noise()), step)
     ready, each = news.compared, news.compared[:, None]
     course = Course(
         np.where(each, np.where(news.odd[:, None], 0.0, step), course.move),
-        np.where(ready & (filter.learnt > 3), width, course.width),
-        np.where(ready, common, course.common),
-        np.where(each, curvature, course.curvature),
+        np.where(ready & (filter.learnt > 3), plan.width, course.width),
+        np.where(ready, plan.common, course.common),
+        np.where(each, plan.curvature, course.curvature),
     )
-    return filter, course, after
+    return filter, course
 
 
 def _within(centre: Array, wanted: Array, left: Array, place: Place) -> Array:

@@ -115,8 +115,10 @@ def bind(frame: Frame, constants: Constants) -> Rule:
     def moved(memory: BeliefState, centre: Array, round: int, told: Told) -> tuple[Array, BeliefState]:
         before = memory
         memory, news = compared(memory, centre, round, told)
-        filter, course, after = decision.decide(bank, memory.value, memory.course, centre, place, news)
-        memory = memory._replace(value=filter, course=course)
+        state = bank, memory.value, memory.course, centre, place, news
+        plan = decision.plan(*state)
+        filter, course = decision.carry_out(*state, plan)
+        memory, after = memory._replace(value=filter, course=course), plan.centre
         return after, with_context(before, memory, told.context) if contexts else memory
 
     def with_context(before: BeliefState, memory: BeliefState, context: Array) -> BeliefState:
