@@ -64,7 +64,7 @@ def shrunk(course: Course, constants: Constants, rise: Flags) -> Course:
 
 
 class Plan(NamedTuple):
-    """Where to go, and how wide to look from there."""
+    """The next centre, and the width of the probes around it."""
 
     centre: Array
     width: Array
@@ -110,7 +110,7 @@ def plan(
 def carry_out(
     bank: Bank, filter: Filter, course: Course, centre: Array, place: Place, news: News, plan: Plan
 ) -> tuple[Filter, Course]:
-    """The filter seen from the new centre, and what was decided."""
+    """The filter seen from the new centre, and the last decision."""
     step = (plan.centre - centre) / place.radius
     filter = banks.moved(bank, banks.join(bank, filter, plan.common, filter.noise()), step)
     ready, each = news.compared, news.compared[:, None]
