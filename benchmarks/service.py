@@ -43,7 +43,15 @@ from trimtab.spec.knob_encoding import Knobs
 from trimtab.state import Key
 from trimtab.store.pool import Pool
 from trimtab.store.shared_store import SharedStore
-from trimtab.store.tables import EVENT_COLUMNS, Marks, marks_checksum, row_checksum, snapshot_row, sort_columns
+from trimtab.store.tables import (
+    EVENT_COLUMNS,
+    Marks,
+    marks_checksum,
+    read_study,
+    row_checksum,
+    snapshot_row,
+    sort_columns,
+)
 from trimtab.study import create
 from trimtab.study.packed_state import packed
 from trimtab.study.unlocked import CachedStudy, UnlockedStudy, load, of_row
@@ -370,7 +378,7 @@ def parts(where: str, many: int) -> dict[str, float]:
             ticks = [time.perf_counter()]
             raw = store.rows(names)
             ticks.append(time.perf_counter())
-            known = [found for one in raw if (found := of_row(one, store.where)) is not None]
+            known = [study for one in raw if (study := of_row(read_study(one, store.where), one.state)) is not None]
             studies = [UnlockedStudy(store, one) for one in known]
             ticks.append(time.perf_counter())
             told = [ask_tell.tell(study, study.open_id, Result(0.5)) for study in studies]

@@ -6,6 +6,8 @@ import threading
 
 import pytest
 
+import trimtab as tt
+from trimtab import core
 from trimtab.live import Study
 from trimtab.serve.api import ask_tell, tell_batch
 from trimtab.serve.api.ask_tell import Result
@@ -14,6 +16,7 @@ from trimtab.serve.api.tell_batch import QueuedTell, WriteQueue, tell_many
 from trimtab.store.errors import Unavailable
 from trimtab.store.pool import Pool
 from trimtab.store.shared_store import SharedStore
+from trimtab.study import core_calls
 from trimtab.study.verify import check_study
 
 from ..databases import server, url  # noqa: F401
@@ -302,3 +305,32 @@ def test_more_results_of_one_study_than_anybody_tries_again(service):
     ids = [service.ask(another=True).json()["id"] for _ in range(50)]
     answers = sent(service, [{"study": "a", "trial": id, "value": 1.0} for id in ids])
     assert [answer["status"] for answer in answers] == [200] * 50
+
+
+def test_a_told_round_asks_the_core_once(tmp_path, monkeypatch):
+    """For the next trial: the one that is told was asked for in the round before, and its cost is that of the same."""
+    where, asked, started = f"{tmp_path}/trimtab.db", [], []
+    names = [f"study{n}" for n in range(40)]
+    for n, name in enumerate(names):
+        with Study.open(where, name, PLAIN, seed=n, baseline=0):
+            pass
+    pool = Pool(where)
+    cache = StudyCache(pool, 100)
+    trials = dict.fromkeys(names, 1)
+
+    def tell_all(value):
+        answers = tell_many(cache, [QueuedTell(name, trials[name], Result(value), True) for name in names])
+        trials.update((name, answer["next"]["id"]) for name, answer in zip(names, answers, strict=True))
+
+    for round in range(12):
+        tell_all(float(round % 3))
+    source = tt.Orthogonal.source
+    monkeypatch.setattr(tt.Orthogonal, "source", lambda *given: started.append(given) or source(*given))
+    ask = core.ask
+    monkeypatch.setattr(core, "ask", lambda *given: asked.append(given) or ask(*given))
+    monkeypatch.setattr(core_calls, "probing_cost", lambda *given: None)  # asks again for the same: nothing is computed
+    for round in range(4):
+        tell_all(float(round % 3))
+    assert len(asked) == 4 * len(names)
+    assert started == []  # what the next rounds need was drawn ahead
+    pool.close()

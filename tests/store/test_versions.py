@@ -36,7 +36,9 @@ def test_a_kept_store_of_each_version_remains_usable(kept, tmp_path):
     assert wrong(where) == []
     with SharedStore(where) as store:
         (row,) = store.rows(["service"])
-        assert of_row(row, where) is not None  # also from its row alone, once its configuration is cached
+        assert (
+            of_row(tables.read_study(row, where), row.state) is not None
+        )  # also from its row alone, once its configuration is cached
         for _ in range(3):
             changed(store, "late", lambda study: study.tell(study.pending[0], 1.0))
             changed(store, "service", lambda study: study.tell(study.ask(), 1.0))

@@ -32,7 +32,7 @@ def test_a_state_survives_flattening():
     states, _ = aged(SETUP, np.random.default_rng(1), 20)
     flat = Flat(states[0])
     for state in states:
-        row = flat.write(state)
+        row = np.array(flat.write(state))
         assert len(row) == flat.size
         assert np.array_equal(row[flat.place("state.centre")], state.centre)
         again = flat.read(row)._replace(key=state.key)

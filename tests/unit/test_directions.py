@@ -7,6 +7,7 @@ import pytest
 import trimtab as tt
 from trimtab.directions import Stream, Streams
 from trimtab.directions.rows import BLOCK
+from trimtab.directions.stream import RowCache
 from trimtab.state import Key
 
 LAWS = [
@@ -160,3 +161,45 @@ def test_threads_with_different_keys_share_streams():
             assert all(pool.map(draw, many.tolist()))
     finally:
         sys.setswitchinterval(before)
+
+
+class Counted(tt.Orthogonal):
+    """Counts how often a stream is started."""
+
+    started = 0
+
+    def source(self, shape, seed, lane):
+        type(self).started += 1
+        return super().source(shape, seed, lane)
+
+
+def test_many_keys_in_turn_are_drawn_ahead():
+    """A service tells thousands of studies in turn: each starts a stream once in 32 rounds, not in every round."""
+    law, keys = Counted(), [Key(seed) for seed in range(200)]
+    streams = Streams(law, (5,))
+    for trial in range(30):
+        for key in keys:
+            u = streams(key, trial)
+            assert u is not None
+            assert not u.flags.writeable
+            if key.seed % 50 == 0:
+                np.testing.assert_array_equal(u, Stream(tt.Orthogonal(), (5,), seed=key.seed)(trial))
+    assert Counted.started == len(keys)
+    paired = Streams(tt.Paired(tt.Sphere()), (5,))
+    for trial in range(6):
+        for key in keys[:50]:
+            np.testing.assert_array_equal(
+                paired(key, trial), Stream(tt.Paired(tt.Sphere()), (5,), seed=key.seed)(trial)
+            )
+
+
+def test_what_is_drawn_ahead_takes_no_more_than_its_budget():
+    cache = RowCache(10_000)
+    for n in range(100):
+        cache.put(n, n, np.zeros((4, 8)))
+    kept = [n for n in range(100) if len(cache.get(n)[1])]
+    assert kept == list(range(100 - len(kept), 100))
+    assert len(kept) == 10_000 // (4 * 8 * 8 + 512)
+    cache.put(kept[0], 7, np.zeros((8, 8)))  # replaced: larger than before, and the newest
+    assert cache.get(kept[0])[0] == 7
+    assert len(cache.get(kept[1])[1]) == 0

@@ -21,7 +21,7 @@ class Flat:
     >>> setup = tt.Setup(tt.residual(radius=0.1, step=0.01), (2,))
     >>> state = tt.init(setup, [1.0, 2.0])
     >>> flat = Flat(state)
-    >>> flat.read(flat.write(state)).centre
+    >>> flat.read(np.array(flat.write(state))).centre
     array([1., 2.])
     """
 
@@ -33,7 +33,6 @@ class Flat:
         sizes = [x.size if isinstance(x, np.ndarray) else 1 for _, x in leaves]
         self._ends = np.cumsum(sizes).tolist()
         self.size: int = self._ends[-1]
-        self._kinds = [type(x) for _, x in leaves]
         self.is_row = all(np.ndim(x) < 2 for _, x in leaves)
         """Whether the state can be flattened: no matrices, such as the last queries of a fit."""
 
@@ -42,21 +41,30 @@ class Flat:
         n = self.names.index(name)
         return slice(self._ends[n - 1] if n else 0, self._ends[n])
 
-    def write(self, state: State) -> Array:
+    def write(self, state: State) -> list[float]:
         """Return the numbers of a state."""
-        leaves = _leaves("state", state._replace(open=()))
-        return np.concatenate([np.atleast_1d(np.asarray(x, dtype=float)) for _, x in leaves])
+        numbers: list[float] = []
+        _append(state._replace(open=()), numbers)
+        return numbers
 
     def read(self, numbers: Array) -> State:
         """Return the state with these numbers."""
-        plain = numbers.tolist()
-        begins = [0, *self._ends]
+        return frozen(_built(self._like, numbers, numbers.tolist(), iter(self._ends)))
 
-        def leaf(n: int) -> Any:
-            kind, place = self._kinds[n], begins[n]
-            return numbers[place : begins[n + 1]].copy() if kind is np.ndarray else kind(plain[place])
 
-        return frozen(_built(self._like, iter(range(len(self._kinds))), leaf))
+def _append(part: Memory, numbers: list[float]) -> None:
+    for x in part:
+        kind = x.__class__
+        if kind is float or kind is int:
+            numbers.append(x)
+        elif kind is np.ndarray:
+            numbers.extend(x.tolist())
+        elif x is None or kind is Key:  # 64 bits, which no float holds
+            continue
+        elif isinstance(x, tuple):
+            _append(x, numbers)
+        else:
+            numbers.append(float(x))
 
 
 def _leaves(name: str, part: Memory) -> Iterator[tuple[str, Any]]:
@@ -70,10 +78,20 @@ def _leaves(name: str, part: Memory) -> Iterator[tuple[str, Any]]:
         yield from _leaves(name if inner == "memory" else f"{name}.{inner}", x)  # rows name what is in it alone
 
 
-def _built(like: Memory, numbers: Iterator[int], leaf: Any) -> Any:
-    if like is None or isinstance(like, Key):
-        return like
-    if not isinstance(like, tuple):
-        return leaf(next(numbers))
-    parts = [_built(x, numbers, leaf) for x in like]
-    return type(like)(*parts) if hasattr(like, "_fields") else tuple(parts)
+def _built(like: Memory, numbers: Array, plain: list[float], ends: Iterator[int]) -> Any:
+    """Build a tuple like another one; ends: where each of its numbers and arrays ends, in order."""
+    parts: list[Any] = []
+    for x in like:
+        kind = x.__class__
+        if kind is float:
+            parts.append(plain[next(ends) - 1])
+        elif kind is np.ndarray:
+            end = next(ends)
+            parts.append(numbers[end - x.size : end].copy())
+        elif x is None or kind is Key:
+            parts.append(x)
+        elif isinstance(x, tuple):
+            parts.append(_built(x, numbers, plain, ends))
+        else:
+            parts.append(kind(plain[next(ends) - 1]))
+    return like._make(parts) if hasattr(like, "_make") else tuple(parts)

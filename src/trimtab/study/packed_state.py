@@ -84,7 +84,7 @@ class Shape:
             *(len(ledger.batches), *ledger.rest),
             *(x for batch in ledger.batches for x in batch),
         ]
-        return np.concatenate([self.flat.write(position.state), np.array(plain, dtype=float)])
+        return np.array([*self.flat.write(position.state), *plain], dtype=float)
 
     def position(self, seed: int, numbers: Array) -> Position:
         """Rebuild a position from its seed and its numbers."""

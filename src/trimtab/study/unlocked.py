@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from trimtab.store import approvals, tables
 from trimtab.store.errors import Damaged
 from trimtab.store.shared_store import SharedStore
-from trimtab.store.tables import ROUTINE, STILL, Commit, Event, Setting, Snapshot, StudyColumns, StudyRow
+from trimtab.store.tables import ROUTINE, STILL, Commit, Event, Setting, Snapshot, StudyRow
 from trimtab.study import core_calls
 from trimtab.study.packed_state import SHAPES, Shape, packed, unpack
 from trimtab.study.position import Position, advance, follow
@@ -59,7 +59,7 @@ def load(store: SharedStore, names: Sequence[str]) -> list[CachedStudy | Damaged
     rest: list[str] = []
     for row in store.rows(names):
         try:
-            known = of_row(row, store.where)
+            known = of_row(tables.read_study(row, store.where), row.state)
         except Damaged as error:
             found.append(error)
             continue
@@ -68,10 +68,9 @@ def load(store: SharedStore, names: Sequence[str]) -> list[CachedStudy | Damaged
     return found + _from_snapshots(store, rest) if rest else found
 
 
-def of_row(row: StudyColumns, where: str) -> CachedStudy | None:
+def of_row(saved: StudyRow, state: bytes | None) -> CachedStudy | None:
     """Load a study from its row alone; None if its packed state is stale, or its shape is not cached."""
-    saved = tables.read_study(row, where)
-    found = None if row.state is None else unpack(saved.uid, row.state, saved.seq)
+    found = None if state is None else unpack(saved.uid, state, saved.seq)
     shape = None if found is None else SHAPES.get(found.key)
     if found is None or shape is None:
         return None

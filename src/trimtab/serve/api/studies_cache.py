@@ -13,7 +13,7 @@ from trimtab.serve.http.errors import ApiError
 from trimtab.store.errors import Damaged
 from trimtab.store.pool import Pool
 from trimtab.store.shared_store import MARK_COLUMNS, SharedStore
-from trimtab.store.tables import StudyColumns, StudyRow
+from trimtab.store.tables import StudyColumns, StudyRow, read_study
 from trimtab.study.unlocked import CachedStudy, UnlockedStudy, caught_up, load, of_row
 
 T = TypeVar("T")
@@ -79,8 +79,11 @@ class StudyCache:
         raise ApiError(404, "no-study", f"there is no study {name!r}")
 
     def as_in_row(self, store: SharedStore, row: StudyColumns) -> CachedStudy:
-        """Return a study from a row of `SharedStore.rows`."""
-        found = of_row(row, store.where)
+        """Return a study from a row of `SharedStore.rows`; from the cache, with its open trial, if it is up to date."""
+        saved, remembered = read_study(row, store.where), self._remembered(row.name)
+        if remembered is not None and _version(remembered.saved) == _version(saved):
+            return remembered._replace(saved=saved)
+        found = of_row(saved, row.state)
         return self.get(store, row.name) if found is None else found
 
     def check_writable(self, store: SharedStore, name: str, *, archives: bool = False) -> None:

@@ -152,7 +152,7 @@ def _tell_once_each(
 ) -> None:
     """Store one result per study, all in one transaction."""
     found = {row.name: row for row in store.rows([given[n].study for n in numbers])}
-    ready: dict[int, tuple[int, Answer]] = {}  # row id → (index of the result, its answer once stored)
+    ready: dict[int, tuple[int, Answer, UnlockedStudy]] = {}  # row id → (index of the result, its answer, its study)
     moves: list[Commit] = []
     for n in numbers:
         one = given[n]
@@ -168,11 +168,12 @@ def _tell_once_each(
             answers[n] = answer
         else:
             moves.append(study.move)
-            ready[study.saved.id] = (n, answer)
+            ready[study.saved.id] = (n, answer, study)
     stored = store.commit_if(moves) if moves else ()
-    for id, (n, answer) in ready.items():
+    for id, (n, answer, study) in ready.items():
         if id in stored:
             answers[n] = answer
+            studies.remember(study)
             continue
         studies.conflicts += 1
         try:
