@@ -1,5 +1,7 @@
 """Every Python block of README and docs runs as it stands, one after the other on a page, in an empty folder."""
 
+import sys
+from types import ModuleType
 from unittest.mock import patch
 
 import pytest
@@ -7,6 +9,7 @@ from pages import NAMES, SERVED, blocks
 
 from trimtab.problems import registry
 from trimtab.recipes import methods
+from trimtab.registry import parts
 
 HOSTED = {f"docs/adapters/{name}.md" for name in ("bluesky", "optax", "torch", "xopt")}
 """`make hosts` runs these, where their hosts are installed."""
@@ -21,10 +24,11 @@ APART = {f"docs/adapters/{name}.md" for name in ("gest", "gymnasium", "optuna", 
 )
 def test_the_blocks_run(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    names = {"__name__": "__main__"}
-    with patch.dict(methods), patch.dict(registry):  # what a page registers is not there for other tests
+    page = ModuleType("__main__")
+    monkeypatch.setitem(sys.modules, "__main__", page)  # as if it were a script, whose classes can be pickled
+    with patch.dict(methods), patch.dict(parts), patch.dict(registry):  # registrations do not reach other tests
         for block in blocks(name, "python"):
-            exec(compile(block, name, "exec"), names)
+            exec(compile(block, name, "exec"), vars(page))
 
 
 def test_no_page_is_left_out():
