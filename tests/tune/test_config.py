@@ -92,7 +92,7 @@ def test_every_offered_method_can_be_built(tmp_path):
     offered = re.findall("'([a-z-]+)'", str(error.value).partition("choose ")[2])
     assert {"auto", "residual"} <= set(offered)
     for name in offered:
-        step = "" if name == "auto" else "step = 0.01\n"
+        step = "" if name in ("auto", "belief") else "step = 0.01\n"
         with replace(read(tmp_path, f'method = "{name}"\n{step}' + GOOD), store=f"{name}.db").open() as study:
             study.tell(study.ask(), 1.0)
 

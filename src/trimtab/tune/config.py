@@ -34,6 +34,7 @@ from trimtab.validation import choose, near, whole
 
 UNFIT = ("two-point", "two-point-forward", "modified-two-point", "still", "primal-dual")
 """Methods that a study does not offer: two queries per round, no learning, or limits only."""
+ADAPTIVE = ("auto", "belief")  # methods that adapt the width of their probes, and need no step
 PLACEHOLDER = r"(?<!\$)\{([A-Za-z_]\w*)\}"  # of a knob in the command; ${...} is left to the shell
 
 
@@ -82,27 +83,31 @@ class Config:
         _choice("method", self.method, *fit)
         if self.value is not None and not (isinstance(self.value, str) and self.value):
             raise ValueError(f'value={self.value!r} must be a name: write it in quotes, for example "latency.p99"')
-        if self.radius is None and self.method == "auto":
+        if self.radius is None and self.method in ADAPTIVE:
             object.__setattr__(self, "knobs", self.knobs.with_default_radii())
         elif self.radius is not None:
             _number("radius", self.radius, 0, 0.5, "a share of each range, for example 0.05")
         for name, low, high in (("narrowest", 0, 1), ("widest", 1, math.inf)):
             if getattr(self, name) is not None:
-                if self.method != "auto":
+                if self.method not in ADAPTIVE:
                     raise ValueError(
-                        f'{name} applies only to method = "auto", which adapts the width of its probes: remove it'
+                        f'{name} applies only to method = "auto" or "belief", which adapt their widths: remove it'
                     )
                 _number(name, getattr(self, name), low, high, "a multiple of the radius", equal=name == "widest")
-        if self.method == "auto" and self.step is not None:
-            raise ValueError('step does not apply to method = "auto": remove it, or choose method = "residual"')
+        if self.method in ADAPTIVE and self.step is not None:
+            raise ValueError(
+                f'step does not apply to method = "{self.method}": remove it, or choose method = "residual"'
+            )
         if self.dual_step is not None:
             if not self.limits:
                 raise ValueError("dual_step applies only to a study with [limits]: remove it")
             _number("dual_step", self.dual_step, 0, math.inf, "a step size")
         if self.limits and self.step is None:
             raise ValueError("[limits] needs a step, and none suits every system: see docs/live.md, A second number")
-        if self.method != "auto" and self.step is None:
-            raise ValueError(f'method = "{self.method}" needs a step, for example step = 0.003; "auto" needs none')
+        if self.method not in ADAPTIVE and self.step is None:
+            raise ValueError(
+                f'method = "{self.method}" needs a step, for example step = 0.003; "auto" and "belief" need none'
+            )
         if self.step is not None:
             _number("step", self.step, 0, math.inf, "a step size")
         if self.store_patience is not None:

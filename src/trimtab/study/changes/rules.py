@@ -244,7 +244,7 @@ def _refusal(study: str, name: str, position: Position, now: Fields) -> str:
     if head in FIXED:
         return f"{name} cannot change once the study has begun; {remedy(study)}"
     if name in WIDTHS:
-        return f'{name} applies only to method = "auto", which adapts the width of its probes: change the radius'
+        return f'{name} applies only to method = "auto" or "belief", which adapt their widths: change the radius'
     if head in FROM_FILE:
         return f"{name} is read from study.toml at the start of a run: change it there, and restart the run"
     shown = [key for key in now if not key.startswith("knobs.") and key != "max_move"]
