@@ -60,18 +60,21 @@ def contexts_of(given: Iterable[str | Context] | None) -> tuple[Context, ...]:
 
 
 def context_row(
-    declared: tuple[Context, ...], given: Mapping[str, ArrayLike | None] | None, lanes: int | None
+    declared: tuple[Context, ...],
+    given: Mapping[str, ArrayLike | None] | None,
+    lanes: int | None,
+    remedy: str = "give Tuner(…, context={})",
 ) -> Array | None:
     """Convert a context by name to numbers in the declared order, `(contexts,)` or `(lanes, contexts)`; NaN if missing.
 
-    None if the setup declares no context.
+    None if the setup declares no context. remedy: how to declare one, if there is none.
 
     >>> context_row(contexts_of(["load", "hour"]), {"load": 0.7}, None)
     array([0.7, nan])
     """
     if not declared:
         if given:
-            raise ValueError(f"context={given!r}, but none was declared: give Tuner(…, context={sorted(given)})")
+            raise ValueError(f"context={given!r}, but none was declared: {remedy.format(sorted(given))}")
         return None
     shape = (len(declared),) if lanes is None else (lanes, len(declared))
     row = np.full(shape, math.nan)

@@ -97,10 +97,11 @@ class SharedStore(Store):
         return tables.read_event(rows[0], self.where) if rows else None
 
     def closing(self, study: StudyRow, seq: int, round: int) -> Event | None:
-        """Return the first event from `seq` on that tells this round, or may have closed it without a value."""
+        """Return the first event from `seq` on that tells this round, asks for it anew, or may have closed it."""
         rows = self._ready().execute(
             f"SELECT {EVENT_COLUMNS} FROM trimtab_events WHERE study = ? AND seq >= ? AND (kind IN ('undo', 'reset',"
-            " 'set', 'setup', 'import') OR (round = ? AND kind IN ('tell', 'applied', 'skip'))) ORDER BY seq LIMIT 1",
+            " 'set', 'setup', 'import') OR (round = ? AND kind IN ('ask', 'tell', 'applied', 'skip')))"
+            " ORDER BY seq LIMIT 1",
             *(study.id, seq, round),
         )
         return tables.read_event(rows[0], self.where) if rows else None

@@ -1,14 +1,15 @@
 """The tables of a store, for SQLite and PostgreSQL alike, and their rows with checksums.
 
 A study's row holds its current position and its packed state (`trimtab.study.packed_state`). An event holds value,
-query, centre and note, with numbers as 8-byte floats. A snapshot is the state of the tuner after an event: after every
-hundredth, and after each whose state does not follow from values. A request asks the holder of a study for a change of
-settings.
+query, centre and note, with numbers as 8-byte floats; behind the knobs of a query stands its context, if it has one. A
+snapshot is the state of the tuner after an event: after every hundredth, and after each whose state does not follow
+from values. A request asks the holder of a study for a change of settings.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import struct
 from collections.abc import Sequence
 from functools import lru_cache
@@ -103,6 +104,8 @@ class Event(NamedTuple):
     note: str | None
     limits: list[float] | None = None
     """The measured numbers that the study has limits on."""
+    context: list[float | None] | None = None
+    """The context that the trial was for, in the order it was declared; None in place of a number not known."""
 
 
 class Snapshot(NamedTuple):
@@ -264,9 +267,10 @@ def commit_row(commit: Commit) -> tuple[Any, ...]:
 
 def event_row(study: int, event: Event) -> tuple[Any, ...]:
     """Return a row for trimtab_events."""
-    seq, round, kind, value, query, centre, time, note, limits = event
+    seq, round, kind, value, query, centre, time, note, limits, context = event
     beside = None if limits is None else _pack(limits)
-    about = (seq, round, kind, value, None if query is None else _pack(query), _pack(centre), time, note)
+    asked = None if query is None else _pack([*query, *(math.nan if x is None else x for x in context or ())])
+    about = (seq, round, kind, value, asked, _pack(centre), time, note)
     return (study, *about, _event_checksum(about, beside), beside)
 
 
@@ -274,8 +278,11 @@ def read_event(row: Sequence[Any], where: str) -> Event:
     """Read a row of EVENT_COLUMNS; `Damaged` if its checksum does not match."""
     seq, round, kind, value, query, centre, time, note, stored, limits = row
     try:
-        told = (None if numbers is None else _unpack(numbers) for numbers in (query, limits))
-        event = Event(seq, round, kind, value, next(told), _unpack(centre), time, note, next(told))
+        asked, beside = (None if numbers is None else _unpack(numbers) for numbers in (query, limits))
+        at = _unpack(centre)
+        context = [None if math.isnan(x) else x for x in (asked or ())[len(at) :]] or None
+        asked = None if asked is None else asked[: len(at)]
+        event = Event(seq, round, kind, value, asked, at, time, note, beside, context)
         if stored != _event_checksum(tuple(row[:8]), limits):
             raise ValueError("the checksum does not match")
     except (ValueError, TypeError, struct.error) as error:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from trimtab import core, storage
+from trimtab.context import Context, context_row
 from trimtab.domains import Domain
 from trimtab.inputs import LARGEST
 from trimtab.inputs import beside as with_limits
@@ -22,9 +23,20 @@ from trimtab.tuner import Tuner
 from trimtab.types import Array, Document, Value
 from trimtab.validation import real
 
+MISSING = math.nan
+Row = list[float | None]
+"""A context in the order it was declared; None in place of a number not known."""
+
 
 def begin(
-    knobs: Knobs, method: BaseMethod | None, *, maximise: bool, seed: int | None, limits: int = 0, max_pending: int = 1
+    knobs: Knobs,
+    method: BaseMethod | None,
+    *,
+    maximise: bool,
+    seed: int | None,
+    limits: int = 0,
+    max_pending: int = 1,
+    contexts: Sequence[Context] = (),
 ) -> tuple[Setup, State]:
     """Create a tuner in the coordinates of the knobs, and check that it can be saved and read back."""
     if method is not None and method.queries != 1:
@@ -32,7 +44,9 @@ def begin(
             "two-point methods query the same moment twice, which a live system cannot: use another method"
         )
     check_radii(knobs)
-    tuner = Tuner(knobs=knobs.all, method=method, maximise=maximise, seed=seed, max_pending=max_pending)
+    tuner = Tuner(
+        knobs=knobs.all, method=method, maximise=maximise, seed=seed, max_pending=max_pending, context=contexts
+    )
     if tuner.setup.told != 1 + limits:
         raise ValueError(
             f"a study with {limits} limits tells {1 + limits} numbers a round, but {method} takes {tuner.setup.told}:"
@@ -68,9 +82,62 @@ def ask(setup: Setup, state: State, trial: int | None = None) -> Array:
     return core.ask(setup, state, trial).x
 
 
-def hand_out(setup: Setup, state: State) -> State:
-    """Return the state after opening the next trial."""
-    return core.hand_out(setup, state)[1]
+def hand_out(setup: Setup, state: State, context: Row | None = None) -> State:
+    """Return the state after opening the next trial; with contexts, in place of an open one if only one may be."""
+    if setup.contexts and setup.max_pending == 1 and state.open:
+        state = state._replace(round=state.open[0][0], open=())
+    return core.hand_out(setup, state, None if context is None else _numbers(context))[1]
+
+
+def next_round(setup: Setup, state: State) -> int:
+    """Return the round of the next trial; that of the open one, if it is a trial for a context and only one may be."""
+    alone = setup.contexts and setup.max_pending == 1 and state.open
+    return state.open[0][0] if alone else state.round
+
+
+def read_context(setup: Setup, given: Mapping[str, float | None] | None) -> Row | None:
+    """Check a context by name; return its numbers in the declared order, or None if none was declared."""
+    row = context_row(setup.contexts, given, None, "open a study with context={}")
+    return None if row is None else [None if math.isnan(x) else x for x in row.tolist()]
+
+
+def named(setup: Setup, row: Row | None) -> dict[str, float | None] | None:
+    """Return a context by name."""
+    return None if row is None else dict(zip([each.name for each in setup.contexts], row, strict=True))
+
+
+def context_of(setup: Setup, state: State, trial: int) -> Row | None:
+    """Return the context that an open trial is for; None without one."""
+    look = next((look for id, look in state.open if id == trial), None)
+    if not setup.contexts or look is None or look.context is None:
+        return None
+    return [None if math.isnan(x) else x for x in look.context.tolist()]
+
+
+def opened(setup: Setup, state: State, trial: int, context: Row | None) -> State:
+    """Return the state in which the trial of a study with contexts is open, for this context.
+
+    None: the trial keeps its context, if it is open already.
+    """
+    if not setup.contexts:
+        return state
+    if trial != state.round:
+        known = context_of(setup, state, trial)
+        if known is None or context in (None, known) or setup.max_pending > 1:
+            return state
+        state = state._replace(round=trial, open=())
+    look = core.ask(setup, state, trial, _numbers(context or [None] * len(setup.contexts))).look
+    assert look is not None
+    return state._replace(round=trial + 1, open=(*state.open, (trial, look)))
+
+
+def at(knobs: Knobs, setup: Setup, state: State, context: Row | None) -> Setting:
+    """Return the setting at which the study operates under a context, as learnt so far."""
+    return knobs.setting(core.at(setup, state, None if context is None else _numbers(context)).tolist())
+
+
+def _numbers(context: Row) -> Array:
+    return np.array([MISSING if x is None else x for x in context], dtype=float)
 
 
 def tell(
@@ -90,6 +157,8 @@ def tell(
     trial = state.round if trial is None else trial
     if setup.max_pending > 1 and trial == state.round:
         state = hand_out(setup, state)
+    else:
+        state = opened(setup, state, trial, None)
     if played is None and value is not None and setup.method.learns_settings and knobs.rounded:
         played = knobs.drawn(core.ask(setup, state, trial).x, state.key.seed, trial)
     return core.tell(setup, state, told, trial, None if played is None else setup.inward(played))

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 import time
 
+from trimtab.context import Context
+from trimtab.knobs import SHARE
 from trimtab.monitor.baseline import EVERY, BaselineSpec, baseline_fields, read_baseline
 from trimtab.monitor.diagnostics import Diagnostics
-from trimtab.recipes import BaseMethod, between_limits
+from trimtab.recipes import BaseMethod, belief, between_limits
 from trimtab.setup import Setup
 from trimtab.spec.constraints import Limits
 from trimtab.spec.current_settings import RunSettings
@@ -43,16 +45,20 @@ def create(
     limits: Limits | None,
     more: Document | None = None,
     max_pending: int = 1,
+    contexts: tuple[Context, ...] = (),
 ) -> StudyRow:
     """Create a study that starts at the present setting; `more` is stored beside its knobs."""
     limits, given_knobs = limits or Limits(), knobs
     if method is None:
         knobs = knobs.with_default_radii()
+        method = belief(radius=SHARE) if contexts else None
     if largest := settings.get("guard.largest_move"):
         method = between_limits(knobs.movable) if method is None else method
         method = capped(method, Knobs(knobs.all, method.radius), largest)
     told, goal = len(limits.all), bool(maximise)
-    setup, state = core_calls.begin(knobs, method, maximise=goal, seed=seed, limits=told, max_pending=max_pending)
+    setup, state = core_calls.begin(
+        knobs, method, maximise=goal, seed=seed, limits=told, max_pending=max_pending, contexts=contexts
+    )
     knobs = Knobs(knobs.all, setup.method.radius)
     plan = read_baseline(EVERY if baseline is None else baseline, knobs)
     given = {**settings, **({} if baseline is None else baseline_fields(plan))}
@@ -82,6 +88,7 @@ def compare(
     method: BaseMethod | None,
     maximise: bool | None,
     seed: int | None,
+    contexts: tuple[Context, ...] | None = None,
 ) -> None:
     """Refuse to continue a study that differs from its definition."""
     if maximise is not None and maximise != setup.maximise:
@@ -89,7 +96,14 @@ def compare(
         differs: str | None = f"its goal is to {goals[setup.maximise]}, but its definition says {goals[maximise]}"
     elif seed is not None and seed != state.key.seed:
         differs = f"its seed is {state.key.seed}, but its definition says {seed}"
+    elif contexts is not None and contexts != setup.contexts:
+        now, wants = (", ".join(map(_described, each)) or "none" for each in (setup.contexts, contexts))
+        differs = f"its context is {now}, but its definition says {wants}"
     else:
         differs = unlike(knobs, setup, wanted, method)
     if differs:
         raise ValueError(f"study {name!r} does not match its definition: {differs}; {remedy(name)}")
+
+
+def _described(context: Context) -> str:
+    return context.name if context.period is None else f"{context.name} (period {context.period:g})"

@@ -56,10 +56,18 @@ def write(saved: StudyRow, events: Sequence[Event], snapshots: Sequence[Snapshot
         "name": saved.name,
         "created": saved.created,
         "setup": saved.setup,
-        "events": [event._asdict() for event in events],
+        "events": [_event_document(event) for event in events],
         "snapshots": [snapshot._asdict() for snapshot in snapshots],
     }
     return canonical({**document, "checksum": checksum(document)})
+
+
+def _event_document(event: Event) -> Document:
+    """Return an event as a dict; the context only if it has one, as in files from before there was any."""
+    found = event._asdict()
+    if event.context is None:
+        del found["context"]
+    return found
 
 
 def read(text: str, report: Callable[[str, float], None] | None = None) -> Exported:
@@ -110,7 +118,8 @@ def _read(document: Document, report: Callable[[str, float], None]) -> Exported:
         positions.append(read_snapshot(given, f"the state after event {given.seq}", verified=False))
     report("events", 1.0)
     ranges = _ranges([knobs, *(position.terms.knobs for position in positions)])
-    events = [_event(event, ranges) for event in document["events"]]
+    contexts = len(positions[-1].setup.contexts)
+    events = [_event(event, ranges, contexts) for event in document["events"]]
     for before, after in itertools.pairwise(events):
         if after.seq <= before.seq:
             raise ValueError(f"event {after.seq} comes after event {before.seq}")
@@ -143,7 +152,7 @@ def _ranges(knobs: Sequence[Knobs]) -> list[Range]:
     ]
 
 
-def _event(given: Document, ranges: Sequence[Range]) -> Event:
+def _event(given: Document, ranges: Sequence[Range], contexts: int) -> Event:
     event = Event(**given)
     for name in ("seq", "round"):
         number = getattr(event, name)
@@ -157,11 +166,14 @@ def _event(given: Document, ranges: Sequence[Range]) -> Event:
         raise ValueError(f"event {event.seq}: note={event.note!r} must be text")
     if (event.query is None) != (event.kind not in ROUTINE):
         raise ValueError(f"event {event.seq}: a {event.kind} with query={event.query!r}")
+    if event.context is not None and (event.query is None or len(event.context) != contexts):
+        raise ValueError(f"event {event.seq}: context={event.context!r} in a study with {contexts} contexts")
     return event._replace(
         value=None if event.value is None else _finite("value", event.value),
         query=None if event.query is None else _point(event.seq, event.query, ranges),
         centre=_point(event.seq, event.centre, ranges),
         limits=None if event.limits is None else [_finite("limit", number) for number in event.limits],
+        context=event.context and [None if x is None else _finite("context", x) for x in event.context],
         time=_finite("time", event.time),
         note=None if event.note is None else clean(event.note),
     )

@@ -161,7 +161,7 @@ class Shapes:
 
 def _fits(setup: Setup) -> bool:
     """Whether states of this setup can be packed: one number per round, and one open trial."""
-    return setup.queries * setup.told == 1 and setup.max_pending == 1 and setup.bounds is None and setup.lanes is None
+    return setup.queries * setup.told == 1 and setup.keeps_one and setup.bounds is None and setup.lanes is None
 
 
 SHAPES = Shapes()

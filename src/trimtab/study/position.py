@@ -46,10 +46,17 @@ class Position(NamedTuple):
         still = {round for round, _ in self.state.open}
         return tuple(pair for pair in self.asked if pair[0] in still)
 
-    def handed_out(self, id: int) -> Position:
+    def handed_out(self, id: int, context: core_calls.Row | None = None) -> Position:
         """Return the position after handing out the next trial under this id."""
-        asked = (*self.pending, (self.state.round, id))
-        return self._replace(state=core_calls.hand_out(self.setup, self.state), asked=asked)
+        state = core_calls.hand_out(self.setup, self.state, context)
+        round = state.open[-1][0]
+        asked = (*(pair for pair in self.pending if pair[0] != round), (round, id))
+        return self._replace(state=state, asked=asked)
+
+    def opened(self, round: int, context: core_calls.Row | None) -> Position:
+        """Return the position in which the trial of this round is open, if it is for a context."""
+        state = core_calls.opened(self.setup, self.state, round, context)
+        return self if state is self.state else self._replace(state=state)
 
     def after(
         self,
@@ -166,12 +173,16 @@ def advance(position: Position, events: Sequence[Event], who: str) -> Position:
     for event in events:
         state = position.state
         if event.kind in ("ask", "tell", "skip", "applied"):
-            late = event.kind != "ask" and event.round in (round for round, _ in state.open)
+            again = event.kind != "ask" or event.context is not None  # with contexts, a trial may be asked for anew
+            late = again and event.round in (round for round, _ in state.open)
             if event.round != state.round and not late:
                 raise Damaged(f"{who} is damaged: event {event.seq} belongs to round {event.round}, not {state.round}")
         if event.kind == "ask":
-            position = position.handed_out(event.seq)
+            position = position.handed_out(event.seq, event.context)
             continue
+        if event.kind in ("tell", "skip", "applied"):
+            position = position.opened(event.round, event.context)
+            state = position.state
         if event.kind in ("tell", "skip"):
             excesses = None if event.limits is None else position.limits.excesses(event.limits)
             state = core_calls.tell(knobs, position.setup, state, event.value, excesses, event.round)

@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
 
+from trimtab.context import Context, contexts_of
 from trimtab.monitor.baseline import BaselineSpec, baseline_fields, read_baseline
 from trimtab.monitor.diagnostics import Diagnostics
 from trimtab.recipes import BaseMethod
@@ -20,6 +21,7 @@ from trimtab.spec import constraints as limiting
 from trimtab.spec.constraints import Limits
 from trimtab.spec.current_settings import check
 from trimtab.spec.knob_encoding import Knob, Knobs
+from trimtab.state import State
 from trimtab.store import approvals
 from trimtab.store.errors import NoStore, StoreError
 from trimtab.store.store import Store
@@ -30,7 +32,7 @@ from trimtab.study.bases.change_settings import StudySettingChanges
 from trimtab.study.changes.pause import pause_of
 from trimtab.study.changes.rules import moved
 from trimtab.study.position import Position
-from trimtab.types import Fields
+from trimtab.types import Document, Fields
 from trimtab.util.advice_warning import AdviceWarning
 from trimtab.util.durations import in_seconds
 from trimtab.util.logs import FIELDS
@@ -47,6 +49,12 @@ class Trial(NamedTuple):
     round: int
     kind: str = "probe"
     """Or "baseline": the reference setting, which the tuner does not learn from; it serves to compute the saving."""
+    context: dict[str, float | None] | None = None
+    """The context that the trial is for, by name, if the study has contexts; None in place of a number not known."""
+
+    def to_json(self) -> Document:
+        """Return the fields by name; the context only if there is one."""
+        return {name: value for name, value in self._asdict().items() if name != "context" or value is not None}
 
 
 class Study(StudySettingChanges):
@@ -100,6 +108,7 @@ class Study(StudySettingChanges):
         callbacks: Sequence[Callback] = (),
         baseline: BaselineSpec | None = None,
         limits: limiting.LimitsSpec | None = None,
+        context: Iterable[str | Context] | None = None,
     ) -> Study:
         """Open the study of that name; with knobs, create it if it does not exist.
 
@@ -112,6 +121,8 @@ class Study(StudySettingChanges):
         {"every": 20, "knobs": {...}} if the reference is not the start. It may change later.
         limits: {"temperature": {"max": 80}}: other measured numbers to keep within limits in the long run; needs
         the method `tt.primal_dual(radius=…, step=…, limits=1)`, with their number. The limits may change later.
+        context: names of numbers that are known before each trial, such as a load, or `trimtab.Context`s, as for
+        `Tuner`; `ask(context={"load": 0.7})` then asks for the best setting under that load. Fixed with the study.
         callbacks: called with (study, event) after each event is stored; their exceptions are logged, not raised.
 
         >>> import tempfile
@@ -131,6 +142,7 @@ class Study(StudySettingChanges):
         check(settings)
         wanted = None if knobs is None else Knobs.of(knobs)
         limited = None if limits is None else Limits.of(limits)
+        declared = None if context is None else contexts_of(context)
         store = Store(where, "write" if wanted is None else "create", thorough=True)
         try:
             found = None if wanted is None else store.find(name)
@@ -138,9 +150,10 @@ class Study(StudySettingChanges):
                 found = store.load(name)
             if found is None:
                 assert wanted is not None
-                found = create.create(store, name, wanted, method, maximise, seed, settings, baseline, limited)
+                about = (settings, baseline, limited)
+                found = create.create(store, name, wanted, method, maximise, seed, *about, contexts=declared or ())
             study = cls(store, found, callbacks=callbacks)
-            create.compare(name, study.knobs, study.setup, study.state, wanted, method, maximise, seed)
+            create.compare(name, study.knobs, study.setup, study.state, wanted, method, maximise, seed, declared)
             study.refresh()
             plan = {} if baseline is None else baseline_fields(read_baseline(baseline, study.knobs))
             study._apply_definition(wanted, method, {**settings, **plan}, source)
@@ -188,17 +201,23 @@ class Study(StudySettingChanges):
             self._held = False
             self._store.close()
 
-    def ask(self) -> Trial:
+    def ask(self, context: Mapping[str, float | None] | None = None) -> Trial:
         """Return the next trial; the same one until it is told or skipped. Its `kind` marks baseline rounds.
 
-        Changes of settings requested by others are applied first.
+        Changes of settings requested by others are applied first. context: by name, the numbers that the study was
+        opened with as its `context`; None, or left out, where one is not known. Another context asks anew, under the
+        same id: tell the trial itself rather than its id, because it has its context.
         """
         with self._lock:
+            row = None if context is None else core_calls.read_context(self.setup, context)
             if self._open is None:
                 if self._held:
                     self._apply_requests_if_available()
-                self._open = self._next(self._turn + 1, self._position)
-            return self._open._replace(knobs=dict(self._open.knobs))
+                self._open = self._next(self._turn + 1, self._position, row)
+            elif row is not None and core_calls.named(self.setup, row) != self._open.context:
+                self._open = self._next(self._turn + 1, self._position, row)
+            found, known = self._open, self._open.context
+            return found._replace(knobs=dict(found.knobs), context=None if known is None else dict(known))
 
     def tell(
         self,
@@ -217,14 +236,16 @@ class Study(StudySettingChanges):
                 value += 0.0  # not every database stores −0
             beside = [] if value is None else self._position.limits.read(limits)
             excesses = self._position.limits.excesses(beside) if beside else None
-            state = core_calls.tell(self.knobs, self.setup, self.state, value, excesses, asked.round)
+            reference, row = asked.kind == "baseline", self._row(asked)
+            before = self._position if reference else self._position.opened(asked.round, row)
+            state = core_calls.tell(self.knobs, self.setup, before.state, value, excesses, asked.round)
             number = None if value is None or any(map(math.isnan, (value, *beside))) else float(value)
             numbers = beside if beside and number is not None else None
             kind = "skip" if number is None else "tell"
-            if asked.kind == "baseline":
+            if reference:
                 kind, state = "baseline", self.state
-            after = self._position.after(self.knobs, kind, number, state, numbers, asked.round)
-            self._record(kind, after, asked.round, number, list(asked.knobs.values()), note, numbers)
+            after = before.after(self.knobs, kind, number, state, numbers, asked.round)
+            self._record(kind, after, asked.round, number, list(asked.knobs.values()), note, numbers, context=row)
             fresh = self._announce_advice()
         for sentence in fresh:
             warnings.warn(f"study {self.name!r}: {sentence}", AdviceWarning, stacklevel=2)
@@ -323,26 +344,40 @@ class Study(StudySettingChanges):
             found = self._store.load(self.name).paused
         return None if found is None else pause_of(found)
 
-    def ahead(self, rounds: int) -> Iterator[Trial]:
+    def ahead(self, rounds: int, context: Mapping[str, float | None] | None = None) -> Iterator[Trial]:
         """Preview the next trials, as if every value were equal to the last one; nothing is stored."""
+        row = core_calls.read_context(self.setup, context)
         there, values = self._position, self.diagnostics.values
         value = values[-1] if values else 0.0
         for n in range(rounds):
-            trial = self._next(self._turn + 1 + n, there)
+            trial = self._next(self._turn + 1 + n, there, row)
             yield trial
             if trial.kind == "baseline":
                 there = there.after(self.knobs, "baseline", None, there.state)
             else:
                 excesses = [0.0] * len(self.limits.all)
-                state = core_calls.tell(self.knobs, self.setup, there.state, value, excesses or None)
-                there = there.after(self.knobs, "tell", value, state)
+                there = there.opened(trial.round, row)
+                state = core_calls.tell(self.knobs, self.setup, there.state, value, excesses or None, trial.round)
+                there = there.after(self.knobs, "tell", value, state, None, trial.round)
 
-    def _next(self, id: int, there: Position) -> Trial:
-        """Return the next trial at a position."""
-        round = there.state.round
+    def _next(self, id: int, there: Position, row: core_calls.Row | None = None) -> Trial:
+        """Return the next trial at a position, for a context."""
+        round = core_calls.next_round(there.setup, there.state)
         if there.baseline.is_due:
-            return Trial(id, dict(there.baseline.setting or self.start), round, "baseline")
-        return Trial(id, self.knobs.probe(core_calls.ask(there.setup, there.state), there.state.key.seed, round), round)
+            reference = dict(there.baseline.setting or self.start)
+            return Trial(id, reference, round, "baseline", core_calls.named(there.setup, row))
+        there = there.opened(round, row)
+        return self._probe(id, round, there.state)
+
+    def _probe(self, id: int, round: int, state: State) -> Trial:
+        """Return the trial of a round, in a state in which it is open or next."""
+        knobs = self.knobs.probe(core_calls.ask(self.setup, state, round), state.key.seed, round)
+        context = core_calls.named(self.setup, core_calls.context_of(self.setup, state, round))
+        return Trial(id, knobs, round, "probe", context)
+
+    def _row(self, trial: Trial) -> core_calls.Row | None:
+        """Return the context of a trial in the declared order."""
+        return core_calls.read_context(self.setup, trial.context)
 
     def propose(self, setting: Setting) -> None:
         """Propose the next setting for approval; idempotent."""
@@ -386,7 +421,7 @@ class Study(StudySettingChanges):
         if id != now:
             why = "it was told, skipped or undone before" if 0 <= id < now else "it was never asked"
             raise ValueError(f"trial {id} is not open: {why}; the open one is {now}")
-        return self.ask()
+        return self.ask(trial.context if isinstance(trial, Trial) else None)
 
     def _change_limits(self, wanted: Limits) -> None:
         """Change the bounds of the limits, if they differ."""

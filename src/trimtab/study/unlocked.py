@@ -136,9 +136,14 @@ class UnlockedStudy(Study):
         return self._turn + 1
 
     @property
+    def hands_out(self) -> bool:
+        """Whether handing out a trial is an event: if several may be open, or one has a context."""
+        return not self.setup.keeps_one
+
+    @property
     def open_ids(self) -> list[int]:
         """The ids of all open trials."""
-        return [id for _, id in self._position.pending] if self.setup.max_pending > 1 else [self.open_id]
+        return [id for _, id in self._position.pending] if self.hands_out else [self.open_id]
 
     @property
     def pending(self) -> list[Trial]:
@@ -151,13 +156,14 @@ class UnlockedStudy(Study):
         return []
 
     def _handed_out(self, id: int, round: int) -> Trial:
-        x = core_calls.ask(self.setup, self.state, round)
-        return Trial(id, self.knobs.probe(x, self.state.key.seed, round), round)
+        return self._probe(id, round, self.state)
 
-    def hand_out(self, note: str | None = None) -> Trial:
+    def hand_out(self, note: str | None = None, context: Mapping[str, float | None] | None = None) -> Trial:
         """Open the next trial beside others; its id is the sequence number of this event."""
-        trial, after = self.ask(), self._position.handed_out(self.seq + 1)
-        self._record("ask", after, trial.round, None, list(trial.knobs.values()), note)
+        trial = self.ask(context)
+        row = self._row(trial)
+        after = self._position.handed_out(self.seq + 1, row)
+        self._record("ask", after, trial.round, None, list(trial.knobs.values()), note, context=row)
         return trial._replace(id=self.seq)
 
     def _asked_for(self, trial: Trial | int) -> Trial:
@@ -168,7 +174,7 @@ class UnlockedStudy(Study):
     def closing_event(self, trial: int) -> Event | None:
         """Return the event that closed a trial, by a value or otherwise; None if it is no longer stored."""
         seq: int | None = trial if self.seq - self.settings["keep"] < trial else None
-        asked = self._store.events(self._saved, trial - 1, trial) if self.setup.max_pending > 1 else []
+        asked = self._store.events(self._saved, trial - 1, trial) if self.hands_out else []
         handed_out = asked[0] if asked and asked[0].kind == "ask" else None
         while seq is not None:
             event = (
@@ -219,21 +225,22 @@ class UnlockedStudy(Study):
         Nothing is learnt without a value or one of the limited numbers, or in a baseline round.
         """
         numbers = [] if value is None else self.limits.read(limits)
-        reference, set_to = trial.kind == "baseline", list(trial.knobs.values())
+        reference, set_to, row = trial.kind == "baseline", list(trial.knobs.values()), self._row(trial)
+        before = self._position if reference else self._position.opened(trial.round, row)
         if value is None or reference or any(map(math.isnan, numbers)):
             kind = "baseline" if reference else "skip"
             state = (
                 self.state
                 if reference
-                else core_calls.tell(self.knobs, self.setup, self.state, None, None, trial.round)
+                else core_calls.tell(self.knobs, self.setup, before.state, None, None, trial.round)
             )
-            after = self._position.after(self.knobs, kind, None, state, None, trial.round)
-            self._record(kind, after, trial.round, None, set_to, note)
+            after = before.after(self.knobs, kind, None, state, None, trial.round)
+            self._record(kind, after, trial.round, None, set_to, note, context=row)
             return
         measurement = (value, trial.knobs, self.limits.excesses(numbers), trial.round)
-        state = core_calls.tell_at(self.knobs, self.setup, self.state, *measurement)
-        after = self._position.after(self.knobs, "applied", value, state, numbers or None, trial.round)
-        self._record("applied", after, trial.round, value, set_to, note, numbers or None)
+        state = core_calls.tell_at(self.knobs, self.setup, before.state, *measurement)
+        after = before.after(self.knobs, "applied", value, state, numbers or None, trial.round)
+        self._record("applied", after, trial.round, value, set_to, note, numbers or None, context=row)
 
     def setting_of(self, event: Event) -> Setting:
         """Return the setting that was measured, by name."""

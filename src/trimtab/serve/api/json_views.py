@@ -44,7 +44,7 @@ def details_json(study: UnlockedStudy) -> Document:
         "start": study.start,
         "open": study.open_id,
         "max_pending": study.setup.max_pending,
-        "pending": [trial._asdict() for trial in study.pending],
+        "pending": [trial.to_json() for trial in study.pending],
         "fields": changeable_fields(study),
         "limits": study.limits.describe(),
         "diagnostics": findings,

@@ -124,7 +124,7 @@ def response_to(told: ask_tell.Outcome, study: UnlockedStudy, *, next: bool) -> 
         return ApiError(409, "outside", f"{told.refused}; the study is paused until someone resumes it")
     answer = {"seq": told.event.seq, "again": told.again, "open": study.open_id}
     trial = ask_tell.next_trial(study, datetime.datetime.now().time()) if next else None
-    return answer if trial is None else {**answer, "next": trial._asdict()}
+    return answer if trial is None else {**answer, "next": trial.to_json()}
 
 
 def tell_many(studies: StudyCache, given: Sequence[QueuedTell]) -> list[Answer]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 from abc import ABC
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from trimtab.context import Context
 from trimtab.monitor.baseline import Baseline
 from trimtab.monitor.diagnostics import Diagnostics
 from trimtab.monitor.savings import Saving
@@ -87,6 +88,25 @@ class StudyReads(Brief, ABC):
         return self.knobs.setting(self.knobs.start)
 
     @property
+    def contexts(self) -> tuple[Context, ...]:
+        """The numbers that are known before each trial, as they were declared."""
+        return self.setup.contexts
+
+    def at(self, context: Mapping[str, float | None] | None = None) -> Setting:
+        """Return the operating point for a context, without asking; without one, that for the mean context.
+
+        >>> from trimtab.live import Study
+        >>> study = Study.open(":memory:", "a", [dict(name="x", low=0, high=1, start=0.5)], seed=0, context=["load"])
+        >>> study.at({"load": 0.7})
+        {'x': 0.5}
+        >>> study.close()
+        """
+        if not self.contexts:
+            raise ValueError(f"study {self.name!r} has no context: see its centre, or open one with context=[names]")
+        row = core_calls.read_context(self.setup, context)
+        return core_calls.at(self.knobs, self.setup, self.state, row)
+
+    @property
     def baseline(self) -> Baseline:
         """The reference setting, and the schedule of its measurements."""
         return self._position.baseline
@@ -124,6 +144,7 @@ class StudyReads(Brief, ABC):
         query = None if event.query is None else dict(zip(names, event.query, strict=True))
         told = {key: getattr(event, key) for key in ("seq", "time", "round", "kind", "value", "note")}
         told |= {} if event.limits is None else {"limits": dict(zip(self.limits.names, event.limits, strict=True))}
+        told |= {} if event.context is None else {"context": core_calls.named(self.setup, event.context)}
         return {**told, "query": query, "centre": dict(zip(names, event.centre, strict=True))}
 
     def _in_units(self, event: Event) -> Event:

@@ -60,13 +60,15 @@ class StudyWrites(StudyReads):
         note: str | None = None,
         limits: list[float] | None = None,
         request: str | None = None,
+        context: core_calls.Row | None = None,
     ) -> None:
         """Store an event, then update this object; every change goes through here."""
         seq, now = self.seq + 1, time.time()
         knobs = after.terms.knobs
         centre = encode(knobs, knobs.values(core_calls.centre(after.state)))
         asked = None if query is None else encode(knobs, query)
-        event = Event(seq, round, kind, value, asked, centre, now, None if note is None else clean(note), limits)
+        note = None if note is None else clean(note)
+        event = Event(seq, round, kind, value, asked, centre, now, note, limits, context)
         turn = self._turn if kind in STILL or self._keeps_trial(kind, after) else seq
         status = after.status(knobs, turn, now if kind in ROUNDS else self._saved.status["time"])
         if advice := advised(after):

@@ -32,7 +32,7 @@ Changes = dict[str, tuple[object, object]]
 OF_KNOBS = ("low", "high", "radius")
 WIDTHS = ("narrowest", "widest")
 FARTHEST = 1e30  # probes; a larger cap would have no effect, and its square would overflow
-FIXED = ("name", "goal", "seed", "method", "step", "knobs", "store")
+FIXED = ("name", "goal", "seed", "method", "step", "knobs", "context", "store")
 """Fields of a study.toml that define a study."""
 FROM_FILE = ("command", "value", "on_round", "store_patience")
 """Fields that are read from the study.toml at every start."""

@@ -124,7 +124,7 @@ async def ask(
         while True:
             found = await run_in_threadpool(studies_of(request).change, name, act)
             if isinstance(found, Trial):
-                return JSONResponse(found._asdict())
+                return JSONResponse(found.to_json())
             if found is None:
                 continue
             if time.monotonic() >= end or await request.is_disconnected():
