@@ -104,6 +104,7 @@ def hard(lanes, dim, rounds, seed=0):
     for lane in range(lanes):
         extra[20 + 7 * lane :, lane] += 8.0  # a jump, each at its time
         extra[rng.random(rounds) < 0.1, lane] = math.nan
+        extra[lane % 9, lane] += 1e5 * (lane % 3 == 0)  # an outlier among the first values, of some
         first = 30 + 3 * lane
         extra[first : first + 2 * lane, lane] = math.nan  # a pause, each of its length
     return lambda t, x: measure(t, x) + extra[t]
@@ -213,6 +214,17 @@ def test_outliers_now_and_then_cost_less_than_a_twentieth():
 
     calm, spiky = paid(0.0), paid(1e5)
     np.testing.assert_allclose(spiky, calm, rtol=0.05)
+
+
+@pytest.mark.parametrize("outlier", [1e5, -1e3])
+@pytest.mark.parametrize("when", range(6))
+def test_an_outlier_among_the_first_values_is_forgotten_by_the_fiftieth(when, outlier):
+    """The first measurement of a service that has just started, for example."""
+    measure, optimum = walking(16, 3, 100)
+    path, _ = go_on(start(16, 3), lambda t, x: measure(t, x) + outlier * (t == when), 100)
+    left = bowl(path[50:-1], optimum[51:]).mean(axis=0)
+    assert np.median(left) < 0.1 * bowl(0.3, optimum[50:]).mean()
+    assert left.max() < bowl(0.3, optimum[50:]).mean()
 
 
 def test_a_thousand_times_the_value_is_followed_within_twenty_rounds():

@@ -128,7 +128,7 @@ def decided(centre, place, slope):
     bank, filter, _ = quadratic(len(centre), 100)
     mean = filter.mean.copy()
     mean[..., bank.columns.slope] = slope
-    news = banks.News(*(np.array([flag]) for flag in (True, False, False)))
+    news = banks.News(*(np.array([flag]) for flag in (True, False, False, False)))
     course = decision.start(1, len(centre))._replace(width=np.array([1.0]))
     given = bank, filter._replace(mean=mean), course, np.array([centre]), place, news
     plan = decision.plan(*given)

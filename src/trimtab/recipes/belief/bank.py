@@ -7,7 +7,7 @@ path as f. All arrays have an axis of lanes first: `(lanes, members, …)`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +21,8 @@ CEILING = 1e10  # largest variance of a coefficient, in noise variances: it boun
 FARTHEST = 1e60  # of a value from the first one, in these units: its square and that of a gain are still numbers
 SIX = 6  # members with the same contexts
 STARTING = 4  # values before innovations are judged, and members weighed
+DECIDING = 12  # values after which it is decided whether those before were outliers
+ALIKE = 2.0  # a believed deviation this many times the range of all later values is an outlier's
 
 
 class Bank(NamedTuple):
@@ -85,6 +87,10 @@ class Filter(NamedTuple):
     """`(lanes,)`: the value that is 1 more: the first difference. 0 before."""
     held: Array
     """`(lanes,)`: an innovation that was too large to be learnt and awaits the next, else 0."""
+    low: Array
+    """`(lanes,)`: the least of the values since innovations are judged, until it is decided."""
+    high: Array
+    """`(lanes,)`: the largest of them."""
     mean: Array
     """`(lanes, members, columns)`: of θ, seen from the present centre."""
     cov: Array
@@ -115,6 +121,8 @@ class News(NamedTuple):
     """Its innovation is held back: an outlier, or the beginning of a jump."""
     rise: Flags
     """It is held back, and worse than predicted."""
+    anew: Flags
+    """It is the first again: what was learnt before was an outlier's."""
 
 
 def start(bank: Bank, lanes: int) -> Filter:
@@ -126,7 +134,19 @@ def start(bank: Bank, lanes: int) -> Filter:
     none, members = np.zeros(lanes), len(bank.moving)
     each = np.zeros((lanes, members))
     cov = np.zeros((lanes, members, size, size)) + np.diag(prior)
-    return Filter(none, none + np.nan, none, none, np.zeros((lanes, members, size)), cov, each + 1e-9, each, each)
+    return Filter(
+        none,
+        none + np.nan,
+        none,
+        none,
+        none,
+        none,
+        np.zeros((lanes, members, size)),
+        cov,
+        each + 1e-9,
+        each,
+        each,
+    )
 
 
 def let_pass(bank: Bank, filter: Filter, rounds: Array, common: Array, width: Array) -> Filter:
@@ -270,7 +290,35 @@ def learn(
     before = filter.learnt
     filter = absorb(bank, filter, found, learnt, learnt & ~jump & (before >= STARTING))
     filter = counted(filter, value, told)._replace(held=np.where(told, np.where(odd, shared, 0.0), filter.held))
-    return filter, News(told & (filter.learnt > 1), odd, odd & (shared > 0))
+    filter, anew = _without_outlier(bank, filter, value, told, found.y)
+    return filter, News(told & (filter.learnt > 1), odd & ~anew, odd & (shared > 0) & ~anew, anew)
+
+
+def _without_outlier(bank: Bank, filter: Filter, value: Array, told: Flags, y: Array) -> tuple[Filter, Flags]:
+    """(B12) Whether the values once judged are so much alike that an earlier one was an outlier: it starts anew.
+
+    Among the first values an outlier cannot be told from noise, and would be remembered for hundreds of rounds.
+    """
+    judged = told & (filter.learnt > STARTING + 1) & (filter.learnt <= DECIDING)
+    if not judged.any():
+        return filter, judged
+    first = filter.learnt == STARTING + 2
+    low = np.where(judged, np.where(first, y, np.minimum(filter.low, y)), filter.low)
+    high = np.where(judged, np.where(first, y, np.maximum(filter.high, y)), filter.high)
+    noise = (filter.weights() * filter.noise()).sum(axis=1)
+    anew = judged & (filter.learnt == DECIDING) & (ALIKE * (high - low) < np.sqrt(noise))
+    filter = filter._replace(low=low, high=high)
+    if not anew.any():
+        return filter, anew
+    fresh = start(bank, len(value))
+    fresh = counted(_scaled(fresh, value, np.zeros_like(value))[1], value, np.zeros_like(told))
+    return Filter(*chosen(anew, fresh, filter)), anew
+
+
+def chosen(lanes: Flags, new: Sequence[Array], old: Sequence[Array]) -> Iterator[Array]:
+    """Yield arrays of what is new in these lanes, and old in the others."""
+    for one, other in zip(new, old, strict=True):
+        yield np.where(lanes.reshape(-1, *(1,) * (one.ndim - 1)), one, other)
 
 
 def counted(filter: Filter, value: Array, told: Flags) -> Filter:

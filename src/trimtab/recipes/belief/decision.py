@@ -10,7 +10,6 @@ import numpy as np
 
 from trimtab.recipes.belief import bank as banks
 from trimtab.recipes.belief.bank import Bank, Filter, News
-from trimtab.recipes.belief.context import Flags
 from trimtab.recipes.belief.model import Constants
 from trimtab.types import Array
 
@@ -55,12 +54,14 @@ def mixed(filter: Filter) -> tuple[Array, Array]:
     return mean, np.maximum(second - mean * mean, 0.0)
 
 
-def shrunk(course: Course, constants: Constants, rise: Flags) -> Course:
-    """(B12) After a value much worse than expected the next probes are shorter."""
-    if not rise.any():
-        return course
-    width = np.where(rise, np.maximum(course.width / constants.growth**2, constants.narrowest), course.width)
-    return course._replace(width=width)
+def warned(course: Course, constants: Constants, news: News) -> Course:
+    """(B12) After a value much worse than expected the next probes are shorter; after an outlier all begins anew."""
+    if news.rise.any():
+        width = np.maximum(course.width / constants.growth**2, constants.narrowest)
+        course = course._replace(width=np.where(news.rise, width, course.width))
+    if news.anew.any():
+        course = Course(*banks.chosen(news.anew, start(*course.move.shape), course))
+    return course
 
 
 class Plan(NamedTuple):

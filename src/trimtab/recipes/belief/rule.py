@@ -109,7 +109,7 @@ def bind(frame: Frame, constants: Constants) -> Rule:
             phi, unknown = functions(bank.basis, memory.seen, told.context, bank.context.farthest)
         x = features(bank.columns, z, age, phi)
         filter, news = banks.learn(bank, filter, x, told.value, age, course.common, course.curvature, unknown)
-        course = decision.shrunk(course, constants, news.rise)
+        course = decision.warned(course, constants, news)
         return memory._replace(clock=now, value=filter, course=course), news
 
     def moved(memory: BeliefState, centre: Array, round: int, told: Told) -> tuple[Array, BeliefState]:
