@@ -10,9 +10,10 @@ from trimtab.knobs import Knob
 from trimtab.live import Config, Guard
 from trimtab.recipes import methods
 from trimtab.tune.config import UNFIT
+from trimtab.tune.context_source import ContextSource
 
 PAGE = text("docs/live.md")
-SECTIONS = {"[knobs.NAME]", "[baseline]", "[limits]", "[guard]"}
+SECTIONS = {"[knobs.NAME]", "[baseline]", "[limits]", "[context]", "[guard]"}
 
 
 def table(after):
@@ -24,11 +25,12 @@ def table(after):
 @pytest.mark.parametrize(
     ("after", "kind", "apart"),
     [
-        ("## study.toml, field by field", Config, {"knobs", "guard", "baseline", "limits", "folder"}),
+        ("## study.toml, field by field", Config, {"knobs", "guard", "baseline", "limits", "context", "folder"}),
         ("`[knobs.NAME]`, one for each knob", Knob, {"name"}),
+        ("`[context]` names numbers", ContextSource, {"contexts"}),
         ("`[guard]`, all optional", Guard, set()),
     ],
-    ids=["study", "knob", "guard"],
+    ids=["study", "knob", "context", "guard"],
 )
 def test_every_field_has_its_row(after, kind, apart):
     assert table(after) == {field.name for field in fields(kind)} - apart

@@ -40,14 +40,22 @@ def test_the_example_is_valid_and_names_every_field(tmp_path):
     assert simulator.exists()
     text = file.read_text()
     documented = (Path(__file__).parents[2] / "docs" / "live.md").read_text()
-    names = {*Config.__dataclass_fields__} - {"baseline", "limits", "folder", "knobs", "guard", "step", "dual_step"} | {
-        *Guard.__dataclass_fields__
-    }
+    names = {*Config.__dataclass_fields__} - {
+        "baseline",
+        "limits",
+        "context",
+        "folder",
+        "knobs",
+        "guard",
+        "step",
+        "dual_step",
+    } | {*Guard.__dataclass_fields__}
     for name in names:
         assert f"{name} = " in text or name == "stop_below"
         assert f"`{name}`" in documented
     assert "[baseline]\nevery = 20" in text
     assert "# [limits]" in text
+    assert "# [context]" in text
     for name in ("`[baseline]`", "`[limits]`", "`dual_step`"):
         assert name in documented
     uncommented = "\n".join(line.removeprefix("# ") if " = " in line else line for line in text.splitlines())
@@ -125,7 +133,7 @@ def test_a_file_with_a_similar_name_is_suggested(tmp_path):
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (("name", "nom"), "unknown field nom: choose from baseline, command, dual_step, goal, "),
+        (("name", "nom"), "unknown field nom: choose from baseline, command, context, dual_step, goal, "),
         (("command", "comand"), 'unknown field comand: did you mean "command"?'),
         (("start = 5", "start = 5\nhgih = 3"), 'did you mean "high"?'),
         (

@@ -280,7 +280,7 @@ def test_a_change_during_planning_applies_to_the_round(config, tmp_path, monkeyp
     with study.open() as opened:
         ask = opened.ask
 
-        def late():
+        def late(_):
             opened.set({"guard.dry_run": True})
             return ask()
 

@@ -138,6 +138,8 @@ def _rehearse(config: Config, study: Study, rounds: int | None) -> None:
             now, widest = (f"{short(least)} to {short(largest)}" for least, largest in found[knob.name])
             where = now if now == widest else f"{now} now, {widest} at the widest"
         print(f"# probes of {knob.name} about {short(study.centre[knob.name])}: {where}")
+    if config.context is not None:
+        print(f"# context: {config.context.sentence}; the rounds below are for its mean")
     print("# example rounds, assuming equal values:")
     for trial in study.ahead(rounds or 5):
         knobs = " ".join(f"KNOB_{name.upper()}={shlex.quote(word(value))}" for name, value in trial.knobs.items())

@@ -132,6 +132,8 @@ def line(study: Study, report: Report, count: str | None = None) -> str:
         parts.append(f"mean {study.diagnostics.fast:.5g}")
     if report.limits:
         parts.append(", ".join(f"{name} {number:.5g}" for name, number in report.limits.items()))
+    if report.context:
+        parts.append(", ".join(f"{name} {short(number)}" for name, number in report.context.items()))
     if report.setting:
         parts.append(settings(study, report.setting))
     parts += [text for text in (count, report.note) if text]

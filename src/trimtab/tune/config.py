@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
+from trimtab.context import Context
 from trimtab.monitor.baseline import read_baseline
 from trimtab.recipes import BaseMethod, between_limits, methods
 from trimtab.spec.constraints import Limits
@@ -24,6 +25,7 @@ from trimtab.store.tables import Setting
 from trimtab.study.changes.rules import capped
 from trimtab.study.create import check_name
 from trimtab.study.study import Callback, Study
+from trimtab.tune.context_source import ContextSource
 from trimtab.tuner import SHARE
 from trimtab.types import Document, Fields
 from trimtab.util.durations import FIELDS as DURATIONS
@@ -63,6 +65,7 @@ class Config:
     baseline: Document | None = None
     limits: Document = field(default_factory=dict)
     dual_step: float | None = None
+    context: ContextSource | None = None
     folder: Path = Path()
 
     def __post_init__(self) -> None:
@@ -79,6 +82,11 @@ class Config:
         _choice("goal", self.goal, "minimise", "maximise")
         if Limits.of(self.limits).all and self.method == "auto":
             object.__setattr__(self, "method", "primal-dual")  # the only method that supports limits
+        if self.context is not None and self.method == "auto":
+            object.__setattr__(self, "method", "belief")  # the only method that takes a context
+        if self.context is not None and self.method != "belief":
+            why = "which [limits] needs, " if self.limits else ""
+            raise ValueError(f'method = "{self.method}", {why}takes no context: remove [context], or choose "belief"')
         fit = ["primal-dual"] if self.limits else [name for name in methods if name not in UNFIT]
         _choice("method", self.method, *fit)
         if self.value is not None and not (isinstance(self.value, str) and self.value):
@@ -139,7 +147,8 @@ class Config:
 
     def check_program(self) -> None:
         """Refuse a program that does not exist or cannot be executed."""
-        for name, words in (("command", self.command), ("on_round", self.on_round)):
+        context = list(self.context.command) if self.context else []
+        for name, words in (("command", self.command), ("on_round", self.on_round), ("context.command", context)):
             for program in words[:1]:
                 path = program if os.sep not in program else str(self.folder / program)
                 if shutil.which(path) is None:
@@ -191,7 +200,13 @@ class Config:
             callbacks=callbacks,
             baseline=self.baseline,
             limits=self.limits or None,
+            context=self.contexts,
         )
+
+    @property
+    def contexts(self) -> tuple[Context, ...]:
+        """The contexts that are read before each round."""
+        return () if self.context is None else self.context.contexts
 
     def words(self, setting: Setting) -> list[str]:
         """Return the command with the knobs filled in."""
@@ -240,8 +255,9 @@ def _config(given: Fields, folder: Path) -> Config:
     _known("guard.", guard, {f.name for f in fields(Guard)})
     if given.get("limits") and (method := given.get("method", "primal-dual")) != "primal-dual":
         raise ValueError(f"method={method!r} does not support limits, which need primal-dual: leave `method` out")
+    context = None if "context" not in given else ContextSource.of(given["context"])
     read = Knobs.of({"name": name, **knob} for name, knob in knobs.items())
-    return Config(**{**given, "knobs": read, "guard": Guard(**guard), "folder": folder})
+    return Config(**{**given, "knobs": read, "guard": Guard(**guard), "context": context, "folder": folder})
 
 
 def _known(prefix: str, given: Fields, known: set[str]) -> None:

@@ -67,6 +67,8 @@ def _text(study: Study, file: Config | None, where: str, path: Path) -> str:
     lines += ["", *_baseline(study)]
     if study.limits.all:
         lines += ["", "[limits]", *_limits(study)]
+    if study.contexts:
+        lines += ["", "[context]", *_context(study, file)]
     for table in TABLES:
         fields = {name.partition(".")[2]: terms[name] for name in terms.settings if name.startswith(f"{table}.")}
         if fields:
@@ -107,6 +109,16 @@ def _limits(study: Study) -> list[str]:
     return [
         f"{_toml(name)} = {{{', '.join(f'{k} = {v!r}' for k, v in table.items())}}}" for name, table in tables.items()
     ]
+
+
+def _context(study: Study, file: Config | None) -> list[str]:
+    """Return the source of the context, as in the study's own file if it is found, and its names."""
+    source = {"command": ["./context"]} if file is None or file.context is None else file.context.to_table()
+    names = [
+        f"{_toml(each.name)} = {{{'' if each.period is None else f'period = {each.period!r}'}}}"
+        for each in study.contexts
+    ]
+    return [*(f"{name} = {_toml(value)}" for name, value in source.items()), *names]
 
 
 def radius_now(knobs: Knobs, knob: Knob) -> float | None:

@@ -19,6 +19,7 @@ from trimtab.store.tables import Event, Setting
 from trimtab.study.study import Study
 from trimtab.tune import command
 from trimtab.tune.config import Config
+from trimtab.tune.context_source import Known, missing_words
 from trimtab.tune.parse_value import read_values
 from trimtab.tune.systemd import Heartbeat, notify
 from trimtab.tune.terminal import rendered
@@ -65,6 +66,8 @@ class Report(NamedTuple):
     """Number of retries to store it."""
     limits: dict[str, float] | None = None
     """The numbers that the study has limits on, by name."""
+    context: dict[str, float | None] | None = None
+    """The context of the round, by name."""
 
 
 class Measured(NamedTuple):
@@ -91,6 +94,8 @@ class Runner:
         self.stop, self.hurry, self.abandon = Flag(), Flag(), Flag()
         self.told = self.failed = 0
         self._ran = False
+        self._missing: str | None = None
+        """Which numbers of the context could not be read last time, and why."""
         self._beat = Heartbeat()
         if config.on_round:
             study.callbacks.append(self._call_on_round)
@@ -113,7 +118,10 @@ class Runner:
             if self.config.guard.dry_run:
                 remedy = f"`trimtab set {self.study.name} guard.dry_run=false` ends this"
                 raise Stopped(f"guard.dry_run is set: no command is run, and the system is left as it is; {remedy}")
-            held, setting = self._plan()
+            before, known = self._missing, self._context()
+            if self._missing != before:
+                yield Report("note", self.study.round, {}, None, self._missing or "context: all of it is known again")
+            held, setting = self._plan(known)
             if self._terms is not self.study.settings:
                 continue  # the settings have changed meanwhile
             planned = self.study.seq
@@ -124,7 +132,7 @@ class Runner:
                 continue  # the settings have changed during the wait for approval
             if self.config.guard.approval and self._store(self.study.paused)[0]:
                 continue  # paused during the wait for approval
-            report = self._round(held, setting, approved)
+            report = self._round(held, setting, approved, known)
             done += 1
             yield report
             for sentence in self.study.new_advice():
@@ -181,19 +189,45 @@ class Runner:
             time.sleep(min(left, TICK))
         return ends.is_set()
 
-    def _plan(self) -> tuple[bool, Setting]:
+    def _context(self) -> Known | None:
+        """Read the context; what cannot be read is missing, and the log says why. None for a study without."""
+        source = self.config.context
+        if source is None:
+            return None
+        found, why, out = source.nothing, None, ""
+        try:
+            if source.file is not None:
+                out = (self.config.folder / source.file).read_text(errors="replace")
+            else:
+                ended = self._command(list(source.command), {}, self.hurry, timeout=source.timeout)
+                out = ended.out
+                if ended.status is None:
+                    why = f"no answer within {source.timeout:g} s"
+                elif ended.status:
+                    why = f"exit status {ended.status}: {last_line(ended.complaint)}"
+        except (OSError, ValueError) as error:
+            why = reason(error)
+        if why is None:
+            found, why = source.parse(out)
+        words = missing_words(found, why)
+        if words is not None:
+            log(logging.WARNING, words, study=self.study.name, round=self.study.round)
+        self._missing = words
+        return found
+
+    def _plan(self, known: Known | None) -> tuple[bool, Setting]:
         """Return the next setting, and whether to hold it: after too many failures, until a round succeeds."""
         guard, study = self.config.guard, self.study
         failures = study.diagnostics.failures
         if guard.failures is None or failures < guard.failures:
-            return False, study.ask().knobs
+            return False, study.ask(known).knobs
         if guard.on_failures == "hold":
-            return True, study.centre
+            return True, study.centre if known is None else study.at(known)
         if study.diagnostics.told:  # not again until a probe has succeeded
             self._store(lambda: study.reset(failures=failures))
         return True, study.start
 
-    def _round(self, held: bool, setting: Setting, approved: str | None) -> Report:
+    def _round(self, held: bool, setting: Setting, approved: str | None, known: Known | None) -> Report:
         study, round, began = self.study, self.study.round, time.monotonic()
         self._ran = self._ran or approved is None
         value, note, limits = self.measure(setting, self.hurry) if approved is None else Measured(None, approved)
@@ -206,8 +240,9 @@ class Runner:
             _, retries = self._store(lambda: study.tell(trial, value, note, limits))
         commit = time.monotonic() - measured
         self.told, self.failed = self.told + (value is not None), self.failed + (value is None)
-        report = Report(kind, round, setting, value, note, measured - began, commit, retries, limits)
+        report = Report(kind, round, setting, value, note, measured - began, commit, retries, limits, known)
         words = {key: getattr(report, key) for key in ("round", "kind", "value", "setting", "note", "retries")}
+        words |= {} if known is None else {"context": known}
         times = {"seconds": round_to(report.seconds), "commit": round_to(commit)}
         log(logging.INFO, f"round {round}: {kind}", study=study.name, seq=study.seq, **words, **times)
         notify(STATUS=f"round {round}: {kind} {'-' if value is None else f'{value:.6g}'}")
@@ -283,12 +318,13 @@ class Runner:
         if ended.status is None:
             return Measured(None, f"no answer within {self.config.timeout:g} s")
         if ended.status:
-            last = rendered(ended.complaint)[0].strip().split("\n")[-1] or "no error message"
-            return Measured(None, f"exit status {ended.status}: {clean(last, 200)}")
+            return Measured(None, f"exit status {ended.status}: {last_line(ended.complaint)}")
         value, why, limits = read_values(ended.out, self.config.value, self.study.limits.names)
         return Measured(value, why, limits or None)
 
-    def _command(self, words: list[str], more: dict[str, str], hurry: Flag, given: str = "") -> command.Ended:
+    def _command(
+        self, words: list[str], more: dict[str, str], hurry: Flag, given: str = "", timeout: float | None = None
+    ) -> command.Ended:
         study, seq = self.study, self.study.seq + 1
         about = {"TRIMTAB_ROUND": str(study.round), "TRIMTAB_STUDY": study.name, "TRIMTAB_SEQ": str(seq)}
 
@@ -300,7 +336,7 @@ class Runner:
             words,
             folder=self.config.folder,
             environment={**more, **about, command.RUN: command.mark(study.uid, seq)},
-            timeout=self.config.timeout,
+            timeout=self.config.timeout if timeout is None else timeout,
             hurry=hurried,
             given=given,
         )
@@ -315,6 +351,11 @@ class Runner:
             why = reason(error) or "ended"
         if why:
             log(logging.WARNING, f"on_round failed: {why}", study=study.name, round=event.round)
+
+
+def last_line(complaint: str) -> str:
+    """Return the last line that a command wrote to its standard error."""
+    return clean(rendered(complaint)[0].strip().split("\n")[-1] or "no error message", 200)
 
 
 def round_to(seconds: float) -> float:

@@ -56,6 +56,10 @@ unit = "rpm"
 # [limits]                     # keep other numbers within limits in the long run; the command then prints JSON,
 # temperature={{max=80}}         # {{"value": 3.2, "temperature": 71}}; do not rely on them yet: see docs/live.md
 
+# [context]                    # numbers that explain why the best setting changes, read before each round: the program
+# command=["./load"]           # prints load=0.7, or {{"load": 0.7}}; where it fails, the mean load is assumed
+# load={{}}                      # any name; for numbers that go round: hour={{period=24}}
+
 [guard]
 # largest_move = 0.02          # of the operating point per round, as a share of the ranges
 failures = 5                   # after this many consecutive failures, stop probing until a round succeeds ...

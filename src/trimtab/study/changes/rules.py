@@ -36,6 +36,8 @@ FIXED = ("name", "goal", "seed", "method", "step", "knobs", "context", "store")
 """Fields of a study.toml that define a study."""
 FROM_FILE = ("command", "value", "on_round", "store_patience")
 """Fields that are read from the study.toml at every start."""
+SOURCES = ("context.command", "context.file", "context.timeout")
+"""Fields of [context] that are read likewise; its names are part of the study."""
 
 
 PARTS: dict[str, tuple[Callable[[Position], object], Callable[[Position, object], Position]]] = {
@@ -241,11 +243,11 @@ def _refusal(study: str, name: str, position: Position, now: Fields) -> str:
             return f"unknown field {name}: {choose(what, OF_KNOBS)}"
         can = " and ".join(key.rpartition(".")[2] for key in now if key.startswith(f"knobs.{of}."))
         return f"{name}: of a knob only {can} can change once the study has begun; {remedy(study)}"
-    if head in FIXED:
+    if head in FIXED and name not in SOURCES:
         return f"{name} cannot change once the study has begun; {remedy(study)}"
     if name in WIDTHS:
         return f'{name} applies only to method = "auto" or "belief", which adapt their widths: change the radius'
-    if head in FROM_FILE:
+    if head in FROM_FILE or name in SOURCES:
         return f"{name} is read from study.toml at the start of a run: change it there, and restart the run"
     shown = [key for key in now if not key.startswith("knobs.") and key != "max_move"]
     what = f"choose from {', '.join(shown)}, knobs.{knobs[0]}.radius and the like"
