@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from trimtab.directions import *  # noqa: F403
     from trimtab.domains import *  # noqa: F403
     from trimtab.estimators import *  # noqa: F403
+    from trimtab.explanation import Explanation as Explanation
     from trimtab.knobs import Knob as Knob
     from trimtab.knobs import Knobs as Knobs
     from trimtab.recipes import *  # noqa: F403
@@ -52,6 +53,7 @@ EXPORTS = {
     "trimtab.estimators": (
         *("Covariance", "HighPass", "ModifiedTwoPoint", "OnePoint", "Plane", "Residual", "Still", "TwoPoint"),
     ),
+    "trimtab.explanation": ("Explanation",),
     "trimtab.knobs": ("Knob", "Knobs"),
     "trimtab.recipes": (
         *("BaseMethod", "Method", "auto", "high_pass", "methods", "modified_two_point", "one_point", "register"),

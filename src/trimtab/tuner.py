@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from trimtab import core
 from trimtab.context import Context, context_row, contexts_of
 from trimtab.domains import Domain, Everywhere
+from trimtab.explanation import Explanation, explanation
 from trimtab.inputs import beside, pairs, starting_point
 from trimtab.kernel import build
 from trimtab.knobs import SHARE as SHARE
@@ -170,6 +171,14 @@ class Tuner(Brief):
             raise ValueError("the tuner has no context: give Tuner(…, context=[names]), or see its centre")
         x = core.at(self.setup, self._state, context_row(self.setup.contexts, context, self.setup.lanes))
         return x if self.knobs is None else self.knobs.setting(x)
+
+    @property
+    def belief(self) -> Explanation:
+        """The state of knowledge: where the optimum may be, slopes, noise, drift, and how far the next probe goes.
+
+        For `tt.belief`; print it, or read its fields.
+        """
+        return explanation(self.setup, self.state, self.knobs)
 
     @property
     def round(self) -> int:

@@ -172,7 +172,7 @@ class Knobs:
         flat = np.asarray(coordinates, dtype=float)
         if flat.shape != (self.dim,):
             raise ValueError(f"the coordinates have shape {flat.shape}, but the knobs have {self.dim}: give as many")
-        low, length, slices = self._measures
+        low, length, slices = self.measures
         shares: list[float] = ((flat - low) / length).tolist()
         return [shares[part] for part in slices]
 
@@ -182,7 +182,7 @@ class Knobs:
         return any(knob.size and (knob.choices is not None or knob.levels is not None) for knob in self.all)
 
     @cached_property
-    def _measures(self) -> tuple[Array, Array, list[slice]]:
+    def measures(self) -> tuple[Array, Array, list[slice]]:
         """The lower limit and the length of each coordinate, and the slice of each knob."""
         extents = [self.extent(knob) for knob in self.all for _ in range(knob.size)]
         ends = list(accumulate((knob.size for knob in self.all), initial=0))

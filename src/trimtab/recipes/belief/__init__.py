@@ -8,13 +8,21 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+import numpy as np
+
 from trimtab.protocols import Directions, Frame, Rule
 from trimtab.recipes.base import BaseMethod, Margin
+from trimtab.recipes.belief import account as accounts
 from trimtab.recipes.belief import rule
+from trimtab.recipes.belief.account import Account as Account
+from trimtab.recipes.belief.bank import Bank
 from trimtab.recipes.belief.frames import Rotated
 from trimtab.recipes.belief.model import Constants
+from trimtab.recipes.belief.rule import LONGEST_PAUSE
+from trimtab.recipes.belief.rule import BeliefState as BeliefState
 from trimtab.recipes.method import register
 from trimtab.registry import part
+from trimtab.types import Array
 from trimtab.validation import real
 
 MOST = 60  # knobs: covariances are quadratic in their number, in memory and in time
@@ -57,6 +65,12 @@ class Belief(BaseMethod):
                 f"the belief is for at most {MOST} knobs, and there are {frame.dim}: use tt.auto(radius=…)"
             )
         return rule.bind(frame, replace(Constants(), narrowest=self.narrowest, widest=self.widest))
+
+    def account(self, frame: Frame, memory: BeliefState, round: int, query: Array) -> Account:
+        """The belief about a round that is to come, and about a value at the query z, `(lanes, d)`, of that round."""
+        bank = Bank.of(frame.dim, Constants(), frame.periods, frame.flatten)
+        rounds = np.minimum(round - memory.clock, LONGEST_PAUSE)
+        return accounts.account(bank, memory.value, memory.course, rounds, query)
 
 
 @register("belief")
