@@ -67,8 +67,9 @@ def test_the_tuner_is_not_affected(tmp_path):
         assert settings == [list(study.start.values())] * 20
         probed = [(event.round, event.value, event.centre) for event in events if event.kind == "tell"]
         assert probed == [(event.round, event.value, event.centre) for event in other.events() if event.kind == "tell"]
-        assert study.saving.baseline == pytest.approx(cost(study.start))
-        assert study.saving.saved == pytest.approx(study.saving.baseline - study.saving.paid)
+        paid, there = study.saving.paid, cost(study.start)
+        assert study.saving.low < there - paid < study.saving.high
+        assert study.saving.saved == pytest.approx(study.saving.baseline - paid)
         assert study.saving.low > 0
         assert other.saving.saved is None
 
@@ -209,7 +210,7 @@ def test_the_program_ends_with_the_saving(tmp_path):
     assert done.stdout.count(" baseline 5400") + done.stdout.count(" baseline 5401") > 2
     first, second = done.stderr.splitlines()[:2]
     assert first.startswith("saves ")
-    assert " % against the start" in first
+    assert " %) against the start" in first
     assert second.startswith("120 rounds run; 108 rounds and 12 baseline rounds in total; centre: ")
     shown = trimtab(tmp_path, "show")
     assert shown.startswith(f"a: {first}\n")
@@ -219,7 +220,7 @@ def test_the_program_ends_with_the_saving(tmp_path):
     listed = json.loads(trimtab(tmp_path, "list", "--json"))
     assert about["saving"]["sentence"] == listed[0]["saving"]["sentence"] == first
     assert about["saving"]["low"] > 0
-    assert about["saving"]["baseline"] == pytest.approx(5402, abs=3)
+    assert about["saving"]["low"] < 5402 - about["saving"]["paid"] < about["saving"]["high"]
     assert set(about["probes"]) == {"x", "y"}
     assert about["baseline"]["every"] == 10
     assert list(about)[:2] == ["name", "saving"]

@@ -1,21 +1,26 @@
-"""The saving of a study: computed by hand, and the coverage of its interval on synthetic values."""
+"""The saving of a study as a whole: its units, its sentence, and that it is kept."""
 
-import functools
 import itertools
 import json
-import math
+import re
 
 import numpy as np
 import pytest
 
-from trimtab.monitor.baseline import Baseline
-from trimtab.monitor.savings import FEWEST, MOST, SavingsSums, quantile
+from trimtab.monitor.anytime import Interval
+from trimtab.monitor.estimate import Estimate, from_costs
+from trimtab.monitor.savings import Ledger, amount
+
+from .test_fixed_horizon import places
 
 
-def fed(values, is_baseline, probing=None):
-    ledger = SavingsSums()
-    for slot, (value, base) in enumerate(zip(values, is_baseline, strict=True)):
-        ledger = ledger.reference(slot, value) if base else ledger.tuned(slot, value, probing)
+def fed(values, is_baseline, probing=None, maximise=False, ledger=None, first=0):
+    ledger = Ledger() if ledger is None else ledger
+    for slot, (value, base) in enumerate(zip(values, is_baseline, strict=True), first):
+        if base:
+            ledger = ledger.reference(slot, value, every=20, maximise=maximise)
+        else:
+            ledger = ledger.tuned(slot, value, probing, every=20, maximise=maximise)
     return ledger
 
 
@@ -23,191 +28,129 @@ def saving(ledger, maximise=False):
     return ledger.saving(maximise=maximise, every=20, against="the start")
 
 
-def places(rounds, every=20, seed=0):
-    """Return the slots of a study's baseline rounds."""
-    baseline, found = Baseline().planned(every, None, seed), np.zeros(rounds, dtype=bool)
-    for slot in range(rounds):
-        found[slot] = baseline.is_due
-        baseline = baseline.after("baseline" if found[slot] else "tell", False, seed)
-    return found
+def measured(tuned, base, rounds=600, noise=0.03, seed=1):
+    """Values at the baseline and as tuned, with noise relative to the baseline."""
+    where = places(rounds)
+    return np.where(where, base, tuned) + np.random.default_rng(seed).normal(0, noise * abs(base), rounds), where
 
 
-@functools.cache
-def all_places(runs, rounds):
-    return np.stack([places(rounds, seed=run) for run in range(runs)])
+CASES = [
+    (81.0, 100.0, False, "saves 19 % ("),
+    (119.0, 100.0, True, "gains 19 % ("),
+    (119.0, 100.0, False, "costs 19 % ("),
+    (81.0, 100.0, True, "loses 19 % ("),
+    (-119.0, -100.0, False, "saves 19 % ("),
+    (-0.5, 0.5, False, "saves 1 ("),
+    (0.5, -0.5, True, "gains 0.999 ("),
+    (250.0, 100.0, True, "gains 15"),  # beyond 100 %: in the value's units
+    (450.0, 100.0, False, "costs 35"),
+]
 
 
-def test_a_saving_computed_by_hand():
-    kinds = [False, True, False, False, False, True]
-    ledger = fed([7.0, 10.0, 9.0, 8.0, 9.0, 16.0], kinds)
-    # before the first baseline round its value is used; in slots 2, 3, 4 the baseline is 11.5, 13, 14.5
-    assert ledger.batches == ((1.0, 7.0, 10.0), (3.0, 26.0, 39.0))
-    for _ in range(2):
-        last = ledger.reference_slot
-        ledger = ledger.tuned(last + 1, 9.0, 0.5).reference(last + 2, 16.0)
-    assert saving(ledger).saved is None
-    assert saving(ledger).sentence == "no saving can be stated yet: 4 of 8 baseline rounds"
-
-
-def test_common_drift_is_not_a_saving():
-    base, level = places(400), 100.0 + 0.7 * np.arange(400)
-    found = saving(fed(np.where(base, level, level - 3.0), base))
-    assert found.saved == pytest.approx(3.0, abs=0.05)  # except for the stretch before the first baseline round
-    assert found.low < 3.0 < found.high
-    assert found.baseline - found.paid == pytest.approx(found.saved)
-    assert found.rounds + found.baseline_rounds == np.flatnonzero(base)[-1] + 1
-
-
-@pytest.mark.parametrize(
-    ("tuned", "base", "maximise", "words"),
-    [
-        (81.0, 100.0, False, "saves 19 % ± "),
-        (119.0, 100.0, True, "gains 19 % ± "),
-        (119.0, 100.0, False, "costs 19 % ± "),
-        (81.0, 100.0, True, "loses 19 % ± "),
-        (-119.0, -100.0, False, "saves 19 % ± "),
-        (-0.5, 0.5, False, "saves "),
-        (0.5, -0.5, True, "gains "),
-    ],
-)
+@pytest.mark.parametrize(("tuned", "base", "maximise", "words"), CASES)
 def test_the_sentence(tuned, base, maximise, words):
-    rng, where = np.random.default_rng(1), places(600)
-    noise = rng.normal(0, 0.03 * abs(base), 600)
-    found = saving(fed(np.where(where, base, tuned) + noise, where, probing=0.04 * 19), maximise)
+    found = saving(fed(*measured(tuned, base), probing=0.04 * 19, maximise=maximise), maximise)
     assert found.sentence.startswith(words)
-    assert ("per round against" in found.sentence) == (found.relative is None) == (abs(base) < 1)
+    assert (" per round " in found.sentence.partition("; ")[0]) == (found.relative is None) == ("%" not in words)
     assert ("more than the start" in found.sentence) == words.startswith("costs")
-    if found.saved > 15:
+    if 15 < found.saved < 20:
         assert found.sentence.endswith(" against the start; probing costs 4 % of that")
-    assert math.copysign(1, found.saved) == (1 if words[0] in "sg" else -1)
+    assert np.sign(found.saved) == (1 if words[0] in "sg" else -1)
+    assert found.baseline == pytest.approx(base, rel=0.03)
+    assert found.paid == pytest.approx(tuned, rel=0.03)
 
 
-def test_an_insignificant_difference_is_not_called_a_saving():
+@pytest.mark.parametrize(("tuned", "base", "maximise", "words"), CASES)
+def test_the_sentence_never_contradicts_the_interval(tuned, base, maximise, words):
+    """Whatever the values, the words, the limits and the signs of the percentages agree."""
+    for noise, seed in itertools.product((0.03, 0.3, 1.0, 3.0), range(5)):
+        values, where = measured(tuned, base, 400, noise, seed)
+        found = saving(fed(values, where, maximise=maximise), maximise)
+        proved = re.match(r"(saves|gains|costs|loses) ", found.sentence)
+        assert bool(proved) == (found.low > 0 or found.high < 0)
+        assert bool(re.match("saves|gains", found.sentence)) == (found.low > 0)
+        assert ("−" in found.sentence) == (found.low < 0 < found.high)
+        if found.relative is not None:
+            assert -1 <= found.relative_low < found.relative < found.relative_high <= 1
+            assert np.sign([found.low, found.saved, found.high]).tolist() == (
+                np.sign([found.relative_low, found.relative, found.relative_high]).tolist()
+            )
+
+
+def test_a_baseline_that_crosses_zero_has_no_percentage():
+    where = places(600)
+    values = np.where(where, 1.0, 0.9)
+    values[np.flatnonzero(where)[3]] = -0.001
+    assert saving(fed(values, where)).relative is None
+    assert saving(fed(np.abs(values), where)).relative is not None
+
+
+def test_shares_by_hand():
+    found = from_costs(50, 80.0, Interval(20.0, -16.0, 80.0), maximise=False, share=True)
+    assert found == Estimate(50, 80.0, 100.0, 20.0, -16.0, 80.0, 0.2, -0.25, 0.5)
+    gain = from_costs(50, -120.0, Interval(20.0, 0.0, 40.0), maximise=True, share=True)
+    assert gain == Estimate(50, 120.0, 100.0, 20.0, 0.0, 40.0, 0.2, 0.0, 0.5)
+    beyond = (Interval(20.0, -41.0, 80.0), Interval(20.0, -80.0, 80.0), Interval(20.0, -90.0, 80.0))
+    assert [from_costs(50, 80.0, one, maximise=False, share=True).relative for one in beyond] == [None] * 3
+    assert from_costs(50, 80.0, Interval(20.0, 0.0, 40.0), maximise=False, share=False).relative is None
+
+
+def test_amounts_in_words():
+    assert amount(Estimate(1, 1, 1, 7.0, -17.0, 31.0, 0.07, -0.17, 0.31)) == "7 % (−17 % to 31 %)"
+    assert amount(Estimate(1, 1, 1, 17.0, 5.0, 29.0, 0.17, 0.05, 0.29)) == "17 % (5 % to 29 %)"
+    assert amount(Estimate(1, 1, 1, 1.0, 1.0, 1.0, 0.1, 0.004, 0.2)) == "10 % (0.4 % to 20 %)"  # not 0 %
+    assert amount(Estimate(1, 1, 1, 1.0, 1.0, 1.0, 0.105, 0.101, 0.109)) == "10.5 % (10.1 % to 10.9 %)"
+    assert amount(Estimate(1, 1, 1, -2.0, -3.0, -1.0)) == "2 (1 to 3) per round"
+
+
+def test_an_unproved_difference_is_not_called_a_saving():
     where = places(600)
     found = saving(fed(100 + np.random.default_rng(0).normal(0, 5, 600), where, 0.25))
     assert found.low < 0 < found.high
+    assert found.sentence.startswith("no saving shown yet: ")
     assert found.sentence.endswith("probing costs 0.25 per round")
 
 
 def test_without_baseline_rounds_the_sentence_names_the_remedy():
-    found = SavingsSums().saving(maximise=False, every=0, against="the start")
+    found = Ledger().saving(maximise=False, every=0, against="the start")
     assert "no saving can be stated: there are no baseline rounds (add [baseline]" in found.sentence
+    assert "no gain can be stated" in Ledger().saving(maximise=True, every=0, against="the start").sentence
 
 
-def test_memory_is_constant_and_exact():
-    ledger, baseline = SavingsSums(), Baseline().planned(4, None, 3)
-    rng, sizes = np.random.default_rng(2), []
-    for slot, value in enumerate(rng.normal(10, 1, 5000).tolist()):
-        kind = "baseline" if baseline.is_due else "tell"
-        ledger = ledger.reference(slot, value) if kind == "baseline" else ledger.tuned(slot, value, None)
-        baseline = baseline.after(kind, False, 3)
-        sizes.append(len(ledger.batches))
-    assert max(sizes) < MOST
-    assert min(sizes[200:]) >= MOST // 2
-    assert sum(n for n, _, _ in ledger.batches) + ledger.rest[0] + ledger.told == 5000 - ledger.baseline_rounds
-    text = json.dumps(ledger.to_dict())
-    assert len(text) < 2500
-    assert SavingsSums.from_dict(json.loads(text)) == ledger
-    assert Baseline(**json.loads(json.dumps(baseline.to_dict()))) == baseline
+def test_lately_and_one_look_stand_beside_the_whole():
+    values, where = measured(80.0, 100.0, 1500)
+    values[:700] += np.where(where[:700], 0.0, 20.0)  # the saving began in round 700
+    found = saving(fed(values, where))
+    assert found.saved == pytest.approx(20 * 800 / 1500, abs=1.5)
+    assert found.lately.saved > found.saved + 3
+    assert found.lately.rounds < found.rounds
+    assert found.lately.low < 20 * 800 / (1500 - 512) < found.lately.high
+    assert found.fixed.saved == pytest.approx(found.saved, abs=2)
+    document = json.loads(json.dumps(found.to_dict()))
+    assert document["lately"]["low"] == found.lately.low
+    assert document["fixed"]["high"] == found.fixed.high
+    assert document["low"] == found.low
 
 
-def test_huge_values_stay_finite():
-    where = places(2000)
-    found = saving(fed(np.where(np.arange(2000) % 2, 1e308, -1e308), where))
-    assert all(math.isfinite(number) for number in (found.saved, found.low, found.high))
+@pytest.mark.parametrize("cut", [0, 1, 9, 237, 400])
+def test_a_kept_ledger_continues_exactly(cut):
+    values, where = measured(80.0, 100.0, 401)
+    values, where = values.tolist(), where.tolist()
+    half = Ledger.from_dict(json.loads(json.dumps(fed(values[:cut], where[:cut], 0.5).to_dict())))
+    again = fed(values[cut:], where[cut:], 0.5, ledger=half, first=cut)
+    assert again == fed(values, where, 0.5)
+    sums = again.anytime
+    assert type(sums).from_numbers(sums.to_numbers()) == sums
+    assert repr(type(sums).from_numbers(np.array(sums.to_numbers()).tolist())) == repr(sums)
 
 
-def test_the_quantile():
-    for freedom, exact in [(3.5, 2.94009), (5, 2.57058), (10, 2.22814), (15.5, 2.12548)]:
-        assert quantile(freedom) == pytest.approx(exact, rel=1e-3)
-
-
-LAWS = [
-    "independent",
-    "walk",
-    "sine",
-    "in step",
-    "AR(1)",
-    "long AR(1)",
-    "heavy tails",
-    "loud at times",
-    "learning",
-    "all",
-    "spikes",
-    "Lomax",
-    "lognormal",
-]
-
-
-def made_up(law, runs, rounds, rng, where):
-    """Return values `(runs, rounds)` at the baseline, and what tuning saves in each round."""
-    t, noise = np.arange(rounds), rng.normal(size=(runs, rounds))
-    if law in ("heavy tails", "all"):
-        noise = rng.standard_t(2.2, (runs, rounds))
-    if law in ("loud at times", "all"):
-        noise = noise * np.where(np.sin(t / 60) > 0.5, 4.0, 1.0) * np.where(where, 2.0, 1.0)
-    if law in ("AR(1)", "long AR(1)", "all"):
-        rho = 0.9 if law == "AR(1)" else 0.98
-        kicks = 2.0 * math.sqrt(1 - rho**2) * rng.normal(size=(rounds, runs))
-        for k in range(1, rounds):
-            kicks[k] += rho * kicks[k - 1]
-        noise = noise + kicks.T
-    if law in ("walk", "all"):
-        noise = noise + np.cumsum(rng.normal(0, 0.3, (runs, rounds)), axis=1)
-    if law in ("sine", "in step"):
-        period = 137 if law == "sine" else 20  # the length of a block
-        noise = noise + 4 * np.sin(2 * np.pi * (t / period + rng.random((runs, 1))))
-    if law == "spikes":
-        noise = 0.3 * noise + 100.0 * (rng.random((runs, rounds)) < 0.01)
-    if law == "Lomax":
-        noise = rng.pareto(1.5, (runs, rounds))
-    if law == "lognormal":
-        noise = 3 * np.exp(1.5 * noise)
-    saved = 3 * (1 - np.exp(-t / 60)) if law in ("learning", "all") else np.ones(rounds)
-    return 50 + noise, saved
-
-
-@pytest.mark.parametrize(
-    ("law", "rounds"),
-    [*itertools.product(LAWS, (180, 600)), ("spikes", 2000), ("Lomax", 2000), ("lognormal", 2000)],
-)
-def test_the_interval_covers_at_least_nine_times_in_ten(law, rounds):
-    """The nominal coverage is 95 %; the seeds are fixed."""
-    runs, held = 200, 0
-    rng = np.random.default_rng(LAWS.index(law) * 1000 + rounds)
-    where = all_places(runs, rounds)
-    values, saved = made_up(law, runs, rounds, rng, where)
-    for run in range(runs):
-        base = where[run]
-        found = saving(fed((values[run] - np.where(base, 0.0, saved)).tolist(), base.tolist()))
-        last = np.flatnonzero(base)[-1]
-        if found.saved is None:
-            assert base.sum() <= FEWEST
-            held += 1  # no statement, no error
-            continue
-        held += bool(found.low <= saved[:last][~base[:last]].mean() <= found.high)
-    assert held / runs >= 0.9
-
-
-def test_the_interval_cannot_cover_spikes_before_one_was_measured():
-    """Spikes in 2 % of rounds, at the reference only: the interval can cover them once one was measured."""
-    runs, rounds = 200, 600
-    rng, where = np.random.default_rng(5), all_places(200, 600)
-    held: dict[bool, list[bool]] = {True: [], False: []}
-    for run in range(runs):
-        base = where[run]
-        spikes = np.where(base, 100.0 * (rng.random(rounds) < 0.02), 0.0)
-        found = saving(
-            fed((10 + rng.normal(0, 0.3, rounds) + spikes - np.where(base, 0.0, 3.0)).tolist(), base.tolist())
-        )
-        held[bool(spikes.any())].append(found.low <= 5.0 <= found.high)
-    assert np.mean(held[True]) >= 0.9
-    assert np.mean(held[False]) < 0.1
-
-
-def test_the_sentence_mentions_dominating_rounds():
-    where, rng = places(600), np.random.default_rng(3)
-    values = np.where(where, 100.0, 90.0) + rng.normal(0, 1, 600)
-    assert "dominate" not in saving(fed(values, where)).sentence
-    values[np.flatnonzero(~where)[::100]] += 500.0
-    assert saving(fed(values, where)).sentence.endswith("against the start; a few rounds dominate")
+def test_a_ledger_without_the_newer_sums_is_completed():
+    values, where = measured(80.0, 100.0)
+    kept = fed(values, where)
+    old = Ledger.from_dict(json.loads(json.dumps(kept.fixed.to_dict())))
+    assert old.fixed == kept.fixed
+    assert old.anytime == Ledger().anytime
+    found = saving(old)
+    assert found.saved is None
+    assert found.fixed == saving(kept).fixed
+    assert found.baseline_rounds == saving(kept).baseline_rounds

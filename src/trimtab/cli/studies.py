@@ -228,7 +228,7 @@ def _write_csv(study: Study, events: list[Event]) -> None:
 
 def _print_study(study: Study, events: list[Event]) -> None:
     summary, probes = study.summary(), study.probes
-    out.print(f"{study.name}: {study.saving.sentence}", highlight=False)
+    out.print(f"{study.name}: {study.saving.sentence}", highlight=False, soft_wrap=True)
     table = new_table("knob", "centre", "probe", "low", "high", "unit", title=f"{study.name}: {summary['goal']}")
     for knob in study.knobs.all:
         low, high = map(cell, ends(knob))

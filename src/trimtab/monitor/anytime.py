@@ -24,12 +24,15 @@ The evidence that tuning makes matters worse, for losses of λ noise scales that
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from trimtab.types import Document
 
 SIDE = 3  # tuned rounds on each side of a comparison
+RECENT = 2 * SIDE + 1  # tuned rounds that are kept
 WAITING = 4  # baseline rounds whose later neighbours are not all measured yet
 FEWEST = 6  # differences needed for an interval
 ALPHA = 0.05
@@ -146,7 +149,7 @@ class AnytimeSums(NamedTuple):
     def tuned(self, slot: int, cost: float, every: int) -> AnytimeSums:
         """Return the sums after a tuned round; every: K."""
         cost, found, error, weight = _bounded(cost), self, 0.0, 0
-        recent = (*self.recent, (slot, cost))[-2 * SIDE - 1 :]
+        recent = (*self.recent, (slot, cost))[-RECENT:]
         while found.waiting and len(recent) >= SIDE and found.waiting[0][0] < recent[-SIDE][0]:
             first, *rest = found.waiting
             found = found._replace(waiting=tuple(rest))
@@ -225,6 +228,33 @@ class AnytimeSums(NamedTuple):
         accounts = {name: Account(**saved[name]) for name in ("whole", "older", "newer")}
         return cls(**{**saved, **rows, **accounts, "evidence": tuple(saved["evidence"])})
 
+    def to_numbers(self) -> list[float]:
+        """Convert to a fixed number of floats, without loss; absent ones are NaN."""
+        nan = math.nan
+        recent = [x for point in self.recent for x in point]
+        waiting = [x for row in self.waiting for x in row]
+        return [
+            *(*recent, *(nan,) * (2 * RECENT - len(recent))),
+            *(*waiting, *(nan,) * (3 * WAITING - len(waiting))),
+            *(self.last, self.placebos, self.squares, self.products, *self.evidence, self.marks),
+            *(*self.whole, *self.older, *self.newer),
+            *(nan if x is None else x for x in (self.lowest, self.highest)),
+        ]
+
+    @classmethod
+    def from_numbers(cls, numbers: Sequence[float]) -> AnytimeSums:
+        """Read the output of `to_numbers`."""
+        ends = [2 * RECENT, 3 * WAITING, 4, len(LOSSES), 1, *[len(Account())] * 3, 2]
+        parts = [numbers[end - size : end] for size, end in zip(ends, itertools.accumulate(ends), strict=True)]
+        recent, waiting, sums, evidence, marks, *accounts, extremes = parts
+        whole, older, newer = (Account(int(a[0]), a[1], int(a[2]), *a[3:]) for a in accounts)
+        return cls(
+            tuple((int(recent[n]), recent[n + 1]) for n in _present(recent, 2)),
+            tuple((int(waiting[n]), waiting[n + 1], int(waiting[n + 2])) for n in _present(waiting, 3)),
+            *(sums[0], int(sums[1]), sums[2], sums[3], tuple(evidence), int(marks[0]), whole, older, newer),
+            *(None if math.isnan(x) else x for x in extremes),
+        )
+
 
 def contrast(middle: Point, before: tuple[Point, ...], after: tuple[Point, ...]) -> tuple[float, float]:
     """Return c and f (1) of a round and its neighbours.
@@ -262,6 +292,11 @@ def planned(variance: float, saving: float) -> float:
 def _between(slot: float, left: float, a: float, right: float, b: float) -> float:
     """Interpolate linearly between two points."""
     return ((right - slot) * a + (slot - left) * b) / (right - left)
+
+
+def _present(numbers: Sequence[float], size: int) -> Iterator[int]:
+    """Iterate over the places at which rows of this size begin, without absent rows."""
+    return (n for n in range(0, len(numbers), size) if not math.isnan(numbers[n]))
 
 
 def _bounded(cost: float) -> float:

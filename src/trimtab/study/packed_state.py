@@ -21,9 +21,11 @@ from typing import NamedTuple
 import numpy as np
 
 from trimtab import storage
+from trimtab.monitor.anytime import AnytimeSums
 from trimtab.monitor.baseline import Baseline
 from trimtab.monitor.diagnostics import LAG, Diagnostics
-from trimtab.monitor.savings import SavingsSums
+from trimtab.monitor.fixed_horizon import FixedHorizonSums
+from trimtab.monitor.savings import Ledger
 from trimtab.setup import Setup
 from trimtab.state import Key
 from trimtab.study.flat_state import Flat
@@ -42,7 +44,8 @@ SUMS = (
     *("reference_value", "reference_slot", "told", "paid", "places", "length", "stretches"),
     *("baseline_rounds", "probed", "probing", "last", "changes", "change_sum", "change_square", "batches"),
 )
-"""The last is the number of batches, which follow as three numbers each."""
+"""The last is the number of batches, which follow as three numbers each; before them are the anytime sums."""
+ANYTIME = len(AnytimeSums().to_numbers())
 MOST = 1000  # cached shapes
 
 
@@ -67,11 +70,12 @@ class Shape:
         self.figures = flat.size + 2  # after slot and due
         self.values = self.figures + len(FIGURES)
         self.vectors = self.values + LAG
-        self.sums = self.vectors + len(VECTORS) * self.setup.dim
+        self.anytime = self.vectors + len(VECTORS) * self.setup.dim
+        self.sums = self.anytime + ANYTIME
 
     def numbers(self, position: Position) -> Array | None:
         """Return the numbers of a position of this shape; None if it cannot be packed."""
-        running, ledger, dim = position.diagnostics, position.ledger, self.setup.dim
+        running, (anytime, fixed), dim = position.diagnostics, position.ledger, self.setup.dim
         if len(running.values) != min(running.told, LAG):
             return None
         vectors = [list(getattr(running, name) or (0.0,) * dim) for name in VECTORS]
@@ -80,9 +84,10 @@ class Shape:
             *(getattr(running, name) for name in FIGURES),
             *(*running.values, *(0.0,) * (LAG - len(running.values))),
             *(x for vector in vectors for x in vector),
-            *(math.nan if (x := getattr(ledger, name)) is None else x for name in SUMS[:-1]),
-            *(len(ledger.batches), *ledger.rest),
-            *(x for batch in ledger.batches for x in batch),
+            *anytime.to_numbers(),
+            *(math.nan if (x := getattr(fixed, name)) is None else x for name in SUMS[:-1]),
+            *(len(fixed.batches), *fixed.rest),
+            *(x for batch in fixed.batches for x in batch),
         ]
         return np.array([*self.flat.write(position.state), *plain], dtype=float)
 
@@ -111,18 +116,19 @@ class Shape:
         values = tuple(plain[self.values : self.values + min(told, LAG)])
         return Diagnostics(**found, values=values, **vectors)  # type: ignore[arg-type]
 
-    def ledger(self, plain: list[float]) -> SavingsSums:
+    def ledger(self, plain: list[float]) -> Ledger:
         """Return the sums of the saving among the numbers."""
         value, slot, told, paid, places, length, stretches, rounds, probed, probing, *rest = plain[self.sums :]
         last, changes, change_sum, change_square, count, *rest = rest
         batches = tuple((rest[n], rest[n + 1], rest[n + 2]) for n in range(3, 3 + 3 * int(count), 3))
-        return SavingsSums(
+        fixed = FixedHorizonSums(
             None if math.isnan(value) else value,
             *(int(slot), int(told), paid, places, batches, int(length)),
             (rest[0], rest[1], rest[2]),
             *(int(stretches), int(rounds), int(probed), probing),
             *(None if math.isnan(last) else last, int(changes), change_sum, change_square),
         )
+        return Ledger(AnytimeSums.from_numbers(plain[self.anytime : self.sums]), fixed)
 
 
 class Shapes:
@@ -147,7 +153,7 @@ class Shapes:
         flat = Flat(position.state)
         if not flat.is_row:
             return None
-        names = [flat.names, FIGURES, VECTORS, SUMS]
+        names = [flat.names, FIGURES, VECTORS, ANYTIME, SUMS]
         described = {**storage.described(setup), "lane": 0, "copies": 1}  # as rows of earlier versions have it
         about = [FORMAT, described, position.terms.to_dict(), *position.baseline[:2], names]
         key = hashlib.blake2b(canonical(about).encode(), digest_size=KEY).digest()

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from trimtab.monitor.baseline import Baseline
 from trimtab.monitor.diagnostics import Diagnostics
-from trimtab.monitor.savings import Saving, SavingsSums
+from trimtab.monitor.savings import Ledger, Saving
 from trimtab.setup import Setup
 from trimtab.spec.constraints import Limits
 from trimtab.spec.current_settings import RunSettings
@@ -35,7 +35,7 @@ class Position(NamedTuple):
     terms: RunSettings
     """The knobs and other settings that may be changed."""
     baseline: Baseline = Baseline()
-    ledger: SavingsSums = SavingsSums()
+    ledger: Ledger = Ledger()
     limits: Limits = Limits()
     asked: tuple[tuple[int, int], ...] = ()
     """Rounds handed out while others were open, each with its trial id."""
@@ -85,11 +85,12 @@ class Position(NamedTuple):
 
     def _accounted(self, kind: str, value: float | None, round: int) -> Document:
         """Return the baseline schedule and the sums of the saving after a round."""
-        ledger, slot = self.ledger, self.baseline.slot
+        ledger, slot, every, maximise = self.ledger, self.baseline.slot, self.baseline.every, self.setup.maximise
         if value is not None and kind == "baseline":
-            ledger = ledger.reference(slot, value)
+            ledger = ledger.reference(slot, value, every=every, maximise=maximise)
         elif value is not None:
-            ledger = ledger.tuned(slot, value, core_calls.probing_cost(self.setup, self.state, round))
+            probing = core_calls.probing_cost(self.setup, self.state, round)
+            ledger = ledger.tuned(slot, value, probing, every=every, maximise=maximise)
         return {"baseline": self.baseline.after(kind, value is None, self.state.key.seed), "ledger": ledger}
 
     @property
@@ -101,7 +102,7 @@ class Position(NamedTuple):
         """Return the position with another baseline; a different reference restarts the saving."""
         same = setting == self.baseline.setting
         baseline = self.baseline.planned(every, setting, self.state.key.seed)
-        return self._replace(baseline=baseline, ledger=self.ledger if same else SavingsSums())
+        return self._replace(baseline=baseline, ledger=self.ledger if same else Ledger())
 
     def snapshot(self, seq: int) -> Snapshot:
         """Return the snapshot to store with an event."""
@@ -124,7 +125,7 @@ class Position(NamedTuple):
             (running.skipped, running.failures),
             self.setup.maximise,
             time,
-            self.saving._asdict(),
+            self.saving.to_dict(),
         )
         return found | ({"limits": self.limits.describe()} if self.limits.all else {})
 
@@ -156,7 +157,7 @@ def status_document(
     }
 
 
-def saved(ledger: SavingsSums, setup: Setup, every: int, reference: Setting | None) -> Saving:
+def saved(ledger: Ledger, setup: Setup, every: int, reference: Setting | None) -> Saving:
     """Return the saving, worded for the reference in use."""
     against = "the start" if reference is None else "the reference"
     return ledger.saving(maximise=setup.maximise, every=every, against=against)
@@ -204,7 +205,7 @@ def read_snapshot(snapshot: Snapshot, who: str, *, verified: bool = True) -> Pos
         setup, state, stored = core_calls.unpack(snapshot.state, verified=verified)
         terms = RunSettings.from_dict(stored)
         figures = dict(snapshot.diagnostics)
-        baseline, ledger = Baseline(**figures.pop(BASELINE)), SavingsSums.from_dict(figures.pop(LEDGER))
+        baseline, ledger = Baseline(**figures.pop(BASELINE)), Ledger.from_dict(figures.pop(LEDGER))
         limits = Limits.from_dict(figures.pop(LIMITS, None))
         asked = tuple((round, id) for round, id in figures.pop(ASKED, ()))
         return Position(setup, state, Diagnostics.from_dict(figures), terms, baseline, ledger, limits, asked)

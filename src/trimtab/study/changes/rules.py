@@ -16,7 +16,7 @@ import numpy as np
 
 from trimtab.knobs import SHARE, Knob, Knobs
 from trimtab.monitor.baseline import EVERY, read_baseline
-from trimtab.monitor.savings import SavingsSums
+from trimtab.monitor.savings import Ledger
 from trimtab.recipes import BaseMethod, between_limits
 from trimtab.recipes.method import name_of
 from trimtab.setup import Setup
@@ -144,7 +144,7 @@ def _with_reference(position: Position, before: Knobs, knobs: Knobs) -> Position
     every, reference = position.baseline[:2]
     if reference is None:
         same = [knob.start for knob in before.all] == [knob.start for knob in knobs.all]
-        return position if same else position._replace(ledger=SavingsSums())
+        return position if same else position._replace(ledger=Ledger())
     numbers = [knob for knob in knobs.all if knob.type in ("float", "integer")]
     inside = {**reference, **{knob.name: _nearest(knob, reference[knob.name]) for knob in numbers}}
     return position if inside == reference else position.planned(every, inside)
