@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from trimtab.explanation import Explanation as Explanation
     from trimtab.knobs import Knob as Knob
     from trimtab.knobs import Knobs as Knobs
+    from trimtab.limit import Limit as Limit
     from trimtab.recipes import *  # noqa: F403
     from trimtab.registry import part as part
     from trimtab.setup import Setup as Setup
@@ -55,6 +56,7 @@ EXPORTS = {
     ),
     "trimtab.explanation": ("Explanation",),
     "trimtab.knobs": ("Knob", "Knobs"),
+    "trimtab.limit": ("Limit",),
     "trimtab.recipes": (
         *("BaseMethod", "Method", "auto", "high_pass", "methods", "modified_two_point", "one_point", "register"),
         *("residual", "still", "two_point"),

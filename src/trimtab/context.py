@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-import numpy as np
 from numpy.typing import ArrayLike
 
+from trimtab.inputs import by_name
 from trimtab.registry import part
 from trimtab.types import Array
 
@@ -76,29 +75,6 @@ def context_row(
         if given:
             raise ValueError(f"context={given!r}, but none was declared: {remedy.format(sorted(given))}")
         return None
-    shape = (len(declared),) if lanes is None else (lanes, len(declared))
-    row = np.full(shape, math.nan)
-    if given is None:
-        return row
-    if not isinstance(given, Mapping):
+    if given is not None and not isinstance(given, Mapping):
         raise TypeError(f'context={given!r} must be numbers by name: write context={{"{declared[0].name}": 0.7}}')
-    names = [each.name for each in declared]
-    for name, value in given.items():
-        if name not in names:
-            near = difflib.get_close_matches(str(name), names, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"declared are {', '.join(names)}"
-            raise ValueError(f"context {name!r} was not declared: {hint}")
-        row[..., names.index(name)] = _number(name, value, lanes)
-    return row
-
-
-def _number(name: str, value: ArrayLike | None, lanes: int | None) -> Array | float:
-    if value is None:
-        return math.nan
-    found = np.asarray(value)
-    if found.dtype.kind not in "iuf" or found.shape not in ((), () if lanes is None else (lanes,)):
-        want = "a number" if lanes is None else f"a number, or one for each of the {lanes} lanes"
-        raise ValueError(f"context {name!r} is {value!r}: give {want}, or None where it is not known")
-    if np.isinf(found).any():
-        raise ValueError(f"context {name!r} is infinite: give a finite number, or None where it is not known")
-    return found.astype(float)
+    return by_name("context", [each.name for each in declared], given or {}, lanes)

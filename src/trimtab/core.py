@@ -112,6 +112,8 @@ def kernel(setup: Setup) -> Kernel:
 
 
 def _forgotten(memory: object, fresh: Any) -> Any:
+    if memory is None:
+        return None
     if not isinstance(memory, tuple):
         return fresh if np.isnan(fresh).any() else memory
     parts = [_forgotten(a, b) for a, b in zip(memory, fresh, strict=True)]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -89,13 +90,13 @@ def pairs(bounds: ArrayLike, dim: int) -> Array:
 
 
 def reader(
-    lanes: int | None, queries: int, told: int, maximise: bool, largest: float
+    lanes: int | None, queries: int, told: int, maximise: bool, largest: float, partial: bool = False
 ) -> Callable[[object], tuple[Value, ...] | None]:
     """Build the function that converts told values to the values of a round's queries, to be minimised.
 
     It returns NaN in lanes without a value, and None if no lane has one. told: numbers per query; with limits, each
     value is followed by those of its limits on the last axis, `([lanes,] [queries,] 1 + m)`. Numbers are clipped to
-    ±largest.
+    ±largest. partial: a single system may lack some of its numbers.
     """
     in_lanes = () if lanes is None else (lanes,)
     several = tuple(n for n in (queries, told) if n > 1)
@@ -117,7 +118,7 @@ def reader(
             raise ValueError(
                 f"value={values!r} is infinite: skip the trial if the measurement failed, or tell a finite penalty"
             )
-        if np.isnan(array).all() or (lanes is None and np.isnan(array).any()):
+        if np.isnan(array).all() or (lanes is None and not partial and np.isnan(array).any()):
             return None
         array = np.clip(array, -largest, largest)
         parts = tuple(array.reshape(*in_lanes, -1).T) if several else (array,)
@@ -138,6 +139,36 @@ def beside(value: object, limits: ArrayLike, count: int) -> Array:
             f"value={value!r} and limits={limits!r} do not match: tell one number, and a list of"
             f" {count} (with lanes, one of each per lane)"
         ) from None
+
+
+def by_name(kind: str, names: Sequence[str], given: Mapping[str, ArrayLike | None], lanes: int | None) -> Array:
+    """Convert numbers by name to an array in the order of `names`, on the last axis; NaN where one is missing.
+
+    kind: of the names, for messages.
+
+    >>> by_name("context", ["load", "hour"], {"load": 0.7}, None)
+    array([0.7, nan])
+    """
+    row = np.full((len(names),) if lanes is None else (lanes, len(names)), math.nan)
+    for name, value in given.items():
+        if name not in names:
+            near = difflib.get_close_matches(str(name), names, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"declared are {', '.join(names)}"
+            raise ValueError(f"{kind} {name!r} was not declared: {hint}")
+        row[..., names.index(name)] = _number(kind, name, value, lanes)
+    return row
+
+
+def _number(kind: str, name: str, value: ArrayLike | None, lanes: int | None) -> Array | float:
+    if value is None:
+        return math.nan
+    found = np.asarray(value)
+    if found.dtype.kind not in "iuf" or found.shape not in ((), () if lanes is None else (lanes,)):
+        want = "a number" if lanes is None else f"a number, or one for each of the {lanes} lanes"
+        raise ValueError(f"{kind} {name!r} is {value!r}: give {want}, or None where it is not known")
+    if np.isinf(found).any():
+        raise ValueError(f"{kind} {name!r} is infinite: give a finite number, or None where it is not known")
+    return found.astype(float)
 
 
 def shortly(value: object) -> str:

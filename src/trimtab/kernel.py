@@ -35,7 +35,7 @@ def build(setup: Setup) -> Kernel:
     method, xp, rule = setup.method, setup.frame.xp, setup.rule
     next_look, learn, point_of, largest = rule.query, rule.learn, _points(setup), setup.largest
     single, maximise = setup.lanes is None and setup.queries * setup.told == 1, setup.maximise
-    one_at_a_time, in_lanes = setup.keeps_one, setup.lanes is not None
+    one_at_a_time, in_lanes, partial = setup.keeps_one, setup.lanes is not None, bool(setup.limits)
     outward = setup.outward if setup.bounds is not None else np.ndarray.copy if method.located else None
     latest: tuple[Any, ...] = (None, NEVER, None, None, None)  # state, id, look, point, context: reused by the tell
 
@@ -72,7 +72,7 @@ def build(setup: Setup) -> Kernel:
         new = State(state.key, round, centre, memory, look, values, id, state.skipped, still_open)
         if not in_lanes:
             return new
-        failed = xp.failed(values)
+        failed = xp.failed(values, partial)
         return frozen(_keep(xp, failed, state, new) if xp.any(failed) else new)
 
     def estimate(state: State, id: int, values: tuple[Value, ...]) -> Array:

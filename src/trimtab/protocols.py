@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from trimtab.limit import Side
 from trimtab.state import Key, Look, State
 from trimtab.types import Array, Integers, Memory, Value
 
@@ -47,6 +48,8 @@ class Frame(NamedTuple):
     """One for each context: the period of an angle or an hour, 0 of any other number."""
     flatten: Callable[[Array], Array] | None = None
     """The projection of directions onto the plane of the domain, if it is flat."""
+    limits: tuple[Side, ...] = ()
+    """Bounds on the numbers told, for methods that keep limits."""
 
 
 class LocalModel(NamedTuple):
@@ -76,6 +79,11 @@ def radius_wide(memory: Memory, id: int) -> Value:
 def no_model(state: State) -> LocalModel | None:
     """None, for methods without a model of the cost."""
     return None
+
+
+def no_limits(state: State) -> Array:
+    """An empty array: the method keeps no limits."""
+    return np.empty((*state.centre.shape[:-1], 0), dtype=bool)
 
 
 def at_centre(state: State, context: Array | None) -> Array:
@@ -109,6 +117,9 @@ class Rule(NamedTuple):
     next query neither repeats nor mirrors an earlier one."""
     at: Callable[[State, Array | None], Array] = at_centre
     """(state, context) → the operating point for a context; None: for the mean one."""
+    beyond: Callable[[State], Array] = no_limits
+    """state → which of the frame's limits the operating point exceeded, as far as was known at the last value, on the
+    last axis. It has moved since."""
 
 
 Estimate = tuple[Value, Value, Array, Memory]

@@ -16,6 +16,7 @@ from trimtab.directions import Gaussian, Rademacher, Streams
 from trimtab.domains import Box, Domain, Everywhere
 from trimtab.inputs import LARGEST as LARGEST
 from trimtab.inputs import locked, pairs, reader, shortly
+from trimtab.limit import Limit, limits_of, measured, sides
 from trimtab.protocols import Directions, Frame, Rule
 from trimtab.recipes import BaseMethod
 from trimtab.types import Array, Integers, Value
@@ -64,6 +65,7 @@ class Setup:
     maximise: bool = False
     max_pending: int = 1
     contexts: tuple[Context, ...] = ()
+    limits: tuple[Limit, ...] = ()
 
     def __post_init__(self) -> None:
         if len(self.shape) not in (1, 2) or min(self.shape) < 1:
@@ -89,6 +91,11 @@ class Setup:
         if self.contexts and not self.method.takes_context:
             raise ValueError(
                 f"{self.method} takes no context: use tt.belief(radius={self.method.radius:g}), or no context"
+            )
+        object.__setattr__(self, "limits", limits_of(self.limits))
+        if self.limits and not self.method.takes_limits:
+            raise ValueError(
+                f"{self.method} keeps no limits: use tt.belief(radius={self.method.radius:g}), or leave out limits="
             )
         _ = self.home  # raises if the probes do not fit
 
@@ -122,7 +129,7 @@ class Setup:
     @property
     def keeps_one(self) -> bool:
         """Whether a trial that was asked for need not be kept: the state alone says which it was."""
-        return self.max_pending == 1 and not self.contexts
+        return self.max_pending == 1 and not self.contexts and not self.limits
 
     @property
     def queries(self) -> int:
@@ -132,7 +139,7 @@ class Setup:
     @property
     def told(self) -> int:
         """The number of values per measurement: 1, plus one for each measured limit."""
-        return self.method.told
+        return self.method.told + len(measured(self.limits))
 
     @cached_property
     def directions(self) -> Directions:
@@ -174,6 +181,7 @@ class Setup:
             longest_move=self.longest,
             periods=tuple(context.period or 0.0 for context in self.contexts),
             flatten=None if whole else self.domain.flatten,
+            limits=sides(self.limits, self.maximise),
         )
 
     @cached_property
@@ -249,7 +257,7 @@ class Setup:
     @cached_property
     def read(self) -> Callable[[object], tuple[Value, ...] | None]:
         """The function that converts told values to those of a round's queries, to be minimised."""
-        return reader(self.lanes, self.queries, self.told, self.maximise, self.largest)
+        return reader(self.lanes, self.queries, self.told, self.maximise, self.largest, bool(self.limits))
 
     def outside(self, x: Array) -> NoReturn:
         """Raise the error for a start outside the domain."""

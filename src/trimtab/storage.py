@@ -108,7 +108,7 @@ def described(setup: Setup) -> Document:
 
 
 def _described(setup: Setup, arrays: Arrays | None) -> Document:
-    names = [f.name for f in fields(setup) if f.name != "contexts" or setup.contexts]
+    names = [f.name for f in fields(setup) if f.name not in ("contexts", "limits") or getattr(setup, f.name)]
     return {name: _pack(getattr(setup, name), arrays) for name in names}
 
 

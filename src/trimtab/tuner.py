@@ -7,6 +7,7 @@ import os
 import threading
 import warnings
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, overload
@@ -22,6 +23,7 @@ from trimtab.inputs import beside, pairs, starting_point
 from trimtab.kernel import build
 from trimtab.knobs import SHARE as SHARE
 from trimtab.knobs import Knob, Knobs, Setting
+from trimtab.limit import Limit, limits_of, numbers_row
 from trimtab.recipes import BaseMethod, auto, belief, between_limits
 from trimtab.recipes.method import name_of
 from trimtab.setup import ProbesTooWide, Setup, fitting
@@ -36,6 +38,10 @@ if TYPE_CHECKING:
 
 Measured = Mapping[str, ArrayLike | None]
 """A context: numbers by name, in lanes one each; None where one is not known."""
+Bounded = Mapping[str, Mapping[str, float] | Limit] | Iterable[Limit]
+"""Limits: their max, min and risk by name."""
+Told = ArrayLike | Measured | None
+"""Numbers measured beside a value: by name, or in order."""
 HALF = 0.5  # largest radius, as a share of the range: wider probes only reach the limits
 SILENT = 10  # warn after this many None in a row: the user's function may lack a return
 
@@ -55,6 +61,9 @@ class Tuner(Brief):
     max_pending: the number of trials that may be open at once, for values that arrive late or out of order.
     context: names of numbers that are known before each query and explain changes of the cost, such as a load; or
     `trimtab.Context`s. `ask(context={"load": 0.7})` then asks for the best setting under that load.
+    limits: numbers that must stay below a `max`, or above a `min`, at all queries but a share `risk` of them, 1 % by
+    default: `{"temperature": {"max": 80}}`, told by `tell(trial, value, limits={"temperature": 71.2})`; "value" is the
+    value itself. They must hold at the start.
     `ask` and `tell` may be called from several threads.
 
     >>> tuner = Tuner([0.2, 30.0], bounds=[(0, 1), (1, 100)], seed=0)
@@ -70,6 +79,7 @@ class Tuner(Brief):
     {'batch': 32}
     """
 
+    _lock: threading.Lock
     setup: Setup
     knobs: Knobs | None
     """The named parameters behind the coordinates; None if the tuner was given x0."""
@@ -88,8 +98,9 @@ class Tuner(Brief):
         max_pending: int = 1,
         lane: int = 0,
         context: Iterable[str | Context] | None = None,
+        limits: Bounded | None = None,
     ) -> None:
-        space, contexts = None, contexts_of(context)
+        space, contexts, bounded = None, contexts_of(context), limits_of(limits)
         if knobs is not None:
             if x0 is not None or bounds is not None or domain is not None:
                 raise ValueError(
@@ -99,7 +110,7 @@ class Tuner(Brief):
             space = Knobs.of(knobs, getattr(method, "radius", SHARE))
             if method is None:
                 space = space.with_default_radii()
-                method = belief(radius=SHARE) if contexts else between_limits(space.movable)
+                method = belief(radius=SHARE) if contexts or bounded else between_limits(space.movable)
             domain = space.domain
             x0 = space.start
         elif x0 is None:
@@ -109,7 +120,7 @@ class Tuner(Brief):
             raise ValueError("give either bounds or a domain; for both, use Intersection(Box(low, high), domain)")
         if method is None:
             method = _default_method(x, bounds, domain)
-            if contexts:
+            if contexts or bounded:
                 method = belief(radius=method.radius)
         elif getattr(method, "margin", None) == "project" and (bounds is not None or space) and method.radius > HALF:
             raise ValueError(
@@ -125,6 +136,7 @@ class Tuner(Brief):
                 maximise=maximize or maximise,
                 max_pending=max_pending,
                 contexts=contexts,
+                limits=bounded,
             )
         except ProbesTooWide as error:
             raise error if space is None else ProbesTooWide(error.args[0], space.room()) from None
@@ -234,9 +246,9 @@ class Tuner(Brief):
             return trial if self.knobs is None else self._named(trial)
         with self._lock:
             state = self._state
-            if row is not None and state.open and self.setup.max_pending == 1:
+            if state.open and self.setup.max_pending == 1:
                 ((id, look),) = state.open
-                if context is None or np.array_equal(row, np.asarray(look.context), equal_nan=True):
+                if row is None or context is None or np.array_equal(row, np.asarray(look.context), equal_nan=True):
                     return self._named(self._kernel.ask(state, id))
                 state = state._replace(round=id, open=())
             trial, self._state = core.hand_out(self.setup, state, row)
@@ -298,10 +310,44 @@ class Tuner(Brief):
         with self._lock:
             self._state = core.forget(self.setup, self._state)
 
-    def tell(self, trial: Trial | int, value: object, limits: ArrayLike | None = None) -> None:
+    @property
+    def limits(self) -> dict[str, Limit]:
+        """The limits by name. Assign other bounds or risks of the same limits to change them while it runs.
+
+        >>> tuner = Tuner([0.5], bounds=[(0, 1)], limits={"temperature": {"max": 80}}, seed=0)
+        >>> tuner.limits = {"temperature": {"max": 75}}
+        >>> tuner.limits["temperature"].max
+        75
+        """
+        return {each.name: each for each in self.setup.limits}
+
+    @limits.setter
+    def limits(self, limits: Bounded) -> None:
+        with self._lock:
+            setup = replace(self.setup, limits=(new := limits_of(limits)))
+            if _kinds(new) != _kinds(self.setup.limits):
+                names = ", ".join(self.limits) or "none"
+                raise ValueError(
+                    f"limits={limits!r} are others than the tuner's, {names}: change their numbers alone, or give other"
+                    " limits to a new Tuner(…, limits=…)"
+                )
+            self.setup, self._kernel = setup, build(setup)
+
+    @property
+    def beyond(self) -> tuple[str, ...]:
+        """The limits that the operating point was found to exceed at the last value; it has moved back since.
+
+        With lanes, those exceeded in any of them.
+        """
+        found = np.atleast_2d(self.setup.rule.beyond(self._state))
+        numbers = {side.limit for k, side in enumerate(self.setup.frame.limits) if found[:, k].any()}
+        return tuple(each.name for n, each in enumerate(self.setup.limits) if n in numbers)
+
+    def tell(self, trial: Trial | int, value: object, limits: Told = None) -> None:
         """Report the measured value(s) of a trial; None or NaN if the measurement failed.
 
-        limits: g_i for methods with limits (`primal_dual`), to be kept ≤ 0 in the long run; one row per lane.
+        limits: by name, the numbers that were declared as the tuner's `limits`; None, or left out, where one was not
+        measured. For `primal_dual`, g_i to be kept ≤ 0 in the long run; one row per lane.
         """
         id = trial.id if isinstance(trial, Trial) else _id(trial)
         if value is None and np.all((self._state.told == NEVER) & (self._state.skipped == SILENT - 1)):
@@ -310,10 +356,16 @@ class Tuner(Brief):
                 AdviceWarning,
                 stacklevel=2,
             )
-        if limits is not None and value is not None:
+        if self.setup.limits:
+            value = self._with_limits(value, limits)
+        elif limits is not None and value is not None:
             value = self._beside(value, limits)
         with self._lock:
+            before = self.beyond if self.setup.limits else ()
             self._state = self._kernel.tell(self._state, id, value, self._played(id))
+            new = set(self.beyond) - set(before) if self.setup.limits else ()
+        if new:
+            self._say_beyond(sorted(new), value)
 
     def _played(self, id: int) -> Array | None:
         """The coordinates of the setting that was drawn, for a method that learns from it; else None."""
@@ -322,8 +374,30 @@ class Tuner(Brief):
         key = self._state.key
         return self.knobs.drawn(self._kernel.ask(self._state, id).x, key.seed, id, key.lane)
 
-    def _beside(self, value: object, limits: ArrayLike) -> Array:
+    def _with_limits(self, value: object, given: object) -> object:
+        """Append the numbers measured beside the value, NaN where there is none."""
+        if given is not None and not isinstance(given, Mapping):
+            raise TypeError(
+                f"limits={given!r} must be numbers by name: write limits={{{self.setup.limits[0].name!r}: …}}"
+            )
+        row = numbers_row(self.setup.limits, given, self.setup.lanes)
+        if not row.shape[-1] or (value is None and np.isnan(row).all()):
+            return value
+        return beside(np.full(row.shape[:-1], np.nan) if value is None else value, row, row.shape[-1])
+
+    def _say_beyond(self, names: list[str], told: object) -> None:
+        listed, first = ", ".join(names), np.all(self._state.told == 0)
+        advice = "start where all limits hold" if first else "the operating point goes back"
+        warnings.warn(
+            f"the operating point is beyond the limit of {listed} in round {self.round - 1}: {advice}",
+            AdviceWarning,
+            stacklevel=3,
+        )
+
+    def _beside(self, value: object, limits: ArrayLike | Measured) -> Array:
         """Append the values of the limits to the value."""
+        if isinstance(limits, Mapping):
+            raise ValueError(f"limits={limits!r}, but none was declared: give Tuner(…, limits={{name: {{'max': …}}}})")
         if self.setup.told == 1:
             raise ValueError(
                 f"limits={limits!r} do not apply to {self.setup.method}: use for example"
@@ -385,6 +459,10 @@ class Tuner(Brief):
     def _shown_value(self) -> float | None:
         value = self.last_value
         return None if value is None or np.ndim(value) else float(value)
+
+
+def _kinds(limits: tuple[Limit, ...]) -> list[tuple[str, bool, bool]]:
+    return [(each.name, each.max is None, each.min is None) for each in limits]
 
 
 def _storage() -> ModuleType:

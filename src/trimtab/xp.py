@@ -104,7 +104,7 @@ class Single:
         return out, fade
 
     @staticmethod
-    def failed(values: tuple[float, ...]) -> bool:
+    def failed(values: tuple[float, ...], partial: bool = False) -> bool:
         """Whether a value is missing: never, since a single system skips a round without a value."""
         return False
 
@@ -181,11 +181,11 @@ class Lanes:
         return cls.axpy(gain / fade, news, vector), fade
 
     @staticmethod
-    def failed(values: tuple[Array, ...]) -> NDArray[np.bool_]:
-        """The lanes in which a value is missing."""
+    def failed(values: tuple[Array, ...], partial: bool = False) -> NDArray[np.bool_]:
+        """The lanes in which a value is missing; partial: those in which all are."""
         missing = np.isnan(values[0])
         for value in values[1:]:
-            missing |= np.isnan(value)
+            missing = missing & np.isnan(value) if partial else missing | np.isnan(value)
         return missing
 
     @classmethod

@@ -6,11 +6,10 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from trimtab.recipes import BaseMethod
 from trimtab.state import Trial
-from trimtab.tuner import Tuner
+from trimtab.tuner import Told, Tuner
 from trimtab.types import Array
 
 
@@ -59,7 +58,7 @@ Make = Callable[[Array, int], Tunable]
 class Limited(Tuner):
     """A tuner that derives limits from every value, so that the checks need not supply them."""
 
-    def tell(self, trial: Trial | int, value: object, limits: ArrayLike | None = None) -> None:
+    def tell(self, trial: Trial | int, value: object, limits: Told = None) -> None:
         """Tell the value with limits derived from it, invalid if the value is."""
         try:
             limits = np.multiply.outer(np.asarray(value, dtype=float), np.linspace(-0.5, 0.5, self.setup.told - 1))

@@ -76,6 +76,11 @@ class BaseMethod(ABC):
         return False
 
     @property
+    def takes_limits(self) -> bool:
+        """Whether its rule keeps the limits of its frame; a number that was not measured is NaN."""
+        return False
+
+    @property
     def scale_free(self) -> bool:
         """Whether a·f + b, a > 0, has the same path as f."""
         return False

@@ -49,6 +49,7 @@ class Belief(BaseMethod):
     scale_free: ClassVar[bool] = True
     finds_width: ClassVar[bool] = True
     takes_context: ClassVar[bool] = True
+    takes_limits: ClassVar[bool] = True
     learns_settings: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

@@ -149,10 +149,13 @@ def start(bank: Bank, lanes: int) -> Filter:
     )
 
 
-def let_pass(bank: Bank, filter: Filter, rounds: Array, common: Array, width: Array) -> Filter:
+def let_pass(
+    bank: Bank, filter: Filter, rounds: Array, common: Array, width: Array, growth: Array | None = None
+) -> Filter:
     """(B1) Time passes: up to a cap, all is known less well. Unknown noise caps nothing.
 
-    common, width: per lane, what own curvatures and velocities are measured in.
+    common, width: per lane, what own curvatures and velocities are measured in. growth: by how much standard deviations
+    grow, if that is not the bank's growth in each round.
     """
     columns, c = bank.columns, bank.constants
     known = filter.squares > 0
@@ -164,7 +167,8 @@ def let_pass(bank: Bank, filter: Filter, rounds: Array, common: Array, width: Ar
     cap[..., columns.velocity] = np.minimum(prior * (width * width)[:, None, None], CEILING)
     if columns.functions:
         cap[..., columns.further] = context_prior(bank, filter, common)
-    growth = bank.growth if (rounds == 1).all() else _power(bank.growth, rounds[:, None, None])
+    if growth is None:
+        growth = bank.growth if (rounds == 1).all() else _power(bank.growth, rounds[:, None, None])
     mean, cov = passed(columns, filter.mean, filter.cov, rounds, growth, cap)
     if bank.plane is not None:  # across it nothing is measured: what is unknown there would grow, and widen the probes
         mean, cov = turned(mean, cov, bank.plane[None])
@@ -235,7 +239,7 @@ def compare(
         excess += age[:, None] * (variance * (bank.growth * bank.growth - 1) * (x * x)[:, None]).sum(axis=-1)
     if unknown is not None and unknown.any():
         excess += _missing(bank, filter, x, unknown)
-    gain, spread = _gain(filter.cov, x, excess)
+    gain, spread = gain_of(filter.cov, x, excess)
     noise = np.where(filter.squares > 0, np.maximum(filter.noise(), TINY), np.maximum(error * error / spread, TINY))
     shared = (weight * error).sum(axis=1)
     variance = (weight * (spread * noise + (error - shared[:, None]) ** 2)).sum(axis=1)
@@ -284,7 +288,7 @@ def learn(
     odd = told & ~jump & (ratio > c.surprise) & (filter.learnt > STARTING)
     if jump.any():
         filter, noise = _doubted(bank, filter, jump, found, 2 * x[:, bank.columns.common], curvature)
-        gain, spread = _gain(filter.cov, x, found.excess)
+        gain, spread = gain_of(filter.cov, x, found.excess)
         found = found._replace(gain=gain, spread=spread, noise=noise)
     learnt = told & ~odd
     before = filter.learnt
@@ -356,7 +360,7 @@ def _weighed(bank: Bank, evidence: Array, density: Array) -> Array:
     return np.asarray((both - both.max(axis=(1, 2), keepdims=True)).reshape(evidence.shape))
 
 
-def _gain(cov: Array, x: Array, excess: Array) -> tuple[Array, Array]:
+def gain_of(cov: Array, x: Array, excess: Array) -> tuple[Array, Array]:
     """(B3) P·x, and the variance of an innovation, xᵀPx + noise."""
     gain = np.matmul(cov, x[:, None, :, None])[..., 0]
     return gain, (gain * x[:, None]).sum(axis=-1) + excess

@@ -138,7 +138,7 @@ def passed(columns: Columns, mean: Array, cov: Array, rounds: Array, growth: Arr
     mean[..., position] += each * mean[..., change]
     mean[..., own] *= np.sqrt(np.minimum(1.0, factor[..., own] / growth[..., own]))
     cov = cov * (factor[..., :, None] * factor[..., None, :])  # of rows and columns alike: it stays positive definite
-    ratio = each * factor[..., position] / factor[..., change]
+    ratio = each * factor[..., position] / np.maximum(factor[..., change], 1e-100)  # a cap may be 0
     cov[..., position, :] += ratio[..., None] * cov[..., change, :]
     cov[..., :, position] += ratio[..., None, :] * cov[..., :, change]
     return mean, cov

@@ -1,27 +1,34 @@
 """The belief as a rule: three pure functions of an immutable memory.
 
-query     look = centre + width·u                                                                       (B10, B11)
-learn     time passes (B1), the value is compared with the prediction (B3–B7, B12), the centre moves    (B8, B9)
+query     look = centre + width·u                                           (B10, B11), within the limits (B20)
+learn     time passes (B1), the value is compared with the prediction (B3–B7, B12), limits learn (B19),
+          the centre moves (B8, B9), within the limits (B21)
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from trimtab.protocols import Frame, LocalModel, Rule
+from trimtab.protocols import Frame, LocalModel, Rule, no_limits
 from trimtab.recipes.belief import bank as banks
 from trimtab.recipes.belief import decision
 from trimtab.recipes.belief.bank import Bank, Filter, News
-from trimtab.recipes.belief.context import Seen, functions, notice, unseen
-from trimtab.recipes.belief.decision import Course, Place
+from trimtab.recipes.belief.context import Flags, Seen, functions, notice, unseen
+from trimtab.recipes.belief.decision import Course, Place, Plan
+from trimtab.recipes.belief.limits import CUT, NARROW, ROOM, Front, Limits, Plot, Wall
 from trimtab.recipes.belief.model import Constants, features, rescaled
 from trimtab.state import Look, State
 from trimtab.types import Array, Memory, Value
 
 LONGEST_PAUSE = 100.0  # rounds: after a longer one there is little left to forget
+OPENING = 3  # queries that are made whatever the limits: as yet, nothing is known of them
+SHARES = 0.5, -0.5, 0.2, -0.2, 0.0  # of a probe, about the operating point within the limits
+LEARNING = 0.2  # share of a probe where nothing is allowed, so that something is learnt
+STEPS = 1.0, 0.5, 0.2, 0.0  # shares of a move that are tried
 CACHE = 2**16  # numbers of the covariances that are worked on together, so that they stay in the processor's cache
 
 
@@ -38,6 +45,21 @@ class BeliefState(NamedTuple):
     """The contexts so far."""
     far: Array
     """`(lanes,)`: the longest way from the centre to an operating point that was played lately, in radii."""
+    walls: tuple[Wall, ...] | None = None
+    """One for each side of each limit; None without limits."""
+    safe: Array | None = None
+    """`(lanes, d)`: the last setting where all limits were measured and held, even if noise had lowered them."""
+
+    @property
+    def fence(self) -> tuple[Wall, ...]:
+        """The walls; none without limits."""
+        return self.walls or ()
+
+    @property
+    def retreat(self) -> Array:
+        """The setting to go back to, where there are limits."""
+        assert self.safe is not None
+        return self.safe
 
 
 class Told(NamedTuple):
@@ -47,6 +69,8 @@ class Told(NamedTuple):
     point: Array
     value: Array
     context: Array
+    numbers: tuple[Array, ...]
+    """The value and all limits, as told; NaN where one was not measured."""
 
 
 def bind(frame: Frame, constants: Constants) -> Rule:
@@ -56,13 +80,19 @@ def bind(frame: Frame, constants: Constants) -> Rule:
     contexts = len(frame.periods)
     place = Place(frame.radius, frame.project, frame.free, frame.longest_move / frame.radius)
     narrow, wide = math.sqrt(1.0 - constants.waver), math.sqrt(1.0 + constants.waver)
-    together = max(1, CACHE // (len(bank.moving) * bank.columns.size**2))
+    limits, bounded, first_width = Limits(bank, frame.limits), bool(frame.limits), max(NARROW, constants.narrowest)
+    together = max(1, CACHE // ((1 + len(frame.limits)) * len(bank.moving) * bank.columns.size**2))
 
     def start(centre: Array) -> BeliefState:
         lanes = 1 if single else len(centre)
         unit = np.full(lanes, frame.radius)
         filter, course = banks.start(bank, lanes), decision.start(lanes, frame.dim)
-        return BeliefState(np.full(lanes, -1.0), unit, filter, course, unseen(lanes, contexts), np.zeros(lanes))
+        memory = BeliefState(np.full(lanes, -1.0), unit, filter, course, unseen(lanes, contexts), np.zeros(lanes))
+        if not bounded:
+            return memory
+        course = course._replace(width=np.full(lanes, first_width))
+        safe = np.array(centre, dtype=float).reshape(lanes, -1)
+        return memory._replace(course=course, walls=limits.start(lanes), safe=safe)
 
     def width(memory: Memory, id: int) -> Value:
         """(B11) The centre, a probe, its mirror image; (B10) then widths alternate, in the order of Thue and Morse."""
@@ -70,10 +100,65 @@ def bind(frame: Frame, constants: Constants) -> Rule:
         return float(length[0]) if single else length
 
     def query(state: State, id: int, context: Array | None = None) -> Look:
-        return Look(id, at(state, context), width(state.memory, id), context)
+        if not bounded or id < OPENING:
+            return Look(id, freely_at(state, context), width(state.memory, id), context)
+        return limited(state, id, context)
+
+    def limited(state: State, id: int, context: Array | None) -> Look:
+        """(B20) The probe that is wanted, or the next best that the limits allow."""
+        memory: BeliefState = state.memory
+        lanes, length, wanted = len(memory.clock), width(memory, id), freely_at(state, context)
+        centre, base = state.centre.reshape(lanes, -1), wanted.reshape(lanes, -1)
+        probe = np.reshape(length, (-1, 1)) * frame.direction(state.key, id).reshape(lanes, -1)
+        plot = surroundings(memory, centre, id, context)
+        origin = (base - centre) / frame.radius
+        z = plot.project(origin + probe)
+        u, none = z - origin, np.zeros(lanes)
+
+        def options() -> Iterator[Array]:
+            yield z
+            yield plot.within(z, none)
+            yield origin - u
+            home = plot.within(origin, none)
+            for share in SHARES:
+                yield home + share * u
+
+        safe = (memory.retreat - centre) / frame.radius
+        point, choice = plot.first(options(), safe, lambda: plot.within(origin, none) + LEARNING * u)
+        free = choice == 0
+        point = np.where(free[:, None], base, frame.project(centre + frame.radius * point))
+        length = np.where(free, length, 0.0)
+        return Look(id, point.reshape(state.centre.shape), float(length[0]) if single else length, context)
+
+    def surroundings(memory: BeliefState, centre: Array, id: int, context: Array | None) -> Plot:
+        """The bounds as they are believed to be at round `id`."""
+        walls, phi = memory.fence, None
+        if (late := np.maximum(id - 1.0 - memory.clock, 0.0)).any():
+            walls = limits.let_pass(walls, late)
+        if contexts:
+            row = np.full((len(centre), contexts), math.nan) if context is None else context.reshape(len(centre), -1)
+            phi, _ = functions(bank.basis, memory.seen, row, bank.context.farthest)
+        return plot_of(limits.fronts(walls), phi, memory.course.width, centre)
+
+    def plot_of(fronts: tuple[Front, ...], phi: Array | None, width: Array, centre: Array) -> Plot:
+        def project(z: Array) -> Array:
+            return z if frame.free else (frame.project(centre + frame.radius * z) - centre) / frame.radius
+
+        return Plot(bank.columns, fronts, phi, width, project)
 
     def at(state: State, context: Array | None) -> Array:
-        """(B17) The operating point for a context, without asking; None: for the mean one."""
+        """(B17) The operating point for a context within the limits, without asking; None: for the mean one."""
+        point = freely_at(state, context)
+        if not bounded:
+            return point
+        memory: BeliefState = state.memory
+        centre = state.centre.reshape(len(memory.clock), -1)
+        plot = surroundings(memory, centre, state.round, context)
+        z = plot.within((point.reshape(centre.shape) - centre) / frame.radius, np.zeros(len(centre)))
+        return np.asarray(frame.project(centre + frame.radius * z)).reshape(point.shape)
+
+    def freely_at(state: State, context: Array | None) -> Array:
+        """(B17) The operating point for a context, whatever the limits."""
         if not contexts or context is None:
             return state.centre
         memory: BeliefState = state.memory
@@ -92,11 +177,11 @@ def bind(frame: Frame, constants: Constants) -> Rule:
         return np.asarray(way * np.minimum(1.0, most / length)[:, None])
 
     def told(look: Look, point: Array, values: tuple[Value, ...], lanes: int) -> Told:
-        value = np.broadcast_to(values[0], lanes)
-        value = np.where(np.isnan(value), 0.0, value)  # of a lane that failed, which stays as it was
+        numbers = tuple(np.broadcast_to(value, lanes) for value in values)
+        value = numbers[0] if bounded else np.where(np.isnan(numbers[0]), 0.0, numbers[0])  # a failed lane stays
         context = np.full((lanes, contexts), math.nan) if look.context is None else look.context.reshape(lanes, -1)
         asked = np.broadcast_to(np.asarray(look.trial, dtype=float), lanes)
-        return Told(asked, point.reshape(lanes, -1), value, context)
+        return Told(asked, point.reshape(lanes, -1), value, context, numbers)
 
     def compared(memory: BeliefState, centre: Array, round: int, told: Told) -> tuple[BeliefState, News]:
         now = np.maximum(told.asked, round - 1)  # a trial that was handed out is one of the rounds that have begun
@@ -104,22 +189,77 @@ def bind(frame: Frame, constants: Constants) -> Rule:
         course = memory.course
         filter = banks.let_pass(bank, memory.value, rounds, course.common, course.width)
         age = now - told.asked
+        x, unknown = seen_at(memory, centre, told, age)
+        filter, news = banks.learn(bank, filter, x, told.value, age, course.common, course.curvature, unknown)
+        course = decision.warned(course, constants, news)
+        if bounded and news.anew.any():
+            course = course._replace(width=np.where(news.anew, first_width, course.width))
+        return memory._replace(clock=now, value=filter, course=course), news
+
+    def seen_at(memory: BeliefState, centre: Array, told: Told, age: Array) -> tuple[Array, Flags | None]:
+        """The features of a query, and which functions of context are unknown."""
         z, phi, unknown = (told.point - centre) / frame.radius, None, None
         if contexts:
             phi, unknown = functions(bank.basis, memory.seen, told.context, bank.context.farthest)
-        x = features(bank.columns, z, age, phi)
-        filter, news = banks.learn(bank, filter, x, told.value, age, course.common, course.curvature, unknown)
-        course = decision.warned(course, constants, news)
-        return memory._replace(clock=now, value=filter, course=course), news
+        return features(bank.columns, z, age, phi), unknown
 
     def moved(memory: BeliefState, centre: Array, round: int, told: Told) -> tuple[Array, BeliefState]:
         before = memory
         memory, news = compared(memory, centre, round, told)
+        if bounded:
+            memory = noticed(before, memory, centre, told)
         state = bank, memory.value, memory.course, centre, place, news
         plan = decision.plan(*state)
+        if bounded:
+            memory, plan = kept(memory, news, centre, plan, told)
         filter, course = decision.carry_out(*state, plan)
         memory, after = memory._replace(value=filter, course=course), plan.centre
+        if bounded:
+            memory = memory._replace(walls=limits.moved(memory.fence, (after - centre) / frame.radius))
         return after, with_context(before, memory, told.context) if contexts else memory
+
+    def noticed(before: BeliefState, memory: BeliefState, centre: Array, told: Told) -> BeliefState:
+        """(B19) The limits learn what was told. Their filters are a round ahead, unless values came late."""
+        rounds = np.minimum(memory.clock - before.clock, LONGEST_PAUSE)
+        age = memory.clock - told.asked + (rounds == 0)
+        x, unknown = seen_at(memory, centre, told, age)
+        walls = limits.notice(memory.fence, x, told.numbers, age, rounds, unknown)
+        safe = np.where(limits.clear(walls, told.numbers)[:, None], told.point, memory.retreat)
+        return memory._replace(walls=walls, safe=safe)
+
+    def kept(memory: BeliefState, news: News, centre: Array, plan: Plan, told: Told) -> tuple[BeliefState, Plan]:
+        """(B21) The plan within the limits: along a wall, and from beyond one only back.
+
+        Where that changes the move, the width is that of the shorter way.
+        """
+        course, radius, lanes = memory.course, frame.radius, len(centre)
+        wanted, nowhere = (plan.centre - centre) / radius, np.zeros_like(centre)
+        phi = np.zeros((lanes, bank.columns.functions)) if contexts else None
+        plot = plot_of(limits.fronts(memory.fence), phi, course.width, centre)
+        back = np.any(plot.beyond(nowhere) > 0, axis=1, keepdims=True)
+        way = plot.within(np.where(back, 0.0, wanted), ROOM * course.width)
+        target, _ = plot.first((share * way for share in STEPS), (memory.retreat - centre) / radius, lambda: way)
+        target *= (place.longest / np.maximum(np.sqrt((target * target).sum(axis=1)), place.longest))[:, None]
+        off = target - wanted
+        far = np.sqrt((off * off).sum(axis=1, keepdims=True)) > CUT
+        cut = far & (memory.clock >= OPENING - 1)[:, None]
+        if cut.any():
+            slope = np.where(cut, -plan.curvature * target, plan.slope)
+            again = decision.plan(bank, memory.value, course, centre, place, news, slope)
+            point = np.asarray(frame.project(centre + radius * target))
+            plan = again._replace(centre=np.where(cut, point, plan.centre))
+        beyond = np.where(limits.exceeded(told.numbers), plot.beyond(nowhere, cautious=False), 0.0)
+        walls = tuple(
+            wall._replace(beyond=np.where(b > 0, 1.0, 0.0)) for wall, b in zip(memory.fence, beyond.T, strict=True)
+        )
+        return memory._replace(walls=walls), plan
+
+    def beyond(state: State) -> Array:
+        """Which sides the operating point was beyond, before it moved."""
+        if not bounded:
+            return no_limits(state)
+        found = np.stack([wall.beyond > 0 for wall in state.memory.fence], axis=-1)
+        return found[0] if single else found
 
     def with_context(before: BeliefState, memory: BeliefState, context: Array) -> BeliefState:
         """(B14, B17) The context is noticed: range, moments and standardisation, and how far it led."""
@@ -130,6 +270,8 @@ def bind(frame: Frame, constants: Constants) -> Rule:
         filter = memory.value
         if renewal.again.any() or renewal.joins.any():
             filter = banks.renewed(bank, filter, renewal, memory.course.common)
+            if bounded:
+                memory = memory._replace(walls=limits.renewed(memory.fence, renewal))
         return memory._replace(value=filter, seen=seen, far=far)
 
     def learn(state: State, look: Look, point: Array, values: tuple[Value, ...]) -> tuple[Array, BeliefState]:
@@ -181,19 +323,38 @@ def bind(frame: Frame, constants: Constants) -> Rule:
             move=course.move * change, common=course.common * squares.mean(), curvature=course.curvature * squares
         )
         far = memory.far * float(np.max(change))
-        return memory._replace(value=memory.value._replace(mean=mean, cov=cov), course=course, far=far)
+        memory = memory._replace(value=memory.value._replace(mean=mean, cov=cov), course=course, far=far)
+        return limits_carried(memory, factors, change) if bounded else memory
 
-    return Rule(start, query, learn, slope, width, model, carried, at)
+    def limits_carried(memory: BeliefState, factors: Array, change: Array) -> BeliefState:
+        """The limits in other units."""
+        walls = []
+        for wall in memory.fence:
+            each, all = (wall.filter.mean, wall.filter.cov), (wall.mean[:, None], wall.cov[:, None])
+            (mean, cov), (one, spread) = (rescaled(bank.columns, *pair, change) for pair in (each, all))
+            filter = wall.filter._replace(mean=mean, cov=cov)
+            walls.append(wall._replace(filter=filter, mean=one[:, 0], cov=spread[:, 0]))
+        return memory._replace(walls=tuple(walls), safe=memory.retreat * np.asarray(factors))
+
+    return Rule(start, query, learn, slope, width, model, carried, at, beyond)
 
 
 def _cut(part: Memory, span: slice) -> Memory:
     """The lanes of a span."""
+    if part is None:
+        return None
+    if type(part) is tuple:
+        return tuple(_cut(x, span) for x in part)
     return part[span] if isinstance(part, np.ndarray) else type(part)(*(_cut(x, span) for x in part))
 
 
 def _joined(parts: list[Memory]) -> Memory:
     """Spans of lanes, side by side again."""
     first = parts[0]
+    if first is None:
+        return None
     if isinstance(first, np.ndarray):
         return np.concatenate(parts)
+    if type(first) is tuple:
+        return tuple(_joined(list(group)) for group in zip(*parts, strict=True))
     return type(first)(*(_joined(list(group)) for group in zip(*parts, strict=True)))
