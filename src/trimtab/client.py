@@ -13,9 +13,11 @@ import ssl
 import threading
 import time
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
+from trimtab.context import Context
 from trimtab.store.errors import Unavailable
 from trimtab.store.retry import delays
 from trimtab.study.study import Trial
@@ -61,13 +63,16 @@ class Client:
     def study(self, name: str, knobs: Iterable[Mapping[str, Level]] | None = None, **options: object) -> RemoteStudy:
         """Open the study of this name; with knobs, create it if it does not exist.
 
-        knobs, options: as in the body of PUT /v1/studies/NAME (goal, seed, method, radius, guard, …).
+        knobs, options: as in the body of PUT /v1/studies/NAME (goal, seed, method, radius, guard, context, …).
         """
         path = f"/v1/studies/{quote(name, safe='')}"
         if knobs is None:
             self.request("GET", path)
         else:
-            self.request("PUT", path, {"knobs": [dict(knob) for knob in knobs], **options})
+            body = {"knobs": [dict(knob) for knob in knobs], **options}
+            if isinstance(contexts := options.get("context"), list | tuple):
+                body["context"] = [asdict(each) if isinstance(each, Context) else each for each in contexts]
+            self.request("PUT", path, body)
         return RemoteStudy(self, name, path)
 
     def close(self) -> None:
@@ -133,21 +138,29 @@ class RemoteStudy(Brief):
         known = [(label, self._known.get(label)) for label in ("round", "centre", "trial", "value")]
         return [("", self.name), ("at", self.client.url.rpartition("@")[2]), *known]
 
-    def ask(self, wait: float | None = None, *, another: bool = False) -> Trial:
+    def ask(
+        self,
+        wait: float | None = None,
+        *,
+        another: bool = False,
+        context: Mapping[str, float | None] | None = None,
+    ) -> Trial:
         """The next trial, the same one until it is told; waits while approval, a hold or quiet hours block it.
 
         wait: raise TimeoutError with the reason after this many seconds; None waits for ever.
         another: open a further trial in a study with max_pending > 1; rejected if no more are allowed. If the answer
         was lost, that trial is open without being known here: `ask()` returns the oldest open trial.
+        context: in a study with contexts, the present numbers by name; None, or left out, where one is not known.
         """
+        body = {} if context is None else {"context": dict(context)}
         end = None if wait is None else time.monotonic() + wait
         while True:
             left = WAIT if end is None else min(WAIT, max(end - time.monotonic(), 0.0))
             query = {"wait": left, **({"another": "true"} if another else {})}
-            status, found = self.client.request("POST", f"{self._path}/trials:ask", {}, **query)
+            status, found = self.client.request("POST", f"{self._path}/trials:ask", body, **query)
             if status == 200:
                 self._known |= {"round": found["round"], "trial": found["knobs"]}
-                return Trial(found["id"], found["knobs"], found["round"], found["kind"])
+                return Trial(found["id"], found["knobs"], found["round"], found["kind"], found.get("context"))
             if end is not None and time.monotonic() >= end:
                 raise TimeoutError(f"study {self.name!r}: {found['detail']}")
 

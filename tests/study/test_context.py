@@ -169,7 +169,9 @@ def test_a_wrong_context_says_what_to_give(file):
             study.ask({"laod": 1.0})
         assert study.seq == 0
     with Study.open(file, "plain", KNOBS) as study:
-        with pytest.raises(ValueError, match=r"none was declared: open a study with context=\['load'\]"):
+        with pytest.raises(
+            ValueError, match=r"none was declared: declare it when the study is created, context=\['load'\]"
+        ):
             study.ask({"load": 1.0})
         with pytest.raises(ValueError, match="has no context: see its centre"):
             study.at({"load": 1.0})

@@ -97,7 +97,7 @@ def next_round(setup: Setup, state: State) -> int:
 
 def read_context(setup: Setup, given: Mapping[str, float | None] | None) -> Row | None:
     """Check a context by name; return its numbers in the declared order, or None if none was declared."""
-    row = context_row(setup.contexts, given, None, "open a study with context={}")
+    row = context_row(setup.contexts, given, None, "declare it when the study is created, context={}")
     return None if row is None else [None if math.isnan(x) else x for x in row.tolist()]
 
 

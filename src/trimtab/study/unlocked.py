@@ -140,6 +140,11 @@ class UnlockedStudy(Study):
         """Whether handing out a trial is an event: if several may be open, or one has a context."""
         return not self.setup.keeps_one
 
+    def read_context(self, given: Mapping[str, float | None] | None) -> dict[str, float | None] | None:
+        """Check a context and complete it with None; None if none is given."""
+        row = core_calls.read_context(self.setup, given)
+        return None if given is None else core_calls.named(self.setup, row)
+
     @property
     def open_ids(self) -> list[int]:
         """The ids of all open trials."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from trimtab.serve.http.errors import ApiError
@@ -16,6 +17,10 @@ from trimtab.study.unlocked import UnlockedStudy
 from trimtab.util.text import clean
 
 SERVICE = "the service"  # who pauses a study when a guard stops it
+
+
+Known = Mapping[str, float | None]
+"""A context by name; None where a number is not known."""
 
 
 class Blocked(NamedTuple):
@@ -53,20 +58,24 @@ def guard_of(study: UnlockedStudy) -> Guard:
     return found
 
 
-def planned_trial(study: UnlockedStudy, guard: Guard) -> Trial:
+def planned_trial(study: UnlockedStudy, guard: Guard, context: Known | None = None) -> Trial:
     """Return the next trial, or after too many failures in a row a "rest" at the centre or start."""
-    failures, trial = study.diagnostics.failures, study.ask()
+    failures, trial = study.diagnostics.failures, study.ask(context)
     if guard.failures is None or failures < guard.failures:
         return trial
     return trial._replace(kind="rest", knobs=study.start if guard.on_failures == "start" else study.centre)
 
 
-def ask(study: UnlockedStudy, now: datetime.time, *, another: bool = False) -> Trial | Blocked | None:
+def ask(
+    study: UnlockedStudy, now: datetime.time, *, another: bool = False, context: Known | None = None
+) -> Trial | Blocked | None:
     """Return the open trial, the reason why there is none, or None if another event must be stored first.
 
     If several may be open, return the oldest, or with `another` a further one. Only probes can be told late, so only
-    they are handed out beside others, and each is recorded as an event; other rounds are measured alone.
+    they are handed out beside others, and each is recorded as an event; other rounds are measured alone. A trial for a
+    context is recorded in the same way; if only one may be open, another context replaces it.
     """
+    wanted = study.read_context(context)
     saved, guard = study.saved, guard_of(study)
     if saved.archived is not None:
         raise ApiError(410, "archived", f"study {study.name!r} is archived and read-only: restore it first")
@@ -78,10 +87,11 @@ def ask(study: UnlockedStudy, now: datetime.time, *, another: bool = False) -> T
     if guard.quiet(now):
         return Blocked("quiet hours", f"quiet hours: {', '.join(guard.quiet_hours)}")
     pending, max_pending = study.pending, study.setup.max_pending
-    if pending and not another:
+    replaces = bool(pending) and max_pending == 1 and wanted not in (None, pending[0].context)
+    if pending and not another and not replaces:
         return pending[0]
-    trial = planned_trial(study, guard)
-    if pending and (len(pending) >= max_pending or trial.kind != "probe"):
+    trial = planned_trial(study, guard, context)
+    if pending and not replaces and (len(pending) >= max_pending or trial.kind != "probe"):
         why = f"max_pending={max_pending}"
         if trial.kind != "probe":
             why = f"the next is a {trial.kind} round, which is measured alone"
@@ -94,15 +104,15 @@ def ask(study: UnlockedStudy, now: datetime.time, *, another: bool = False) -> T
     if guard.approval and decision is None:
         return Blocked("approval", f"proposed: waiting for approval of round {trial.round}", trial.knobs)
     if decision is None or decision.approved:
-        late = max_pending > 1 and trial.kind == "probe"
-        return study.hand_out(decision and _decision_note("approved", decision)) if late else trial
+        late = study.hands_out and trial.kind == "probe"
+        return study.hand_out(decision and _decision_note("approved", decision), context) if late else trial
     _record(study, trial, Result(None, _decision_note("rejected", decision)))
     return None
 
 
 def tell(study: UnlockedStudy, id: int, result: Result) -> Outcome:
     """Store the value of a trial once: repeating it changes nothing, and another value for the trial is refused."""
-    guard, late, notes = guard_of(study), study.setup.max_pending > 1, list[str]()
+    guard, late, notes = guard_of(study), study.hands_out, list[str]()
     handed_out = next((trial for trial in study.pending if trial.id == id), None) if late else None
     if handed_out is None and id != study.open_id:
         return _told_already(study, id, result)
@@ -139,7 +149,7 @@ def next_trial(study: UnlockedStudy, now: datetime.time) -> Trial | None:
     saved, guard = study.saved, guard_of(study)
     if saved.paused is not None or saved.archived is not None or guard.approval or guard.quiet(now):
         return None
-    if study.setup.max_pending > 1:
+    if study.hands_out:
         return None  # handing it out is an event
     trial = planned_trial(study, guard)
     return None if trial.kind == "rest" and guard.on_failures == "start" else trial
@@ -201,6 +211,9 @@ def _told_already(study: UnlockedStudy, id: int, result: Result) -> Outcome:
         raise _never_handed_out(study, id)
     if event is None:
         raise _refused(study, 410, "gone", f"trial {id} is too old: its record is no longer kept")
+    if event.kind == "ask":
+        why = f"trial {id} was asked for again with another context, as trial {event.seq}: tell that one"
+        raise _refused(study, 410, "replaced", why)
     if event.query is None:
         raise _refused(study, 410, "undone", f"trial {id} predates the event {event.kind!r}")
     if not _same(study, event, result):

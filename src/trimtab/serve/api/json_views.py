@@ -38,6 +38,7 @@ def summary_json(saved: StudyRow) -> Document:
 def details_json(study: UnlockedStudy) -> Document:
     """Return everything about a study except its history."""
     findings = {key: {"value": finite(f.value), "advice": f.advice} for key, f in study.findings().items()}
+    contexts = [{"name": each.name, "period": each.period} for each in study.contexts]
     return {
         **summary_json(study.saved),
         "knobs": study.knobs.to_list(),
@@ -47,6 +48,7 @@ def details_json(study: UnlockedStudy) -> Document:
         "pending": [trial.to_json() for trial in study.pending],
         "fields": changeable_fields(study),
         "limits": study.limits.describe(),
+        **({"context": contexts} if contexts else {}),
         "diagnostics": findings,
     }
 

@@ -42,6 +42,7 @@ Change = Annotated[
     _single_message("give a number, text, true, false, a list of strings, an object of knob settings, or null"),
 ]
 """New value of a setting."""
+ContextName = Annotated[str, Field(min_length=1, max_length=100)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
 
 
@@ -95,6 +96,13 @@ class LimitIn(RequestBody):
     scale: Number | None = None
 
 
+class ContextIn(RequestBody):
+    """A number that is known before each trial, such as the hour, and its period if it goes round."""
+
+    name: ContextName
+    period: Number | None = None
+
+
 class StudyIn(RequestBody):
     """Definition of a study."""
 
@@ -114,6 +122,14 @@ class StudyIn(RequestBody):
     dual_step: Number | None = None
     max_pending: Annotated[int, Field(ge=1, le=1000)] | None = None
     """Trials that may be open at once, for values that come late or out of order (default: 1)."""
+    context: Annotated[list[ContextName | ContextIn], Field(max_length=3)] | None = None
+    """Numbers that are known before each trial, and explain why the best setting changes; the method is "belief"."""
+
+
+class AskIn(RequestBody):
+    """The context that a trial is asked for, in a study with contexts; null, or left out, where one is not known."""
+
+    context: Annotated[dict[str, Number | None], Field(max_length=3)] | None = None
 
 
 class CorrectionIn(RequestBody):
@@ -187,6 +203,8 @@ class TrialOut(BaseModel):
     round: int
     knobs: Setting
     kind: Literal["probe", "baseline", "rest"]
+    context: dict[str, float | None] | None = None
+    """The context that it is for, in a study with contexts."""
 
 
 class StudyDetails(StudyOut):
@@ -204,6 +222,8 @@ class StudyDetails(StudyOut):
     """Settings that can be changed, by their dotted names in a study.toml."""
     limits: list[dict[str, Any]]
     """Constrained quantities: bounds and long-run violations."""
+    context: list[ContextIn] | None = None
+    """Numbers that are known before each trial, if the study has any."""
     diagnostics: dict[str, FindingOut]
 
 
@@ -321,6 +341,8 @@ class EventOut(BaseModel):
     note: str | None
     limits: dict[str, float] | None = None
     """Constrained quantities told with the value."""
+    context: dict[str, float | None] | None = None
+    """The context of the trial, in a study with contexts."""
 
 
 class EventList(BaseModel):

@@ -75,11 +75,11 @@ def _open(study: UnlockedStudy) -> list[Trial]:
     """Return the trials that can be told now, without one that is not approved yet."""
     if study.saved.archived is not None:
         return []
-    if study.setup.max_pending > 1 and study.pending:
+    if study.hands_out and study.pending:
         return study.pending
     guard = guard_of(study)
     trial = planned_trial(study, guard)
-    if study.setup.max_pending > 1 and trial.kind == "probe":
+    if study.hands_out and trial.kind == "probe":
         return []  # open only once it was handed out
     decision = study.word_on(trial) if guard.approval else None
     return [] if guard.approval and (decision is None or not decision.approved) else [trial]

@@ -63,6 +63,7 @@ After = Annotated[
 @router.get(
     "/events",
     response_model=EventList,
+    response_model_exclude_unset=True,
     responses={200: {"content": {"text/event-stream": {}}, "description": "Events, or a stream of them"}},
 )
 async def events(

@@ -8,6 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 
+from trimtab.context import Context, contexts_of
 from trimtab.serve.api.ask_tell import attributed
 from trimtab.serve.api.deps import (
     NAME,
@@ -42,7 +43,13 @@ from trimtab.util.checksums import canonical
 router = APIRouter(prefix="/v1", tags=["studies"], responses=RESPONSES)
 
 
-@router.put("/studies/{name}", response_model=StudyDetails, status_code=201, responses={200: {"model": StudyDetails}})
+@router.put(
+    "/studies/{name}",
+    response_model=StudyDetails,
+    response_model_exclude_unset=True,
+    status_code=201,
+    responses={200: {"model": StudyDetails}},
+)
 async def create_study(name: StudyName, body: StudyIn, response: Response, request: Request, _: Operates) -> Json:
     """Create a study. Repeating the same body gives 200, a different one 409."""
     made, document = await run_in_threadpool(_make, studies_of(request), name, body)
@@ -51,7 +58,7 @@ async def create_study(name: StudyName, body: StudyIn, response: Response, reque
     return document
 
 
-@router.get("/studies/{name}", response_model=StudyDetails)
+@router.get("/studies/{name}", response_model=StudyDetails, response_model_exclude_unset=True)
 async def get_study(name: StudyName, response: Response, request: Request, _: Reads) -> Json:
     """Read a study; its ETag is the sequence number of its last event."""
     document = await read_study(request, name, details_json)
@@ -145,13 +152,17 @@ def _make(studies: StudyCache, name: str, body: StudyIn) -> tuple[bool, Document
 def _create(store: SharedStore, name: str, asked: Document) -> bool:
     """Create a study from a request body; errors are worded as for a study.toml."""
     knobs, guard = Knobs.of(asked["knobs"]), Guard(**asked["guard"])
-    given = {field: value for field, value in asked.items() if field != "max_pending"}
+    given = {field: value for field, value in asked.items() if field not in ("max_pending", "context")}
+    declared = contexts_of(Context(**each) if isinstance(each, dict) else each for each in asked.get("context", ()))
+    if declared and given["method"] == "auto" and not given.get("limits"):
+        given["method"] = "belief"  # the only method that takes a context
     config = Config(name=name, command=["over HTTP"], **{**given, "knobs": knobs, "guard": guard})
     method, limits = config.build_method(), Limits.of(config.limits)
     try:
         create.create(
             *(store, name, config.knobs, method, config.goal == "maximise", config.seed),
             *(config.settings, config.baseline, limits, {"asked": asked}, asked.get("max_pending", 1)),
+            contexts=declared,
         )
     except Taken:
         return False  # another request has just created it

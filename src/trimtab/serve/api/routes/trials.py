@@ -19,7 +19,7 @@ from starlette.concurrency import run_in_threadpool
 from trimtab.serve.api import ask_tell
 from trimtab.serve.api.ask_tell import Blocked, Result
 from trimtab.serve.api.deps import NAME, RESPONSES, StudyName, Tells, etag, studies_of
-from trimtab.serve.api.models import BlockedOut, ResultIn, ResultOut, TellsIn, TellsOut, TrialOut
+from trimtab.serve.api.models import AskIn, BlockedOut, ResultIn, ResultOut, TellsIn, TellsOut, TrialOut
 from trimtab.serve.api.tell_batch import Answer, QueuedTell, WriteQueue, to_json_text
 from trimtab.serve.http.auth import Caller, scope
 from trimtab.serve.http.errors import ApiError
@@ -109,14 +109,17 @@ async def ask(
     another: Annotated[
         bool, Query(description="Hand out another trial beside the open ones, if max_pending allows it.")
     ] = False,
+    body: AskIn | None = None,
 ) -> Json:
     """Ask for the open trial, the same one until it is told; 202 while approval, a pause or quiet hours block it.
 
     If max_pending is above 1, this is the oldest open trial; with `another` a new one, or 409 if no more may be open.
+    In a study with contexts, give the present one in the body; another context asks anew, under a new id.
     """
+    context = None if body is None else body.context
 
     def act(study: UnlockedStudy) -> Trial | Blocked | None:
-        return ask_tell.ask(study, datetime.datetime.now().time(), another=another)
+        return ask_tell.ask(study, datetime.datetime.now().time(), another=another, context=context)
 
     end = time.monotonic() + wait
     with ExitStack() as stack:
