@@ -14,20 +14,19 @@ import numpy as np
 from few_knobs_arenas import ARENAS, SERVICES, WALLS
 from few_knobs_contenders import BASE, STILL
 
+from trimtab.lab.bootstrap import bootstrap, interval
+
 Array = np.ndarray
 Results = dict[str, dict[str, list[list[tuple[float, float]]]]]
 """Arena → contender → by trial and direction: excess played, excess of the centre."""
 MARKS = ("<!-- figures: benchmarks/few_knobs_shown.py -->", "<!-- end of the figures -->")
 SCORES = ("played", "centre")
-RESAMPLES, LEVEL = 2000, 0.95
 
 
 def medians(found: list[list[tuple[float, float]]]) -> Array:
     """The medians over runs of (played, centre): of all trials, then of each resample of the trials."""
     runs = np.array(found)  # (trials, directions, scores)
-    drawn = np.random.default_rng(0).integers(0, len(runs), (RESAMPLES, len(runs)))
-    drawn = np.concatenate([np.arange(len(runs))[None], drawn])
-    return np.median(runs[drawn].reshape(len(drawn), -1, 2), axis=1)
+    return bootstrap(runs, lambda drawn: np.median(drawn.reshape(len(drawn), -1, 2), axis=1), seed=0)
 
 
 def relative(results: Results, name: str, arenas: tuple[str, ...]) -> Array:
@@ -42,9 +41,9 @@ def worse(results: Results, name: str) -> tuple[int, int]:
     return sum(int(pair.sum()) for pair in pairs), sum(pair.size for pair in pairs)
 
 
-def interval(values: Array) -> str:
+def with_interval(values: Array) -> str:
     """The first of the values, and the middle 95 % of the others."""
-    low, high = np.quantile(values[1:], [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    low, high = interval(values[1:])
     return f"{values[0]:.3g} ({low:.3g} to {high:.3g})".replace("-", "−")
 
 
@@ -62,7 +61,7 @@ def overview(results: Results) -> str:
     for name in next(iter(results.values())):
         means = [relative(results, name, arenas) for arenas in groups.values()]
         more, runs = worse(results, name)
-        rows.append([name, *(interval(m[:, k]) for k in range(2) for m in means), f"{more} of {runs}"])
+        rows.append([name, *(with_interval(m[:, k]) for k in range(2) for m in means), f"{more} of {runs}"])
     head = [f"{score}, {group}" for score in SCORES for group in groups]
     return table(["", *head, "worse than still"], rows)
 
@@ -73,7 +72,7 @@ def details(results: Results, score: int) -> str:
     least = {arena: min(values[0] for values in of.values()) for arena, of in found.items()}
     rows = []
     for name in next(iter(found.values())):
-        cells = [(interval(of[name]), of[name][0] == least[arena]) for arena, of in found.items()]
+        cells = [(with_interval(of[name]), of[name][0] == least[arena]) for arena, of in found.items()]
         rows.append([name, *(re.sub(r"^\S+", r"**\g<0>**", cell) if best else cell for cell, best in cells)])
     return table(["", *found], rows)
 

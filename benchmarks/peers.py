@@ -36,9 +36,10 @@ from contestants import contestants
 from heats import Heat, Kept
 from peers_shown import SCORES, Results, overview, refresh
 
+from trimtab.lab.bootstrap import bootstrap
+
 TRIALS, TUNING = 20, 4
 FIRST_TUNING_SEED = 10_000
-RESAMPLES, LEVEL = 2000, 0.95
 GONE = 1e300  # an infinite cost, with which differences can be taken
 
 
@@ -106,10 +107,10 @@ def row(setting: Any, found: np.ndarray, auto: np.ndarray) -> dict[str, Any]:
 def interval(values: np.ndarray) -> dict[str, float]:
     """The median, and the middle 95 % of the medians of resampled trials."""
     values = np.clip(values, -GONE, GONE)
-    drawn = np.random.default_rng(0).integers(0, len(values), (RESAMPLES, len(values)))
-    middles = np.sort(np.median(values[drawn], axis=1))
-    tail = int((1 - LEVEL) / 2 * RESAMPLES)
-    found = {"median": np.median(values), "low": middles[tail], "high": middles[-1 - tail]}
+    median, *middles = bootstrap(values, lambda drawn: np.median(drawn, axis=1), seed=0)
+    middles.sort()
+    tail = len(middles) // 40
+    found = {"median": median, "low": middles[tail], "high": middles[-1 - tail]}
     return {name: float(v if abs(v) < GONE / 10 else np.sign(v) * np.inf) for name, v in found.items()}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -12,13 +13,11 @@ from trimtab.lab.parallel.executors import Report
 from trimtab.lab.parallel.sweep import sweep
 from trimtab.lab.sim.provenance import Plain, Provenance
 from trimtab.lab.sim.record import Record
-from trimtab.lab.sim.simulate import Progress, run
+from trimtab.lab.sim.simulate import Progress, part, run
 from trimtab.lab.step_search import build, tune
 from trimtab.lab.user_files import UserFile, load_user_file, read_user_file
 from trimtab.problems import Problem, make
 from trimtab.types import Document
-
-TUNING_SHARE = 0.6  # tuning's share of a cell's work, for the progress bar
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,29 +151,12 @@ def compute(task: Task, progress: Progress | None = None) -> Record:
     for each in task.own:
         load_user_file(each)
     problem = make(task.problem, **task.parameters) if isinstance(task.problem, str) else task.problem
+    some: dict[str, Any] = {"rounds": task.rounds, "seed": task.seed, "noise": task.noise}
     tuned = tune(
-        problem,
-        task.method,
-        radius=task.radius,
-        rounds=task.rounds,
-        trials=task.tuning_trials,
-        seed=task.seed,
-        noise=task.noise,
-        progress=(lambda done: progress(TUNING_SHARE * done)) if progress else None,
+        problem, task.method, radius=task.radius, trials=task.tuning_trials, progress=part(progress, 0.0, 0.6), **some
     )
-    record = run(
-        problem,
-        tuned.method,
-        name=task.method,
-        rounds=task.rounds,
-        trials=task.trials,
-        seed=task.seed,
-        noise=task.noise,
-        static=task.static,
-        gradients=task.gradients,
-        variance_at=task.variance_at,
-        progress=(lambda done: progress(TUNING_SHARE + (1 - TUNING_SHARE) * done)) if progress else None,
-    )
+    some |= {name: getattr(task, name) for name in ("trials", "static", "gradients", "variance_at")}
+    record = run(problem, tuned.method, name=task.method, progress=part(progress, 0.6, 1.0), **some)
     record.about["tuning"] = list(tuned.table)
     record.about["step_at_edge"] = tuned.at_edge
     return record

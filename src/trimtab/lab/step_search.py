@@ -10,7 +10,7 @@ import numpy as np
 
 from trimtab.lab.sim.provenance import Plain, plain
 from trimtab.lab.sim.record import quantiles
-from trimtab.lab.sim.simulate import Progress, simulate
+from trimtab.lab.sim.simulate import Progress, part, simulate
 from trimtab.problems import Problem, make
 from trimtab.recipes import BaseMethod, methods
 
@@ -82,7 +82,6 @@ def tune(
     rows: dict[float, tuple[int, float]] = {}
 
     def attempt(some: tuple[float, ...], start: float, share: float) -> None:
-        report = (lambda done: progress(start + share * done)) if progress else None
         records = simulate(
             problem,
             {repr(step): of(step) for step in some},
@@ -90,7 +89,7 @@ def tune(
             trials=trials,
             seed=seed if hindsight else (seed + TUNING) % 2**64,
             noise=noise,
-            progress=report,
+            progress=part(progress, start, start + share),
         )
         for step in some:
             record = records[repr(step)]

@@ -15,7 +15,7 @@ from trimtab.lab import Record, run, simulate
 from trimtab.lab.parallel.sweep import Cell
 from trimtab.lab.sim.provenance import plain
 from trimtab.lab.sim.record import quantiles
-from trimtab.lab.sim.simulate import Progress
+from trimtab.lab.sim.simulate import Progress, part
 from trimtab.lab.step_search import TUNING, build
 from trimtab.paper import theorem_checks
 from trimtab.paper.experiments import COMMON, ILLUSTRATION, OFFLINE, PAPER, UNTUNED, Experiment, Mode
@@ -177,7 +177,7 @@ def _run(cell: Cell, progress: Progress | None) -> Runs:
         kept=e.kept,
         seed=seed,
         noise=noise,
-        progress=_part(progress, 0.0, 0.6),
+        progress=part(progress, 0.0, 0.6),
     )
     resampled = e.variances if name in PAPER else 0
     at = np.unique(np.linspace(1, e.rounds - 1, resampled).astype(int)).tolist() if resampled else []
@@ -205,20 +205,16 @@ def _run(cell: Cell, progress: Progress | None) -> Runs:
 
     both = {"shared": found.shared} | ({} if found.own == found.shared else {"own": found.own})
     few = bool(at) and e.trials <= cell["varied"]
-    records = play({"shared": both.pop("shared")}, e.trials, at, _part(progress, 0.6, 0.8)) if few else {}
-    records |= play(both, e.trials, [], _part(progress, 0.8, 0.9)) if both else {}
+    records = play({"shared": both.pop("shared")}, e.trials, at, part(progress, 0.6, 0.8)) if few else {}
+    records |= play(both, e.trials, [], part(progress, 0.8, 0.9)) if both else {}
     if at and not few:  # resampling is slow, and some of the trials suffice to tell factors of ten apart
-        some = play({"shared": found.shared}, cell["varied"], at, _part(progress, 0.9, 1.0))["shared"]
+        some = play({"shared": found.shared}, cell["varied"], at, part(progress, 0.9, 1.0))["shared"]
         names = ("variance_rounds", "variance", "common_variance")
         records["shared"] = replace(records["shared"], **{name: getattr(some, name) for name in names})
     shared, own = records["shared"], records.get("own", records["shared"])
     own.about["tuning"] = found.table
     own.about["step_at_edge"] = found.at_edge
     return Runs(own, shared)
-
-
-def _part(progress: Progress | None, start: float, stop: float) -> Progress | None:
-    return (lambda share: progress(start + (stop - start) * share)) if progress else None
 
 
 def _map(cell: Cell) -> Map:

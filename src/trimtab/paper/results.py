@@ -13,9 +13,9 @@ import numpy as np
 from trimtab.lab import Record
 from trimtab.lab.sim.provenance import plain
 from trimtab.lab.sim.record import quantiles
-from trimtab.paper.bootstrap import paired, spread
 from trimtab.paper.cells import Runs
 from trimtab.paper.experiments import Experiment, Mode
+from trimtab.paper.intervals import paired, spread
 from trimtab.paper.result_types import (
     Checks,
     Comparison,

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trimtab.lab import Record, run
+from trimtab.lab.bootstrap import LEVEL, bootstrap, interval
 from trimtab.problems import Problem, make
 from trimtab.recipes import BaseMethod, auto
 from trimtab.theory.moments import Law, coefficients, contraction, perturbation
@@ -29,9 +30,7 @@ from trimtab.validation import real
 
 Verdict = Literal["holds", "doubtful", "fails", "not seen"]
 
-LEVEL = 0.95
 BLOCKS = 10  # parts of the run that are compared to detect growth
-RESAMPLES = 2000
 
 
 @dataclass(frozen=True)
@@ -388,9 +387,6 @@ def _endpoint(maxima: Array) -> Estimate:
 
 
 def _mean(values: Array) -> Estimate:
-    """The mean with a percentile bootstrap interval; deterministic."""
-    values = np.asarray(values, dtype=float)
-    rng = np.random.default_rng(len(values))
-    means = values[rng.integers(len(values), size=(RESAMPLES, len(values)))].mean(axis=1)
-    low, high = np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return Estimate(float(values.mean()), float(low), float(high))
+    """The mean with its bootstrap interval."""
+    means = bootstrap(values, lambda drawn: drawn.mean(axis=1), seed=len(values))
+    return Estimate(float(means[0]), *interval(means[1:]))

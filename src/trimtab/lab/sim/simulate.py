@@ -29,6 +29,11 @@ Progress = Callable[[float], None]
 THRESHOLD = 1e6
 
 
+def part(progress: Progress | None, start: float, stop: float) -> Progress | None:
+    """The progress of one part of the work, as that of all of it."""
+    return (lambda share: progress(start + (stop - start) * share)) if progress else None
+
+
 def run(problem: Problem | str, method: BaseMethod, *, name: str | None = None, **options: Any) -> Record:
     """Run one method on one problem; see `simulate` for the options.
 

@@ -17,13 +17,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from trimtab.lab.bootstrap import bootstrap, interval
 from trimtab.lab.sim.provenance import Plain, plain
-from trimtab.lab.sim.record import divided, quantiles, spread
+from trimtab.lab.sim.record import divided, spread
 from trimtab.lab.suites.drift import Cell
 from trimtab.lab.suites.scores import SCORES, Outcome, Score
 from trimtab.types import Array, Document
 
-RESAMPLES, LEVEL, BOOTSTRAP = 1000, 0.95, 0xB007
+RESAMPLES, BOOTSTRAP = 1000, 0xB007
 REFERENCES = ("residual", "two-point", "oracle")
 LEAST = 0.01  # lower limit of ratios, so that a single 0 does not make the geometric mean 0
 
@@ -122,21 +123,20 @@ class SuiteResult:
             return Ratio(math.nan, math.nan, math.nan)
         with np.errstate(over="ignore"):
             found = np.exp(statistic(known, axis=0))
-        resampled, tail = found[1:], (1 - LEVEL) / 2
-        unknown = np.isnan(resampled)  # undefined ratios widen the interval at both ends
-        low = quantiles(np.where(unknown, 0.0, resampled), (tail,))[0]
-        high = quantiles(np.where(unknown, np.inf, resampled), (1 - tail,))[0]
-        return Ratio(float(found[0]), float(low), float(high))
+        # Undefined ratios widen the interval at both ends.
+        low, high = (
+            interval(np.where(np.isnan(found[1:]), limit, found[1:]))[k] for k, limit in enumerate((0.0, np.inf))
+        )
+        return Ratio(float(found[0]), low, high)
 
     def _log_ratios(self, n: int, method: str, reference: str, score: Score) -> Array:
         """The log ratio of the cell, followed by those of its resamples."""
         key = (n, method, reference, score)
         if key not in self._logs:
-            mine, other = (self.outcomes[n][name][score].values for name in (method, reference))
-            rng = np.random.default_rng([BOOTSTRAP, n])
-            drawn = rng.integers(0, len(mine), (RESAMPLES, len(mine)))
-            drawn = np.concatenate([np.arange(len(mine))[None], drawn])
-            top, bottom = (quantiles(values[drawn], (0.5,), axis=1)[0] for values in (mine, other))
+            top, bottom = (
+                bootstrap(self.outcomes[n][name][score].values, seed=[BOOTSTRAP, n], resamples=RESAMPLES)
+                for name in (method, reference)
+            )
             top, bottom = np.where(np.isnan(top), np.inf, top), np.where(bottom > 0, bottom, np.nan)
             self._logs[key] = np.log(np.maximum(divided(top, bottom), LEAST))
         return self._logs[key]

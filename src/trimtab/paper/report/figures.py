@@ -16,8 +16,8 @@ import numpy as np
 from trimtab.lab import Record
 from trimtab.lab.plots import band
 from trimtab.lab.sim.simulate import Progress
-from trimtab.paper.bootstrap import value
 from trimtab.paper.experiments import ILLUSTRATION, LITERAL, PAPER, Experiment
+from trimtab.paper.intervals import value
 from trimtab.paper.report.panels import colour_of, idea, keep, legend, panel, regret, variance
 from trimtab.paper.result_types import Comparison, ExperimentResult, Map, MethodResult, Number, Results, TheoremRow, Toy
 from trimtab.paper.results import NETWORKS, AllRuns, over_zeta, zetas

@@ -6,8 +6,8 @@ import base64
 from importlib.resources import files
 from pathlib import Path
 
-from trimtab.paper.bootstrap import covered, written
 from trimtab.paper.experiments import LITERAL, MODES
+from trimtab.paper.intervals import covered, written
 from trimtab.paper.report.mathml import typeset
 from trimtab.paper.report.prose import CAPTIONS, OPEN, SLIPS
 from trimtab.paper.result_types import MethodResult, Results, Setting, Spread

@@ -12,7 +12,7 @@ import numpy as np
 from trimtab.lab import Record
 from trimtab.lab.plots import band
 from trimtab.lab.sim.record import quantiles
-from trimtab.paper.bootstrap import written
+from trimtab.paper.intervals import written
 from trimtab.plotting import BLUE, GREEN, GREY, VERMILION, colour_of, panels
 from trimtab.types import Array
 

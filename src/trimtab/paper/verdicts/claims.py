@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from trimtab.paper.bootstrap import covered, value, written
 from trimtab.paper.experiments import ILLUSTRATION, LITERAL
+from trimtab.paper.intervals import covered, value, written
 from trimtab.paper.result_types import Claim, Comparison, Results
 from trimtab.paper.results import NETWORKS
 from trimtab.paper.verdicts.theorems import proven

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trimtab.paper.bootstrap import value, written
+from trimtab.paper.intervals import value, written
 from trimtab.paper.result_types import Claim, Lemma, Results
 
 SURE = 5.0  # standard errors

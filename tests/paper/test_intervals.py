@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from trimtab.paper.bootstrap import covered, paired, spread
+from trimtab.paper.intervals import covered, paired, spread
 from trimtab.paper.radius_search import search
 from trimtab.problems import make
 

@@ -1,7 +1,4 @@
-"""Percentile bootstrap intervals of medians and ratios, over trials; paired if two methods ran the same trials.
-
-With five trials or fewer, as on the networks, an interval spans the smallest to the largest value: see `covered`.
-"""
+"""Intervals of medians and ratios over trials, paired if two methods ran the same; numbers of the document as text."""
 
 from __future__ import annotations
 
@@ -12,14 +9,11 @@ from typing import TypedDict
 
 import numpy as np
 
+from trimtab.lab.bootstrap import bootstrap, interval
 from trimtab.lab.sim.provenance import plain
 from trimtab.lab.sim.record import divided, quantiles
 from trimtab.paper.result_types import Number, Spread
 from trimtab.types import Array
-
-RESAMPLES = 2000
-LEVEL = 0.95
-ENDS = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
 
 
 class Ratio(TypedDict):
@@ -32,7 +26,7 @@ class Ratio(TypedDict):
 
 def spread(values: Array) -> Spread:
     """Median and quartiles over trials, and the 95 % interval of the median."""
-    low, high = quantiles(_medians(values.tobytes(), 1), ENDS)
+    low, high = interval(_medians(values.tobytes(), 1)[1:])
     q25, median, q75 = quantiles(values)
     return {
         "median": plain(median), "q25": plain(q25), "q75": plain(q75), "low": plain(low), "high": plain(high)
@@ -48,16 +42,13 @@ def paired(pairs: Sequence[tuple[Array, Array]]) -> Ratio:
     >>> found["ratio"], found["low"] == found["high"] == 0.5
     (0.5, True)
     """
-    groups, count = len(pairs), RESAMPLES
-    resampled = np.empty((groups, count))
-    for n, (a, b) in enumerate(pairs):
-        resampled[n] = divided(_medians(a.tobytes(), n + 1), _medians(b.tobytes(), n + 1))
-    if groups > 1:
-        chosen = np.random.default_rng(groups).integers(groups, size=(groups, count))
-        resampled = np.take_along_axis(resampled, chosen, axis=0)
-    middle = np.array([divided(*(quantiles(part, (0.5,)) for part in pair))[0] for pair in pairs])
-    low, high = quantiles(quantiles(resampled, (0.5,))[0], ENDS)
-    return {"ratio": plain(quantiles(middle, (0.5,))[0]), "low": plain(low), "high": plain(high)}
+    ratios = np.array([divided(*(_medians(part.tobytes(), n) for part in pair)) for n, pair in enumerate(pairs, 1)])
+    if (groups := len(ratios)) > 1:
+        chosen = np.random.default_rng(groups).integers(groups, size=(groups, ratios.shape[1] - 1))
+        ratios[:, 1:] = np.take_along_axis(ratios[:, 1:], chosen, axis=0)
+    ratio = quantiles(ratios, (0.5,))[0]
+    low, high = interval(ratio[1:])
+    return {"ratio": plain(ratio[0]), "low": plain(low), "high": plain(high)}
 
 
 def covered(trials: int) -> float:
@@ -94,7 +85,5 @@ def written(number: Number) -> str:
 
 @lru_cache(maxsize=4096)  # a method is compared with many others
 def _medians(values: bytes, salt: int) -> Array:
-    """Medians of resampled trials, `(RESAMPLES,)`; the resamples only depend on the number of trials."""
-    trials = np.frombuffer(values)
-    picks = np.random.default_rng([len(trials), salt]).integers(len(trials), size=(RESAMPLES, len(trials)))
-    return np.asarray(quantiles(trials[picks], (0.5,), axis=1)[0])
+    """The median of the trials, then those of their resamples."""
+    return bootstrap(np.frombuffer(values), seed=[len(values) // 8, salt])
