@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import os
 import threading
@@ -23,7 +24,7 @@ from trimtab.inputs import beside, pairs, starting_point
 from trimtab.kernel import build
 from trimtab.knobs import SHARE as SHARE
 from trimtab.knobs import Knob, Knobs, Setting
-from trimtab.limit import Limit, limits_of, numbers_row
+from trimtab.limit import Limit, limits_of, measured, numbers_row
 from trimtab.recipes import BaseMethod, auto, belief, between_limits
 from trimtab.recipes.method import name_of
 from trimtab.setup import ProbesTooWide, Setup, fitting
@@ -80,6 +81,7 @@ class Tuner(Brief):
     """
 
     _lock: threading.Lock
+    _bare: float
     setup: Setup
     knobs: Knobs | None
     """The named parameters behind the coordinates; None if the tuner was given x0."""
@@ -365,7 +367,7 @@ class Tuner(Brief):
             self._state = self._kernel.tell(self._state, id, value, self._played(id))
             new = set(self.beyond) - set(before) if self.setup.limits else ()
         if new:
-            self._say_beyond(sorted(new), value)
+            self._say_beyond(sorted(new))
 
     def _played(self, id: int) -> Array | None:
         """The coordinates of the setting that was drawn, for a method that learns from it; else None."""
@@ -381,18 +383,29 @@ class Tuner(Brief):
                 f"limits={given!r} must be numbers by name: write limits={{{self.setup.limits[0].name!r}: …}}"
             )
         row = numbers_row(self.setup.limits, given, self.setup.lanes)
-        if not row.shape[-1] or (value is None and np.isnan(row).all()):
+        if not row.shape[-1]:
             return value
+        bare = bool(np.isnan(row).all())
+        if value is None and bare:
+            return None
+        self._bare = self._bare + 1 if bare else -math.inf
+        if self._bare == SILENT:
+            warnings.warn(
+                f"{SILENT} values came without a number of any limit, and until there is one the operating point stays:"
+                f" tell(trial, value, limits={{{measured(self.setup.limits)[0]!r}: …}})",
+                AdviceWarning,
+                stacklevel=3,
+            )
         return beside(np.full(row.shape[:-1], np.nan) if value is None else value, row, row.shape[-1])
 
-    def _say_beyond(self, names: list[str], told: object) -> None:
-        listed, first = ", ".join(names), np.all(self._state.told == 0)
-        advice = "start where all limits hold" if first else "the operating point goes back"
-        warnings.warn(
-            f"the operating point is beyond the limit of {listed} in round {self.round - 1}: {advice}",
-            AdviceWarning,
-            stacklevel=3,
-        )
+    def _say_beyond(self, names: list[str]) -> None:
+        listed = ", ".join(f"{name} ({_range(self.limits[name])})" for name in names)
+        if np.all(self._state.told == 0):
+            said = f"the start exceeds the limit of {listed}: start where all limits hold"
+        else:
+            told = int(np.max(self._state.told))
+            said = f"in round {told} the operating point seems to exceed the limit of {listed}: it goes back"
+        warnings.warn(said, AdviceWarning, stacklevel=3)
 
     def _beside(self, value: object, limits: ArrayLike | Measured) -> Array:
         """Append the values of the limits to the value."""
@@ -448,6 +461,7 @@ class Tuner(Brief):
         self._kernel = build(self.setup)
         self._alone = self.setup.keeps_one
         self._lock = threading.Lock()
+        self._bare = 0.0  # values without the number of a limit, until there is one
 
     def _facts(self) -> Facts:
         one = self.setup.lanes is None
@@ -459,6 +473,11 @@ class Tuner(Brief):
     def _shown_value(self) -> float | None:
         value = self.last_value
         return None if value is None or np.ndim(value) else float(value)
+
+
+def _range(limit: Limit) -> str:
+    sides = (("min", limit.min), ("max", limit.max))
+    return ", ".join(f"{side} {number:g}" for side, number in sides if number is not None)
 
 
 def _kinds(limits: tuple[Limit, ...]) -> list[tuple[str, bool, bool]]:
