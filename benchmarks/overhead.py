@@ -3,7 +3,7 @@
 The floor is what no such method can avoid: d standard normals (SFC64, the fastest generator of NumPy) and one daxpy.
 All contestants of one dimension run interleaved in one process; each figure is the processor time of the best of many
 short repetitions, so that other users of the machine do not count. Many systems in lanes, the import and the memory
-are measured beside it. Run it with `make bench`, or
+are measured beside it; so is the belief, against other libraries for few knobs. Run it with `make bench`, or
 
     python benchmarks/overhead.py [--quick] [--json FILE]
 """
@@ -33,6 +33,14 @@ AUTO_TO_RESIDUAL = {576: 2.3, 10**4: 1.15}
 RADEMACHER = {10**6: 0.8}
 PEERS = {"cmaes SepCMA": 2.0, "nevergrad OnePlusOne": 20.0}  # times slower than residual, at least, at d = 10
 LANES = {(200, 10): {"residual": 15.0, "auto": 15.0}, (950, 36): {"residual": 40.0, "auto": 40.0}}  # times one system
+BELIEF = {  # times `auto` at d = 10
+    "d=2": 7.0,
+    "d=5": 7.0,
+    "d=10": 7.0,
+    "a context, d=5": 23.0,
+    "a limit, d=5": 46.0,
+    "each of 100 in lanes, d=10": 0.7,
+}
 IMPORT = 1.5  # times `import numpy`
 
 
@@ -75,6 +83,66 @@ def sepcma(d: int) -> Callable[[], None]:
             told.clear()
 
     return round
+
+
+def optuna_tpe(d: int) -> Callable[[], None]:
+    """Optuna's default sampler over limits, with 100 trials in memory at the start."""
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    space = {f"x{i}": optuna.distributions.FloatDistribution(0.0, 1.0) for i in range(d)}
+    study, rng = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=0)), np.random.default_rng(0)
+
+    def round() -> None:
+        study.tell(study.ask(space), rng.standard_normal())
+
+    for _ in range(100):
+        round()
+    return round
+
+
+def belief(d: int, *, context: bool = False, limit: bool = False, count: int = 0) -> Callable[[], None]:
+    """A round of the belief between limits; count: systems in lanes."""
+    shape = (count, d) if count else (d,)
+    tuner = tt.Tuner(
+        np.full(shape, 0.3),
+        tt.belief(radius=0.05),
+        domain=tt.Box(0.0, 1.0),
+        seed=0,
+        context=["load"] if context else None,
+        limits={"temperature": {"max": 80.0}} if limit else None,
+    )
+    rng = np.random.default_rng(0)
+
+    def round() -> None:
+        trial = tuner.ask(context={"load": rng.random()}) if context else tuner.ask()
+        cost = np.square(trial.x - 0.6).sum(axis=-1) + 0.01 * rng.standard_normal(shape[:-1])
+        tuner.tell(trial, cost, limits={"temperature": 70.0 + cost} if limit else None)
+
+    return round
+
+
+def few_knobs(judge: Callable[..., str], repetitions: int) -> dict[str, float]:
+    """Print seconds of the belief, of SepCMA and of Optuna for few knobs."""
+    seconds = best(
+        {
+            "auto, d=10": tuner(10, tt.auto(radius=0.05)),
+            "cmaes SepCMA": sepcma(10),
+            "optuna TPE": optuna_tpe(10),
+            **{f"d={d}": belief(d) for d in (2, 5, 10)},
+            "a context, d=5": belief(5, context=True),
+            "a limit, d=5": belief(5, limit=True),
+        },
+        20,
+        repetitions,
+    )
+    name, others = "each of 100 in lanes, d=10", ("cmaes SepCMA", "optuna TPE")
+    seconds[name] = best({name: belief(10, count=100)}, 2, repetitions)[name] / 100
+    print("\nFew knobs: a round of the belief, and an evaluation of others at d = 10, times a round of auto at d = 10:")
+    for name in (*BELIEF, *others):
+        times = seconds[name] / seconds["auto, d=10"]
+        print(f"  {name:>26} {_time(seconds[name])} {judge(f'belief, {name}', times, BELIEF.get(name))}")
+    return seconds
 
 
 def oneplusone(d: int) -> Callable[[], None]:
@@ -189,6 +257,8 @@ def main() -> int:
         told = (f"{name} {judge(f'{name} in {count} lanes', times[name], limits[name])}" for name in methods)
         print(f"  {count} x {d}: {' '.join(told)}")
         rows.append({"lanes": count, "d": d, "seconds": seconds})
+
+    rows.append({"few_knobs": few_knobs(judge, repetitions)})
 
     imported = imports()
     print(f"\nimport trimtab: {judge('import', imported, IMPORT)} times import numpy (CPU)")
