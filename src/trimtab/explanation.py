@@ -17,6 +17,8 @@ import numpy as np
 from trimtab import core
 from trimtab.knobs import Knob, Knobs
 from trimtab.recipes.belief import Account, Belief, BeliefState
+from trimtab.recipes.belief.listening import Explained
+from trimtab.recipes.method import name_of
 from trimtab.setup import Setup
 from trimtab.state import State
 from trimtab.types import Array, Document
@@ -169,8 +171,13 @@ def explanation(setup: Setup, state: State, knobs: Knobs | None) -> Explanation:
     method, memory, point = setup.method, state.memory, state.centre[None]
     if setup.lanes is not None:
         raise AttributeError("a belief is explained for one system at a time: a tuner with lanes has none to show")
+    decides = None
+    if isinstance(method, Explained):
+        decides, method, memory = method, Belief(radius=method.radius), memory.belief
     if not isinstance(method, Belief):
-        raise AttributeError(f"{method} keeps no belief: use tt.belief(radius={method.radius:g})")
+        raise AttributeError(
+            f"{method} keeps no belief: give Tuner(…, explain=True), or use tt.belief(radius={method.radius:g})"
+        )
     missing = np.full(len(setup.contexts), math.nan) if setup.contexts else None
     query = setup.inward(core.ask(setup, state, context=missing).x)[None]
     found = method.account(setup.frame, memory, state.round, (query - point) / method.radius)
@@ -191,7 +198,7 @@ def explanation(setup: Setup, state: State, knobs: Knobs | None) -> Explanation:
         ends[1],
         _windows(found),
         phase,
-        _reason(found, memory, method, phase),
+        f"chosen by {name_of(decides)}, which decides" if decides else _reason(found, memory, method, phase),
     )
 
 

@@ -25,7 +25,7 @@ from trimtab.kernel import build
 from trimtab.knobs import SHARE as SHARE
 from trimtab.knobs import Knob, Knobs, Setting
 from trimtab.limit import Limit, limits_of, measured, numbers_row
-from trimtab.recipes import BaseMethod, auto, belief, between_limits
+from trimtab.recipes import BaseMethod, Belief, Explained, auto, belief, between_limits
 from trimtab.recipes.method import name_of
 from trimtab.setup import ProbesTooWide, Setup, fitting
 from trimtab.state import NEVER, State, Trial, frozen
@@ -65,6 +65,7 @@ class Tuner(Brief):
     limits: numbers that must stay below a `max`, or above a `min`, at all queries but a share `risk` of them, 1 % by
     default: `{"temperature": {"max": 80}}`, told by `tell(trial, value, limits={"temperature": 71.2})`; "value" is the
     value itself. They must hold at the start.
+    explain: keep a belief beside the method, for `belief`; the method decides as it would without.
     `ask` and `tell` may be called from several threads.
 
     >>> tuner = Tuner([0.2, 30.0], bounds=[(0, 1), (1, 100)], seed=0)
@@ -101,6 +102,7 @@ class Tuner(Brief):
         lane: int = 0,
         context: Iterable[str | Context] | None = None,
         limits: Bounded | None = None,
+        explain: bool = False,
     ) -> None:
         space, contexts, bounded = None, contexts_of(context), limits_of(limits)
         if knobs is not None:
@@ -129,6 +131,8 @@ class Tuner(Brief):
                 f"radius={method.radius:g} is a share of each range where there are bounds or knobs, 0 to {HALF}: give"
                 f" for example tt.auto(radius={SHARE})"
             )
+        if explain and not isinstance(method, Belief):
+            method = Explained(method=method)
         try:
             setup = Setup(
                 method,
@@ -190,7 +194,14 @@ class Tuner(Brief):
     def belief(self) -> Explanation:
         """The state of knowledge: where the optimum may be, slopes, noise, drift, and how far the next probe goes.
 
-        For `tt.belief`; print it, or read its fields.
+        Print it, or read its fields. For `tt.belief`, and with `explain=True` for any method of one value a round.
+
+        >>> tuner = Tuner([0.2], bounds=[(0, 1)], seed=0, explain=True)
+        >>> for _ in range(100):
+        ...     trial = tuner.ask()
+        ...     tuner.tell(trial, (trial.x[0] - 0.6) ** 2)
+        >>> tuner.belief.phase, tuner.belief.knobs[0].low < 0.6 < tuner.belief.knobs[0].high
+        ('tracking', True)
         """
         return explanation(self.setup, self.state, self.knobs)
 

@@ -10,6 +10,7 @@ from importlib import import_module
 from trimtab.recipes.auto import SHARE, auto, between_limits
 from trimtab.recipes.base import BaseMethod
 from trimtab.recipes.belief import Belief, belief
+from trimtab.recipes.belief.listening import Explained
 from trimtab.recipes.method import Method, exported, methods, register
 from trimtab.recipes.paper import high_pass, modified_two_point, one_point, residual, still, two_point
 
@@ -20,6 +21,7 @@ __all__ = [
     "SHARE",
     "BaseMethod",
     "Belief",
+    "Explained",
     "Method",
     "auto",
     "belief",
