@@ -34,7 +34,7 @@ def compare_methods(
     ] = None,
     suite: Annotated[
         str | None,
-        typer.Option(help="Run a suite instead of a problem: drift or late."),
+        typer.Option(help="Run a suite instead of a problem: drift, late or context."),
     ] = None,
     held_out: Annotated[
         bool,
@@ -91,9 +91,11 @@ def compare_methods(
 
     With --suite drift, the methods run on a fixed list of cells, and --suite late does the same with values that arrive
     late. Step sizes are then tuned in hindsight, for each cell and score. The table shows ratios to tuned residual
-    feedback, with intervals, for the centre and for the evaluated cost. A suite has default methods of its own and
-    also knows "oracle", which is told the drift. It takes some minutes on two cores, and with --quick less than one.
-    Run --held-out once, when every choice is made, and report the result.
+    feedback, with intervals, for the centre and for the evaluated cost. With --suite context, a measured load moves the
+    optimum: "context" is told of it, "belief" is not, and "fixed" is the best fixed setting; the ratios are to belief.
+    A suite has default methods of its own, and drift also knows "oracle", which is told the drift. A suite takes some
+    minutes on two cores, and with --quick less than one. Run --held-out once, when every choice is made, and report the
+    result.
 
     A Python file registers a problem, a method or both by decorators (docs/laboratory.md); the default problem for a
     method of your own is quadratic-v1.

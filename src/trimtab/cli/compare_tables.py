@@ -67,11 +67,17 @@ def ratio_table(found: SuiteResult) -> Table:
     from trimtab.lab.suites.scores import SCORES
 
     kind = "held out" if found.held_out else "for development"
+    first = "belief" if found.suite == "context" else "residual"
+    of = (
+        "the belief that is not told of the load; below: also to the best fixed setting"
+        if found.suite == "context"
+        else "residual feedback tuned in hindsight for the same score (total costs where no optimum is known:"
+        " allocation-per-agent-v1)"
+    )
     table = new_table(
         title=f"suite {found.suite}: {plural(len(found.places), 'cell')} {kind}, {plural(found.trials, 'trial')}",
-        caption="median regret, centre/evaluated, divided by that of residual feedback tuned in hindsight for the same"
-        " score (total costs where no optimum is known: allocation-per-agent-v1); geometric means; below them, the"
-        " middle 95 % of resampled trials",
+        caption=f"median regret, centre/evaluated, divided by that of {of}; geometric means; below them, the middle"
+        " 95 % of resampled trials",
         box=box.SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
     )
@@ -79,9 +85,9 @@ def ratio_table(found: SuiteResult) -> Table:
     table.add_column("cells", no_wrap=True)
     for name in names:
         table.add_column(name, justify="right", no_wrap=True)
-    if "residual" in names:
+    if first in names:
         for group in found.groups:
-            means = ([found.mean(name, "residual", score, group).value for score in SCORES] for name in names)
+            means = ([found.mean(name, first, score, group).value for score in SCORES] for name in names)
             table.add_row(group, *(f"{_short(centre)}/{_short(played)}" for centre, played in means))
         table.add_section()
     for reference in found.references:
@@ -90,7 +96,7 @@ def ratio_table(found: SuiteResult) -> Table:
             table.add_row(f"{score} to {reference}", *map(_with_interval, ratios))
         counts = ([found.entered(name, reference, score) for score in SCORES] for name in names)
         table.add_row(f"in cells, to {reference}", *(f"{c}" if c == p else f"{c}/{p}" for c, p in counts))
-        if reference == "residual":
+        if reference == first:
             for score in SCORES:
                 worst = (found.worst(name, reference, score) for name in names)
                 table.add_row(f"worst cell, {score}", *map(_with_interval, worst))

@@ -52,8 +52,9 @@ def draw_comparison(comparison: Comparison, folder: str | Path) -> list[Path]:
 
 
 @style()
-def draw_standings(standings: SuiteResult, folder: str | Path, reference: str = "residual") -> list[Path]:
+def draw_standings(standings: SuiteResult, folder: str | Path, reference: str | None = None) -> list[Path]:
     """Draw "ratios": the median scores of all cells relative to the reference, by group and for both scores."""
+    reference = reference or ("belief" if standings.suite == "context" else "residual")
     if reference not in standings.methods:
         return []
     folder = Path(folder)

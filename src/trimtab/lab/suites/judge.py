@@ -3,6 +3,7 @@
 `drift`: problem × dimension × drift × noise, for development (`trimtab.lab.suites.drift`) or held out
 (`trimtab.lab.suites.held_out`).
 `late`: values that arrive some rounds late (`trimtab.lab.suites.late`).
+`context`: an optimum that depends on a load which is measured (`trimtab.lab.suites.context`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from trimtab.lab.parallel.sweep import sweep
 from trimtab.lab.sim.record import Record
 from trimtab.lab.sim.simulate import Progress, simulate
 from trimtab.lab.step_search import build, needs_step
+from trimtab.lab.suites.context import CONTEXT, FIXED, LOADS, TOLD, run
 from trimtab.lab.suites.drift import DRIFT, Cell
 from trimtab.lab.suites.held_out import held_out as unseen
 from trimtab.lab.suites.late import LATE, simulate_late
@@ -25,12 +27,13 @@ from trimtab.problems import Problem, make
 from trimtab.recipes import BaseMethod
 
 ORACLE = "oracle"  # not a registered method, since it knows the problem
-SUITES = {"drift": DRIFT, "late": LATE}
+SUITES = {"drift": DRIFT, "late": LATE, "context": CONTEXT}
 LARGEST = {"reszo": 50, "hlf-szo": 100, "pbgd": 100}
 """Largest dimension in which a method is run unless requested by name; beyond, it would double the time of a suite."""
 METHODS = {
     "drift": ("residual", "one-point", "two-point", "auto", *LARGEST, "still", ORACLE),
     "late": ("residual", "auto", "still"),
+    "context": (TOLD, "belief", "auto", "still", FIXED),
 }
 
 
@@ -77,8 +80,9 @@ def judge(
     largest = LARGEST if methods is None else {}
     methods = METHODS[suite] if methods is None else methods
     for name in methods:
-        if name != ORACLE:
-            needs_step(name)  # raises for unknown names before the work begins
+        special = (TOLD, FIXED) if suite == "context" else (ORACLE,)
+        if name not in special and needs_step(name) and suite == "context":  # raises for unknown names before the work
+            raise ValueError(f"suite 'context' is for methods without a step, and {name} has one: leave it out")
     places = (unseen() if held_out else SUITES[suite])[::every]
     tasks = [Task(place, name, trials, seed) for place in places for name in methods if _fits(place, name, largest)]
     weights = [_weight(task) for task in tasks]
@@ -107,6 +111,8 @@ def judge(
 def compute(task: Task, progress: Progress | None = None) -> SavedOutcome:
     """Run one method in one cell; a step is tuned in hindsight for each score."""
     place = task.place
+    if place.problem == LOADS:
+        return SavedOutcome(run(place, task.method, task.trials, task.seed))
     problem = make(place.problem, **place.parameters)
     if task.method == ORACLE:
         return SavedOutcome(consult(problem, rounds=place.rounds, trials=task.trials, seed=task.seed))
@@ -130,6 +136,8 @@ def _play(
 
 def _fits(place: Cell, name: str, largest: Mapping[str, int]) -> bool:
     """Whether the method is applicable to a cell and not too slow."""
+    if place.problem == LOADS:
+        return True
     problem = make(place.problem, **place.parameters)
     if name == ORACLE:
         return place.lag is None and knows(problem)
@@ -138,6 +146,9 @@ def _fits(place: Cell, name: str, largest: Mapping[str, int]) -> bool:
 
 def _weight(task: Task) -> float:
     """A rough estimate of the running time."""
+    if task.place.problem == LOADS:
+        dear = {TOLD: 10.0 + task.place.parameters["dim"] ** 2, FIXED: 0.1}  # type: ignore[operator]
+        return task.place.rounds * 100.0 * dear.get(task.method, 3.0)
     problem = make(task.place.problem, **task.place.parameters)
     if task.method == ORACLE:
         return task.place.rounds * (100.0 + problem.dim**2)

@@ -26,6 +26,8 @@ from trimtab.types import Array, Document
 
 RESAMPLES, BOOTSTRAP = 1000, 0xB007
 REFERENCES = ("residual", "two-point", "oracle")
+OF_CONTEXT = ("belief", "fixed")
+"""References of the suite `context`: the method that is not told of the load, and the best fixed setting."""
 LEAST = 0.01  # lower limit of ratios, so that a single 0 does not make the geometric mean 0
 
 
@@ -73,7 +75,8 @@ class SuiteResult:
     @property
     def references(self) -> list[str]:
         """The reference methods that were run."""
-        return [name for name in REFERENCES if name in self.methods]
+        wanted = OF_CONTEXT if self.suite == "context" else REFERENCES
+        return [name for name in wanted if name in self.methods]
 
     @property
     def groups(self) -> list[str]:
