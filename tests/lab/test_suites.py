@@ -9,6 +9,7 @@ import pytest
 import trimtab as tt
 from trimtab import lab
 from trimtab.lab import plots
+from trimtab.lab.sim.simulate import due
 from trimtab.lab.suites import drift, held_out, judge, late
 from trimtab.lab.suites import ratios as standing
 from trimtab.lab.suites import scores as outcomes
@@ -237,33 +238,33 @@ def test_points_are_drawn_in_the_row_of_their_group(tmp_path, monkeypatch):
 
 def test_every_value_is_told_once_and_the_mean_delay_is_the_same():
     for lag in late.LAGS:
-        told = late.due(20 * lag, lag, permuted=True)
+        told = due(20 * lag, lag, permuted=True)
         known = [trial for trial in told if trial is not None]
         assert len(set(known)) == len(known)
         delays = np.array([t - trial for t, trial in enumerate(told) if trial is not None])
         assert delays.min() >= 0
         assert delays.max() <= 2 * lag - 2
         assert delays[: 18 * lag].mean() == pytest.approx(lag - 1, abs=0.5 * lag / 4)
-    assert late.due(5, 1, permuted=False) == [0, 1, 2, 3, 4]
+    assert due(5, 1, permuted=False) == [0, 1, 2, 3, 4]
 
 
-def test_without_delay_late_values_are_the_usual_ones():
+def test_a_late_value_moves_the_centre_later():
     problem = make(SMALL.problem, **SMALL.parameters)
     methods = {"a": tt.residual(radius=0.1, step=0.03), "b": tt.residual(radius=0.1, step=0.01)}
     usual = lab.simulate(problem, methods, rounds=30, trials=3, seed=1)
-    delayed = late.simulate_late(problem, methods, lag=1, permuted=False, rounds=30, trials=3, seed=1)
+    delayed = lab.simulate(problem, methods, rounds=30, trials=3, seed=1, lag=4)
+    still = lab.simulate(problem, {"still": tt.methods["still"]()}, rounds=30, trials=3, seed=1)["still"]
     for name in methods:
-        np.testing.assert_allclose(delayed[name].cost, usual[name].cost, rtol=1e-12)
-        np.testing.assert_allclose(delayed[name].played, usual[name].played, rtol=1e-12)
+        moved = (delayed[name].cost != still.cost).any(axis=0), (usual[name].cost != still.cost).any(axis=0)
+        assert [int(np.argmax(each)) for each in moved] == [5, 2]  # of the first value, nothing is known to compare
+    with pytest.raises(ValueError, match="lag=2 goes without evidence"):
+        lab.simulate(problem, methods, rounds=30, lag=2, evidence=True)
 
 
 def test_late_values_cost():
     problem = make(SMALL.problem, **SMALL.parameters)
     methods = {"a": tt.residual(radius=0.1, step=0.03)}
-    first, last = (
-        np.median(late.simulate_late(problem, methods, lag=k, permuted=False, rounds=200, trials=8)["a"].score())
-        for k in (1, 16)
-    )
+    first, last = (np.median(lab.simulate(problem, methods, lag=k, rounds=200, trials=8)["a"].score()) for k in (1, 16))
     assert last > first
 
 
@@ -285,7 +286,7 @@ def test_bad_requests_are_told():
     with pytest.raises(ValueError, match=r"methods=\[\] is not a list of names"):
         lab.judge("drift", [])
     with pytest.raises(ValueError, match="measures twice per round"):
-        lab.judge("late", ["two-point"], trials=2, every=30)
+        lab.judge("late", ["two-point"], trials=2, every=13)
 
 
 def test_related_methods_are_in_the_list_where_they_are_not_too_dear(monkeypatch):

@@ -47,12 +47,6 @@ def query(setup: Setup, state: State, trial: int | None = None) -> Array:
     return x if x.ndim == 3 else x[:, None]
 
 
-def hand_out(setup: Setup, state: State) -> tuple[int, Array, State]:
-    """Hand out a trial that stays open until told (max_pending > 1): its number, its queries, the next state."""
-    trial, state = core.hand_out(setup, state)
-    return trial.id, trial.x if trial.x.ndim == 3 else trial.x[:, None], state
-
-
 def tell(setup: Setup, state: State, values: Array, trial: int | None = None) -> State:
     """The state after the values of a round, in the form of `beside`; values that are not finite count as failed."""
     known = np.where(np.isfinite(values), values, np.nan)
@@ -73,9 +67,17 @@ class Group:
     """The methods of a group in all trials: their common setup, its state, and the values of the current round."""
 
     def __init__(
-        self, problem: Problem, members: dict[str, BaseMethod], x0: Array, *, seed: int, first: int, noise: str
+        self,
+        problem: Problem,
+        members: dict[str, BaseMethod],
+        x0: Array,
+        *,
+        seed: int,
+        first: int,
+        noise: str,
+        lag: int,
     ) -> None:
-        self.members, self.noise, self.domain = members, noise, problem.domain
+        self.members, self.noise, self.domain, self.lag = members, noise, problem.domain, lag
         self.method = next(iter(members.values()))
         self.shape = (x0.shape[0], len(members), x0.shape[1])
         self.seed, self.first = seed, first
@@ -83,9 +85,11 @@ class Group:
         """Measured values of this round: `(trials, members, queries)`."""
         self.limits: Array | None = None
         """Measured limits, if the method uses them: `(trials, members, queries, m)`."""
+        self.untold: dict[int, Array] = {}
+        """Values to be told, by trial."""
         self.before: State | None = None
         method, x = together(members, x0.shape[0]), np.repeat(x0, len(members), axis=0)
-        self.setup = Setup(method, x.shape, domain=problem.domain)
+        self.setup = Setup(method, x.shape, domain=problem.domain, max_pending=1 if lag == 1 else 2 * lag)
         self.state = core.init(self.setup, x, seed, first, len(members))
 
     @property
@@ -94,9 +98,12 @@ class Group:
         return self.state.centre.reshape(self.shape)
 
     def queries(self) -> Array:
-        """The queries of this round: `(trials, members, queries, d)`."""
+        """The queries of this round, which stays open if values are late: `(trials, members, queries, d)`."""
         trials, members, dim = self.shape
-        return query(self.setup, self.state).reshape(trials, members, -1, dim)
+        x = query(self.setup, self.state)
+        if self.lag > 1:
+            self.state = core.hand_out(self.setup, self.state)[1]
+        return x.reshape(trials, members, -1, dim)
 
     def needs(self) -> list[tuple[int, int]]:
         """The (lag, draw) of each query."""
@@ -110,11 +117,12 @@ class Group:
         moment = np.nan_to_num(np.square(estimate).sum(-1)).reshape(value.shape)
         return first, value, moment, np.full(value.shape, gain)
 
-    def move(self, diverged: NDArray[np.bool_]) -> None:
-        """Tell the values of this round; those of diverged trials count as failed."""
-        values = np.where(diverged[:, :, None], np.nan, self.values)
-        self.before = self.state
-        self.state = tell(self.setup, self.state, beside(values, self.limits))
+    def move(self, t: int, diverged: NDArray[np.bool_], trial: int | None) -> None:
+        """Keep the values of round t, and tell those of a trial; those of diverged lanes count as failed."""
+        self.untold[t] = beside(np.where(diverged[:, :, None], np.nan, self.values), self.limits)
+        if trial is not None:
+            self.before = self.state
+            self.state = tell(self.setup, self.state, self.untold.pop(trial), trial)
 
     def variances(self, world: World, common: Array | None, resamples: int, of: slice) -> Array:
         """Trace of the covariance of ĝ_t over new noise and new directions, in this round and that of the anchor.

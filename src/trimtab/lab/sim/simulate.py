@@ -3,10 +3,14 @@
 In a trial, all methods get the same drift, noise and directions. A trial has diverged if the cost at its centre or
 query is not finite or exceeds `threshold`·(1 + |its cost at the start|); it then stops moving, and its costs count as
 infinite.
+
+With lag k, each round hands out a trial, and the value of round t is told at the end of round t + k − 1. If permuted,
+the values of each k rounds are told in random order, one per round, with the same mean delay. Up to 2k trials are open.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -63,6 +67,8 @@ class _Plan:
     variance_of: slice
     common: Array | None
     resamples: int
+    lag: int
+    permuted: bool
 
 
 def simulate(
@@ -82,6 +88,8 @@ def simulate(
     variance_of: slice = slice(None),
     common: Array | None = None,
     resamples: int = 64,
+    lag: int = 1,
+    permuted: bool = False,
     progress: Progress | None = None,
 ) -> dict[str, Record]:
     """Run several methods on one problem, side by side.
@@ -92,7 +100,8 @@ def simulate(
     evidence: record the quantities in the assumptions of the theory (`trimtab.lab.sim.theory_witness`), which takes
     about three times as long. variance_at: rounds at which each estimator is resampled, at its own iterate and at one
     common to all methods. variance_of: the coordinates included in the variance. common: the common iterate,
-    `(trials, d)`, if not the optimiser. progress: called with the completed share.
+    `(trials, d)`, if not the optimiser. lag, permuted: values that arrive late, for methods with one query per round.
+    progress: called with the completed share.
 
     >>> import trimtab as tt
     >>> methods = {"narrow": tt.auto(radius=0.05), "wide": tt.auto(radius=0.2)}
@@ -121,13 +130,19 @@ def simulate(
         variance_of=variance_of,
         common=common,
         resamples=resamples,
+        lag=whole("lag", lag, 1),
+        permuted=permuted,
     )
+    if lag > 1 and (evidence or variance_at):
+        raise ValueError(f"lag={lag} goes without evidence and variance_at: leave these out, or the lag")
     for name, method in methods.items():
         if not isinstance(method, BaseMethod):
             raise TypeError(
                 f"{name}: {method!r} is not a Method: use for example tt.residual(radius=0.05, step=3e-3),"
                 " or tt.methods['still']() to keep the start"
             )
+        if lag > 1 and method.queries > 1:
+            raise ValueError(f"{name} measures twice per round: late values need one query per round")
     if not methods:
         raise ValueError("methods is empty: give at least one")
     if problem.world(plan.seed, 1).listens:  # an adversary reacts to one method: each gets its own
@@ -135,12 +150,29 @@ def simulate(
     return _simulate(problem, methods, plan, progress)
 
 
+def due(rounds: int, lag: int, *, permuted: bool, seed: int = 0) -> list[int | None]:
+    """The trial told at the end of each round; None if there is none.
+
+    >>> due(6, 3, permuted=False)
+    [None, None, 0, 1, 2, 3]
+    """
+    order = list(range(rounds))
+    if permuted:
+        rng = np.random.default_rng(seed)
+        order = [lag * block + int(j) for block in range(math.ceil(rounds / lag)) for j in rng.permutation(lag)]
+    return ([None] * (lag - 1) + order)[:rounds]
+
+
 def _simulate(
     problem: Problem, methods: Mapping[str, BaseMethod], plan: _Plan, progress: Progress | None
 ) -> dict[str, Record]:
     whose = (plan.seed, plan.trials, plan.first)
     world, x0 = problem.world(*whose), problem.start(*whose)
-    lane_groups = [Group(problem, g, x0, seed=plan.seed, first=plan.first, noise=plan.noise) for g in groups(methods)]
+    lane_groups = [
+        Group(problem, members, x0, seed=plan.seed, first=plan.first, noise=plan.noise, lag=plan.lag)
+        for members in groups(methods)
+    ]
+    told = due(plan.rounds, plan.lag, permuted=plan.permuted, seed=plan.seed)
     names = [name for group in lane_groups for name in group.members]
     limited = world.limits(0, x0[:, None])
     count = 0 if limited is None else limited.shape[-1]
@@ -170,7 +202,7 @@ def _simulate(
                 witness.look(world, t, centres, *(np.concatenate(part, axis=1) for part in seen))
             at = 0
             for group in lane_groups:
-                group.move(recorder.diverged[:, at : at + len(group.members)])
+                group.move(t, recorder.diverged[:, at : at + len(group.members)], told[t])
                 at += len(group.members)
             if progress:
                 progress((t + 1) / plan.rounds)

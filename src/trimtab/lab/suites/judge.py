@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from trimtab.lab.parallel.sweep import sweep
 from trimtab.lab.sim.record import Record
@@ -19,11 +20,11 @@ from trimtab.lab.step_search import build, needs_step
 from trimtab.lab.suites.context import CONTEXT, FIXED, LOADS, TOLD, run
 from trimtab.lab.suites.drift import DRIFT, Cell
 from trimtab.lab.suites.held_out import held_out as unseen
-from trimtab.lab.suites.late import LATE, simulate_late
+from trimtab.lab.suites.late import LATE
 from trimtab.lab.suites.oracle import consult, knows
 from trimtab.lab.suites.ratios import SuiteResult
 from trimtab.lab.suites.scores import Outcome, SavedOutcome, in_hindsight, untuned
-from trimtab.problems import Problem, make
+from trimtab.problems import make
 from trimtab.recipes import BaseMethod
 
 ORACLE = "oracle"  # not a registered method, since it knows the problem
@@ -118,20 +119,12 @@ def compute(task: Task, progress: Progress | None = None) -> SavedOutcome:
         return SavedOutcome(consult(problem, rounds=place.rounds, trials=task.trials, seed=task.seed))
 
     def play(methods: Mapping[str, BaseMethod], trials: int) -> Mapping[str, Record]:
-        return _play(problem, place, methods, trials, task.seed)
+        some: dict[str, Any] = {"rounds": place.rounds, "trials": trials, "seed": task.seed}
+        return simulate(problem, methods, lag=place.lag or 1, permuted=place.permuted, **some)
 
     if needs_step(task.method):
         return SavedOutcome(in_hindsight(play, lambda step: build(task.method, problem.radius, step), task.trials))
     return SavedOutcome(untuned(play, build(task.method, problem.radius, None), task.trials))
-
-
-def _play(
-    problem: Problem, place: Cell, methods: Mapping[str, BaseMethod], trials: int, seed: int
-) -> Mapping[str, Record]:
-    if place.lag is None:
-        return simulate(problem, methods, rounds=place.rounds, trials=trials, seed=seed)
-    some = {"rounds": place.rounds, "trials": trials, "seed": seed}
-    return simulate_late(problem, methods, lag=place.lag, permuted=place.permuted, **some)
 
 
 def _fits(place: Cell, name: str, largest: Mapping[str, int]) -> bool:
