@@ -1,5 +1,6 @@
 """Baseline rounds: their schedule, their independence of the tuner, and persistence."""
 
+import itertools
 import json
 import math
 
@@ -8,9 +9,11 @@ import pytest
 
 import trimtab as tt
 from trimtab.live import Runner, Study, read_config
+from trimtab.monitor.anytime import AnytimeSums
 from trimtab.monitor.baseline import Baseline, read_baseline
 from trimtab.spec.knob_encoding import Knobs
 from trimtab.study import core_calls
+from trimtab.study.packed_state import SHAPES
 from trimtab.study.verify import check_study
 
 from .. import factories, program
@@ -40,6 +43,70 @@ def test_every_block_has_one_baseline_round_at_a_random_place():
     counts = np.bincount(np.ravel(seeds), minlength=20)  # 5000 draws: 250 ± 15.4 of each place
     assert np.abs(counts - 250).max() < 5.5 * 15.4
     assert len({tuple(places) for places in seeds}) == 50
+
+
+SHARE = (0.02, 0.125)
+
+
+def test_the_distances_of_a_share_are_spread_around_their_mean():
+    """Without a proved saving, one round in eight is a baseline round; the distances are independent of the values."""
+    gaps, firsts = [], []
+    for seed in range(50):
+        baseline, found = Baseline().planned(20, None, seed, SHARE), []
+        for slot in range(1000):
+            if baseline.is_due:
+                found.append(slot)
+            baseline = baseline.after("baseline" if baseline.is_due else "tell", False, seed)
+        gaps += np.diff(found).tolist()
+        firsts.append(found[0])
+    counts = np.bincount(gaps)
+    assert np.flatnonzero(counts).tolist() == [5, 6, 7, 8, 9, 10, 11]
+    assert np.abs(counts[5:] - len(gaps) / 7).max() < 5.5 * math.sqrt(len(gaps) * 6 / 49)
+    assert set(firsts) == set(range(3, 11))
+
+
+def test_the_distance_follows_the_proof():
+    baseline, sums = Baseline().planned(20, None, 1, SHARE), AnytimeSums()
+    seen = [baseline.distance]
+    for slot in range(3000):
+        base, before = baseline.is_due, sums.whole.differences
+        value = 10.0 + 0.1 * (slot % 3) - (0 if base else 3 if slot < 1500 else -9)
+        sums = (sums.reference if base else sums.tuned)(slot, value, baseline.spacing)
+        baseline = baseline.after("baseline" if base else "tell", False, 1)
+        if sums.whole.differences > before:
+            baseline = baseline.paced(sums)
+            seen.append(baseline.distance)
+    assert seen[0] == seen[-1] == 8  # nothing is proved at first; at the end, the saving is disproved
+    assert 30 < max(seen) <= 50
+    assert all(b <= math.ceil(1.25 * a) for a, b in itertools.pairwise(seen))
+
+
+def test_a_share_survives_storage_and_change(tmp_path):
+    with Study.open(tmp_path / "a.db", "a", KNOBS, seed=3, baseline={"share": [0.02, 0.125]}) as study:
+        kinds = run(study, 300)
+        assert study.fields()["baseline.share"] == [0.02, 0.125]
+        before, distance = study._position, study.baseline.distance
+        assert distance > 8  # a saving is proved
+        assert 300 / 50 < kinds.count("baseline") < 300 / 8
+        assert check_study(study._store, study._saved) == []
+    with Study.open(tmp_path / "a.db", "a", KNOBS, baseline={"share": [0.02, 0.125]}) as study:
+        assert study._position.snapshot(0) == before.snapshot(0)
+        shape = SHAPES.of(study._position)
+        assert shape.position(3, shape.numbers(study._position)).baseline == study.baseline
+        seq = study.seq
+    with Study.open(tmp_path / "a.db", "a", KNOBS, baseline=20) as study:  # removed from the definition
+        assert (study.seq, study.baseline.share) == (seq + 1, None)
+        assert run(study, 100).count("baseline") in (4, 5, 6)
+        study.set({"baseline.share": [0.1, 0.25], "baseline.every": 0})
+        assert run(study, 50).count("baseline") == 0
+        study.set({"baseline.every": 20})
+        assert run(study, 100).count("baseline") >= 8
+        study.undo(study.round - 20)
+        assert study.baseline.share == (0.1, 0.25)
+        text = study.export()
+    Study.import_text(tmp_path / "b.db", text)
+    with Study.open(tmp_path / "b.db", "a") as study:
+        assert study.baseline.share == (0.1, 0.25)
 
 
 def test_the_baseline_waits_after_a_failure():
@@ -155,6 +222,11 @@ def test_reference_and_frequency_can_change(tmp_path):
     ("given", "why"),
     [
         (1, "baseline.every=1 leaves no round to tune"),
+        ({"share": 0.1}, "baseline.share=0.1 must be the smallest and the largest share"),
+        ({"share": [0.1]}, "must be the smallest and the largest share"),
+        ({"share": [0.1, 0.3]}, "baseline.share=0.3"),
+        ({"share": [0.0, 0.1]}, "baseline.share=0.0"),
+        ({"share": [0.125, 0.02]}, "has its limits reversed: write [0.02, 0.125]"),
         (-1, "baseline.every=-1 must be a whole number"),
         ({"often": 3}, "unknown field baseline.often: write every = 20"),
         ({"knobs": {"size": 999}}, "'size': 999 is not in 1 to 256"),

@@ -66,8 +66,9 @@ class Shape:
     def __init__(self, key: bytes, position: Position, flat: Flat) -> None:
         self.key, self.terms, self.flat = key, position.terms, flat
         self.setup = position.setup
-        self.every, self.reference = position.baseline[:2]
-        self.figures = flat.size + 2  # after slot and due
+        self.every, self.reference, self.share = position.baseline.plan
+        self.distance = flat.size + 2  # after slot and due
+        self.figures = self.distance + (position.baseline.distance is not None)
         self.values = self.figures + len(FIGURES)
         self.vectors = self.values + LAG
         self.anytime = self.vectors + len(VECTORS) * self.setup.dim
@@ -81,6 +82,7 @@ class Shape:
         vectors = [list(getattr(running, name) or (0.0,) * dim) for name in VECTORS]
         plain = [
             *(position.baseline.slot, position.baseline.due),
+            *([] if position.baseline.distance is None else [position.baseline.distance]),
             *(getattr(running, name) for name in FIGURES),
             *(*running.values, *(0.0,) * (LAG - len(running.values))),
             *(x for vector in vectors for x in vector),
@@ -94,13 +96,13 @@ class Shape:
     def position(self, seed: int, numbers: Array) -> Position:
         """Rebuild a position from its seed and its numbers."""
         plain = numbers.tolist()
-        slot, due = (int(x) for x in plain[self.flat.size : self.figures])
+        slot, due, *distance = (int(x) for x in plain[self.flat.size : self.figures])
         return Position(
             self.setup,
             self.flat.read(numbers[: self.flat.size])._replace(key=Key(seed)),
             self.diagnostics(plain),
             self.terms,
-            Baseline(self.every, self.reference, slot, due),
+            Baseline(self.every, self.reference, slot, due, self.share, *distance),
             self.ledger(plain),
         )
 
@@ -155,7 +157,9 @@ class Shapes:
             return None
         names = [flat.names, FIGURES, VECTORS, ANYTIME, SUMS]
         described = {**storage.described(setup), "lane": 0, "copies": 1}  # as rows of earlier versions have it
-        about = [FORMAT, described, position.terms.to_dict(), *position.baseline[:2], names]
+        every, reference, share = position.baseline.plan
+        adaptive = [] if share is None else [share]
+        about = [FORMAT, described, position.terms.to_dict(), every, reference, *adaptive, names]
         key = hashlib.blake2b(canonical(about).encode(), digest_size=KEY).digest()
         with self._lock:
             if key not in self._known:

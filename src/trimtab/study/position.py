@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from trimtab.monitor.baseline import Baseline
+from trimtab.monitor.baseline import Baseline, Share
 from trimtab.monitor.diagnostics import Diagnostics
 from trimtab.monitor.savings import Ledger, Saving
 from trimtab.setup import Setup
@@ -85,23 +85,26 @@ class Position(NamedTuple):
 
     def _accounted(self, kind: str, value: float | None, round: int) -> Document:
         """Return the baseline schedule and the sums of the saving after a round."""
-        ledger, slot, every, maximise = self.ledger, self.baseline.slot, self.baseline.every, self.setup.maximise
+        ledger, slot, every, maximise = self.ledger, self.baseline.slot, self.baseline.spacing, self.setup.maximise
         if value is not None and kind == "baseline":
             ledger = ledger.reference(slot, value, every=every, maximise=maximise)
         elif value is not None:
             probing = core_calls.probing_cost(self.setup, self.state, round)
             ledger = ledger.tuned(slot, value, probing, every=every, maximise=maximise)
-        return {"baseline": self.baseline.after(kind, value is None, self.state.key.seed), "ledger": ledger}
+        baseline = self.baseline.after(kind, value is None, self.state.key.seed)
+        if ledger.anytime.whole.differences > self.ledger.anytime.whole.differences:
+            baseline = baseline.paced(ledger.anytime)
+        return {"baseline": baseline, "ledger": ledger}
 
     @property
     def saving(self) -> Saving:
         """The saving against the baseline so far."""
         return saved(self.ledger, self.setup, self.baseline.every, self.baseline.setting)
 
-    def planned(self, every: int, setting: Setting | None) -> Position:
+    def planned(self, every: int, setting: Setting | None, share: Share | None = None) -> Position:
         """Return the position with another baseline; a different reference restarts the saving."""
         same = setting == self.baseline.setting
-        baseline = self.baseline.planned(every, setting, self.state.key.seed)
+        baseline = self.baseline.planned(every, setting, self.state.key.seed, share)
         return self._replace(baseline=baseline, ledger=self.ledger if same else Ledger())
 
     def snapshot(self, seq: int) -> Snapshot:
@@ -205,7 +208,7 @@ def read_snapshot(snapshot: Snapshot, who: str, *, verified: bool = True) -> Pos
         setup, state, stored = core_calls.unpack(snapshot.state, verified=verified)
         terms = RunSettings.from_dict(stored)
         figures = dict(snapshot.diagnostics)
-        baseline, ledger = Baseline(**figures.pop(BASELINE)), Ledger.from_dict(figures.pop(LEDGER))
+        baseline, ledger = Baseline.from_dict(figures.pop(BASELINE)), Ledger.from_dict(figures.pop(LEDGER))
         limits = Limits.from_dict(figures.pop(LIMITS, None))
         asked = tuple((round, id) for round, id in figures.pop(ASKED, ()))
         return Position(setup, state, Diagnostics.from_dict(figures), terms, baseline, ledger, limits, asked)

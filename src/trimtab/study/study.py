@@ -118,7 +118,8 @@ class Study(StudySettingChanges):
         keep: number of latest rounds that are stored in full (default 100000); docs/live.md explains the thinning.
         settings: other fields that `set` allows, by dotted names; source: named in messages and the history.
         baseline: measure the reference setting once in this number of rounds (default 20; 0: never), or
-        {"every": 20, "knobs": {...}} if the reference is not the start. It may change later.
+        {"every": 20, "knobs": {...}} if the reference is not the start; {"share": [0.02, 0.125]} lets the share of such
+        rounds adapt between these limits. It may change later.
         limits: {"temperature": {"max": 80}}: other measured numbers to keep within limits in the long run; needs
         the method `tt.primal_dual(radius=…, step=…, limits=1)`, with their number. The limits may change later.
         context: names of numbers that are known before each trial, such as a load, or `trimtab.Context`s, as for
@@ -156,6 +157,8 @@ class Study(StudySettingChanges):
             create.compare(name, study.knobs, study.setup, study.state, wanted, method, maximise, seed, declared)
             study.refresh()
             plan = {} if baseline is None else baseline_fields(read_baseline(baseline, study.knobs))
+            if plan and "baseline.share" in study.settings.said:
+                plan.setdefault("baseline.share", None)  # removed from the definition
             study._apply_definition(wanted, method, {**settings, **plan}, source)
             if limited is not None:
                 study._change_limits(limited)
@@ -315,8 +318,8 @@ class Study(StudySettingChanges):
                     f" rounds, or an earlier 100th, 1000th, … that trimtab show {self.name} --csv lists"
                 ) from None
             there = moved(there, self.knobs, self.setup.method)
-            if there.baseline[:2] != self.baseline[:2]:  # keep the present baseline
-                there = there.planned(*self.baseline[:2])
+            if there.baseline.plan != self.baseline.plan:  # keep the present baseline
+                there = there.planned(*self.baseline.plan)
             there = there._replace(
                 setup=self.setup,
                 state=there.state._replace(open=()),

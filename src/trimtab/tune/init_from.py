@@ -94,8 +94,9 @@ def _knob(study: Study, knob: Knob) -> Document:
 
 def _baseline(study: Study) -> list[str]:
     """Return the table of the baseline; its reference only if it is not the start."""
-    every, reference = study.baseline[:2]
+    every, reference, share = study.baseline.plan
     found = ["[baseline]", f"every = {every}"]
+    found += [] if share is None else [f"share = {_toml(list(share))}"]
     if reference is not None:
         found += ["", "[baseline.knobs]", *(f"{name} = {_toml(value)}" for name, value in reference.items())]
     return found

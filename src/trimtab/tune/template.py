@@ -35,6 +35,7 @@ pause = 0                      # seconds between rounds: how long the system nee
 
 [baseline]
 every = 20                     # one round in 20 measures the start, to estimate what tuning saves; 0: never
+# share = [0.02, 0.125]        # instead: adapt their share, the largest until a saving is proved
 # knobs = {{valve = 40}}         # a reference other than the start: the knobs that differ from it
 
 [knobs.valve]

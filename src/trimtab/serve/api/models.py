@@ -82,9 +82,13 @@ class GuardIn(RequestBody):
 
 
 class BaselineIn(RequestBody):
-    """Baseline rounds, which measure a reference: one in `every` (0: none), at `knobs` or else at the start."""
+    """Baseline rounds, which measure a reference: one in `every` (0: none), at `knobs` or else at the start.
+
+    With `share`, the smallest and the largest share of such rounds, their distance adapts instead.
+    """
 
     every: Annotated[int, Field(ge=0, le=10**9)] = 20
+    share: Annotated[list[Number], Field(min_length=2, max_length=2)] | None = None
     knobs: Setting | None = None
 
 

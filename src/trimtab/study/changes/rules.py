@@ -41,8 +41,12 @@ SOURCES = ("context.command", "context.file", "context.timeout")
 
 
 PARTS: dict[str, tuple[Callable[[Position], object], Callable[[Position, object], Position]]] = {
-    "baseline.every": (lambda at: at.baseline.every, lambda at, every: _planned(at, every, at.baseline.setting)),
-    "baseline.knobs": (lambda at: at.baseline.setting, lambda at, knobs: _planned(at, at.baseline.every, knobs)),
+    "baseline.every": (lambda at: at.baseline.every, lambda at, every: _planned(at, every=every)),
+    "baseline.share": (
+        lambda at: None if at.baseline.share is None else list(at.baseline.share),
+        lambda at, share: _planned(at, share=share),
+    ),
+    "baseline.knobs": (lambda at: at.baseline.setting, lambda at, knobs: _planned(at, knobs=knobs)),
 }
 """Fields that are stored elsewhere in a position: name → getter and setter."""
 
@@ -141,17 +145,19 @@ def differences(before: Fields, after: Fields) -> Changes:
 
 def _with_reference(position: Position, before: Knobs, knobs: Knobs) -> Position:
     """Move the reference into the present limits; if that changes it, restart the saving."""
-    every, reference = position.baseline[:2]
+    every, reference, share = position.baseline.plan
     if reference is None:
         same = [knob.start for knob in before.all] == [knob.start for knob in knobs.all]
         return position if same else position._replace(ledger=Ledger())
     numbers = [knob for knob in knobs.all if knob.type in ("float", "integer")]
     inside = {**reference, **{knob.name: _nearest(knob, reference[knob.name]) for knob in numbers}}
-    return position if inside == reference else position.planned(every, inside)
+    return position if inside == reference else position.planned(every, inside, share)
 
 
-def _planned(position: Position, every: object, setting: object) -> Position:
-    return position.planned(*read_baseline({"every": every, "knobs": setting}, position.terms.knobs))
+def _planned(position: Position, **changed: object) -> Position:
+    every, setting, share = position.baseline.plan
+    table = {"every": every, "knobs": setting, "share": share, **changed}
+    return position.planned(*read_baseline(table, position.terms.knobs))
 
 
 def _word(value: object) -> str:
