@@ -56,7 +56,8 @@ def build(setup: Setup) -> Kernel:
         return Trial(id, outward(point) if outward else point, look, None, None)
 
     def tell(state: State, id: int, told: object, played: Array | None = None) -> State:
-        round, still_open = (id + 1, ()) if id == state.round and one_at_a_time else _close(state, id)
+        alone = one_at_a_time and id == state.round and not state.open
+        round, still_open = (id + 1, ()) if alone else _close(state, id)
         if single and type(told) is float and -largest <= told <= largest:  # fast path
             values: tuple[Value, ...] | None = (-told if maximise else told,)
         else:

@@ -129,7 +129,7 @@ class Setup:
     @property
     def keeps_one(self) -> bool:
         """Whether a trial that was asked for need not be kept: the state alone says which it was."""
-        return self.max_pending == 1 and not self.contexts and not self.limits
+        return self.max_pending == 1 and not self.contexts
 
     @property
     def queries(self) -> int:

@@ -470,7 +470,7 @@ class Tuner(Brief):
         self.setup, state, self.knobs = saved
         self.state = state
         self._kernel = build(self.setup)
-        self._alone = self.setup.keeps_one
+        self._alone = self.setup.keeps_one and not self.setup.limits  # which may change before the value comes
         self._lock = threading.Lock()
         self._bare = 0.0  # values without the number of a limit, until there is one
 

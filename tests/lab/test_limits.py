@@ -1,5 +1,7 @@
 """Limits in the laboratory: told to the methods that ask for them, and their long-run violation on record."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -45,6 +47,31 @@ def test_the_long_run_violation_goes_to_zero(seed):
     assert np.median(ignorant.violation()[:, -1]) > 0.5  # it goes to the free optimum, `depth` beyond the limit
     summary = records["primal-dual"].summary()
     assert summary["violation"]["median"] == pytest.approx(float(np.median(violation[:, -1])))
+
+
+def test_the_belief_keeps_the_limits_of_a_problem():
+    """Beyond in 1 % of the queries once a start that may be beyond is left: with the limit's sway, within 2 %."""
+    methods = {"belief": tt.belief(radius=0.1), "primal-dual": METHOD}
+    problem = make("constrained-v1", dim=2, drift="none", noise=0.1)
+    records = simulate(problem, methods, rounds=300, trials=12, variance_at=[10], evidence=True)
+    share = {name: (record.excess[:, 50:, 0] > 0).mean() for name, record in records.items()}
+    assert share["belief"] <= 0.02
+    assert share["primal-dual"] > 0.1
+    assert np.median(records["belief"].violation()[:, -1]) == 0.0
+
+
+def test_the_belief_in_the_laboratory_is_a_tuner_with_limits():
+    method = tt.belief(radius=0.1)
+    record = run(PROBLEM, method, rounds=40, trials=2, seed=5)
+    world, x0 = PROBLEM.world(5, 2), PROBLEM.start(5, 2)
+    tuner = tt.Tuner(x0, method, domain=PROBLEM.domain, seed=5, limits={"g0": {"max": 0.0}})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", tt.AdviceWarning)
+        for t in range(40):
+            trial = tuner.ask()
+            x = trial.x[:, None]
+            tuner.tell(trial, world.cost(t, x)[:, 0], limits={"g0": world.limits(t, x)[:, 0, 0]})
+    np.testing.assert_array_equal(record.final, tuner.centre)
 
 
 def test_it_is_saved_and_selected(tmp_path):

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from trimtab import core
 from trimtab.lab.sim.provenance import step_size
+from trimtab.limit import Limit
 from trimtab.problems import Problem, World
 from trimtab.recipes import BaseMethod
 from trimtab.setup import Setup
@@ -76,6 +77,7 @@ class Group:
         first: int,
         noise: str,
         lag: int,
+        limits: int = 0,
     ) -> None:
         self.members, self.noise, self.domain, self.lag = members, noise, problem.domain, lag
         self.method = next(iter(members.values()))
@@ -89,7 +91,9 @@ class Group:
         """Values to be told, by trial."""
         self.before: State | None = None
         method, x = together(members, x0.shape[0]), np.repeat(x0, len(members), axis=0)
-        self.setup = Setup(method, x.shape, domain=problem.domain, max_pending=1 if lag == 1 else 2 * lag)
+        kept = tuple(Limit(f"g{n}", max=0.0) for n in range(limits)) if method.takes_limits else ()
+        pending = 1 if lag == 1 else 2 * lag
+        self.setup = Setup(method, x.shape, domain=problem.domain, max_pending=pending, limits=kept)
         self.state = core.init(self.setup, x, seed, first, len(members))
 
     @property
@@ -119,7 +123,8 @@ class Group:
 
     def move(self, t: int, diverged: NDArray[np.bool_], trial: int | None) -> None:
         """Keep the values of round t, and tell those of a trial; those of diverged lanes count as failed."""
-        self.untold[t] = beside(np.where(diverged[:, :, None], np.nan, self.values), self.limits)
+        told = beside(self.values, self.limits)
+        self.untold[t] = np.where(diverged.reshape(-1, 1), np.nan, told)
         if trial is not None:
             self.before = self.state
             self.state = tell(self.setup, self.state, self.untold.pop(trial), trial)
@@ -134,7 +139,7 @@ class Group:
         found = np.zeros((2, trials, members))
         if self.before is None:
             return found
-        setup = Setup(self.method, (trials * resamples, dim), domain=self.domain)
+        setup = Setup(self.method, (trials * resamples, dim), domain=self.domain, limits=self.setup.limits)
         key = Key((self.seed + RESAMPLING) % 2**64, self.first * resamples)
         found[1] = np.nan
         shared = () if common is None else (np.repeat(setup.home.project(common.copy()), resamples, axis=0),)

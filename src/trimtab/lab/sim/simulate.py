@@ -168,14 +168,14 @@ def _simulate(
 ) -> dict[str, Record]:
     whose = (plan.seed, plan.trials, plan.first)
     world, x0 = problem.world(*whose), problem.start(*whose)
+    limited = world.limits(0, x0[:, None])
+    count = 0 if limited is None else limited.shape[-1]
     lane_groups = [
-        Group(problem, members, x0, seed=plan.seed, first=plan.first, noise=plan.noise, lag=plan.lag)
+        Group(problem, members, x0, seed=plan.seed, first=plan.first, noise=plan.noise, lag=plan.lag, limits=count)
         for members in groups(methods)
     ]
     told = due(plan.rounds, plan.lag, permuted=plan.permuted, seed=plan.seed)
     names = [name for group in lane_groups for name in group.members]
-    limited = world.limits(0, x0[:, None])
-    count = 0 if limited is None else limited.shape[-1]
     for group in lane_groups:
         if group.setup.told not in (1, 1 + count):
             raise ValueError(
