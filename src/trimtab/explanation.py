@@ -74,6 +74,34 @@ class Window:
 
 
 @dataclass(frozen=True)
+class LimitBelief:
+    """The belief about a limited number at the operating point, without noise, in its unit."""
+
+    name: str
+    max: float | None
+    min: float | None
+    risk: float
+    level: float
+    """Its mean; NaN before it was measured."""
+    low: float | None
+    """Bound from below, which it exceeds but for the risk; None without `min`."""
+    high: float | None
+    """Bound from above; None without `max`."""
+    careful: float
+    """The standard deviations that are kept, as a multiple of those that the risk asks for: 1 to 3."""
+    since: int
+    """Rounds from its last measurement to the coming one."""
+
+    def __str__(self) -> str:
+        if math.isnan(self.level):
+            return f"{self.name} was not measured yet"
+        sides = (("at least", self.low, "min", self.min), ("at most", self.high, "max", self.max))
+        ends = [f"{word} {_said(end)} ({side} {_said(at)})" for word, end, side, at in sides if at is not None]
+        late = f", last measured {self.since} rounds ago" if self.since > 1 else ""
+        return f"{self.name} {_said(self.level)} at the centre, {' and '.join(ends)}{late}"
+
+
+@dataclass(frozen=True)
 class Explanation:
     """The knowledge of a tuner about its system: print it, or read the fields.
 
@@ -107,6 +135,7 @@ class Explanation:
     """waiting, opening, doubting, searching, approaching or tracking."""
     reason: str
     """Why probes are as long as they are."""
+    limits: tuple[LimitBelief, ...] = ()
 
     @property
     def learning(self) -> bool:
@@ -138,6 +167,8 @@ class Explanation:
         bends = [f"{knob.name} {_said(knob.curvature)}" for knob in self.knobs[:SHOWN] if knob.curvature is not None]
         yield "curvature", f"about {', '.join(bends)}" if bends else "not known yet"
         yield "probes", self.reason
+        if self.limits:
+            yield "limits", "; ".join(map(str, self.limits))
 
     def __str__(self) -> str:
         rows = list(self._rows())
@@ -199,7 +230,26 @@ def explanation(setup: Setup, state: State, knobs: Knobs | None) -> Explanation:
         _windows(found),
         phase,
         f"chosen by {name_of(decides)}, which decides" if decides else _reason(found, memory, method, phase),
+        tuple(_limits(setup, method, memory, state.round)),
     )
+
+
+def _limits(setup: Setup, method: Belief, memory: BeliefState, round: int) -> Iterator[LimitBelief]:
+    """The belief about each limit; that about a minimum is about the negative number."""
+    standings = iter(method.standings(setup.frame, memory, round) if setup.limits else ())
+    for limit in setup.limits:
+        high = next(standings) if limit.max is not None else None
+        low = next(standings) if limit.min is not None else None
+        ends = [(sign, end) for sign, end in ((1.0, high), (-1.0, low)) if end is not None]
+        sign, first = ends[0]
+        yield LimitBelief(
+            *(limit.name, limit.max, limit.min, limit.risk),
+            sign * float(first.level[0]),
+            None if low is None else -float(low.bound[0]),
+            None if high is None else float(high.bound[0]),
+            max(float(end.careful[0]) for _, end in ends),
+            int(first.since[0]),
+        )
 
 
 def _knob(axis: Axis, i: int, found: Account, z: float, radius: float, sign: float, memory: BeliefState) -> KnobBelief:

@@ -319,6 +319,36 @@ def test_with_context_the_point_of_every_load_keeps_the_limit():
         assert temperature(t.at({"load": load}), 0.15 + 0.05 * load) <= 80
 
 
+@pytest.mark.parametrize("maximise", [False, True])
+def test_the_belief_tells_where_each_limit_stands(maximise):
+    limits = {**HOT, "value": {"max": 40.0, "min": -40.0}, "flow": {"min": 0.1}}
+    t = tuner(limits, maximise=maximise)
+    assert all(math.isnan(limit.level) for limit in t.belief.limits)
+    rng = np.random.default_rng(0)
+    for k in range(60):
+        trial = t.ask()
+        value, g = cost(trial.x) + 0.3 * rng.normal(), temperature(trial.x) + 2 * rng.normal()
+        flow = {"flow": trial.x[0] + 0.001 * rng.normal()} if k < 50 else {}
+        t.tell(trial, -value if maximise else value, limits={"temperature": g, **flow})
+    before = t.to_json()
+    hot, value, flow = t.belief.limits
+    centre = t.centre
+    assert hot.level == pytest.approx(temperature(centre), abs=5)
+    assert hot.level < hot.high <= 80
+    assert hot.low is None
+    assert value.level == pytest.approx(-cost(centre) if maximise else cost(centre), abs=2)
+    assert -40 <= value.low < value.level < value.high <= 40
+    assert flow.level == pytest.approx(centre[0], abs=0.05)
+    assert 0.1 <= flow.low < flow.level
+    assert (hot.since, value.since, flow.since) == (1, 1, 11)
+    assert 1 <= hot.careful <= LARGEST
+    assert "limits: temperature" in str(t.belief)
+    assert "flow" in str(t.belief)
+    assert "last measured 11 rounds ago" in str(t.belief)
+    assert t.belief.to_dict()["limits"][0]["max"] == 80
+    assert t.to_json() == before
+
+
 # Exactness
 
 

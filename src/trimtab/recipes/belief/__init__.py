@@ -17,6 +17,7 @@ from trimtab.recipes.belief import rule
 from trimtab.recipes.belief.account import Account as Account
 from trimtab.recipes.belief.bank import Bank
 from trimtab.recipes.belief.frames import Rotated
+from trimtab.recipes.belief.limits import Limits, Standing
 from trimtab.recipes.belief.model import Constants
 from trimtab.recipes.belief.rule import LONGEST_PAUSE
 from trimtab.recipes.belief.rule import BeliefState as BeliefState
@@ -72,6 +73,13 @@ class Belief(BaseMethod):
         bank = Bank.of(frame.dim, Constants(), frame.periods, frame.flatten)
         rounds = np.minimum(round - memory.clock, LONGEST_PAUSE)
         return accounts.account(bank, memory.value, memory.course, rounds, query)
+
+    def standings(self, frame: Frame, memory: BeliefState, round: int) -> list[Standing]:
+        """The belief about each side of each limit at the operating point, in a round that is to come."""
+        bank = Bank.of(frame.dim, Constants(), frame.periods, frame.flatten)
+        limits, functions = Limits(bank, frame.limits), bank.columns.functions
+        walls = limits.let_pass(memory.fence, np.maximum(round - 1.0 - memory.clock, 0.0))
+        return limits.standings(walls, np.zeros((len(memory.clock), functions)) if functions else None)
 
 
 @register("belief")

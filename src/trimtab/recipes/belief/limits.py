@@ -71,6 +71,19 @@ class Front(NamedTuple):
     """`(lanes,)`: whether two numbers differed."""
 
 
+class Standing(NamedTuple):
+    """The belief about one side of a limit at the operating point, per lane, in the unit of sign·number."""
+
+    level: Array
+    """Without noise; NaN before the first number."""
+    bound: Array
+    """Exceeded with the risk of the limit."""
+    careful: Array
+    """k, in quantiles of the risk: 1 to 3."""
+    since: Array
+    """Rounds from the last measurement to the next query."""
+
+
 class Limits(NamedTuple):
     """The limits of a setup."""
 
@@ -135,6 +148,17 @@ class Limits(NamedTuple):
     def fronts(self, walls: tuple[Wall, ...]) -> tuple[Front, ...]:
         """The bounds that the walls stand for."""
         return tuple(_front(side, wall) for side, wall in zip(self.sides, walls, strict=True))
+
+    def standings(self, walls: tuple[Wall, ...], phi: Array | None) -> list[Standing]:
+        """The numbers at the operating point for functions phi of the context."""
+        found = []
+        for side, wall, front in zip(self.sides, walls, self.fronts(walls), strict=True):
+            centre = np.zeros((len(wall.k), self.bank.columns.dim))
+            x = features(self.bank.columns, centre, np.zeros(len(centre)), phi)
+            unit = np.where(front.measured, np.where(front.differs, wall.filter.unit, 1.0), math.nan)
+            level, bound = (side.most + unit * upper(front, x, cautious) for cautious in (False, True))
+            found.append(Standing(level, bound, wall.k / _quantile(side.risk), wall.since))
+        return found
 
     def moved(self, walls: tuple[Wall, ...], step: Array) -> tuple[Wall, ...]:
         """The same limits, seen from a centre that has moved (in radii)."""
