@@ -252,3 +252,63 @@ def test_a_held_study_takes_over_a_trial_that_the_service_had_handed_out(file):
         study.tell(study.ask({"load": -0.5}), 1.0)
         assert study.round == trial.round + 1
     assert wrong(file) == []
+
+
+def test_what_is_believed_of_each_context(file):
+    """The load explains everything, the other number nothing."""
+    with opened(file, ["load", "other"], baseline=0) as study:
+        assert {name: found[:2] for name, found in study.context_beliefs.items()} == dict.fromkeys(
+            ["load", "other"], (None, None)
+        )
+        for k in range(200):
+            trial = study.ask({"load": math.sin(k / 6), "other": math.cos(7.0 * k)})
+            study.tell(trial, cost(trial))
+            if k == 10:
+                assert study.context_beliefs["load"].share is None
+        load, other = study.context_beliefs.values()
+        assert load.share > 0.9
+        assert other.share < 0.5
+        assert (load.low, load.high) == (pytest.approx(-1.0, abs=0.01), pytest.approx(1.0, abs=0.01))
+    with Study.open(":memory:", "plain", KNOBS) as study:
+        assert study.context_beliefs == {}
+
+
+def test_tables_of_the_history_have_a_column_for_each_context(file):
+    from trimtab.study.plots.data_frame import columns
+
+    with opened(file, baseline=0) as study:
+        study.tell(study.ask({"load": 0.25}), 1.0)
+        study.tell(study.ask({"load": 0.5, "hour": 3}), 1.0)
+        found = columns(study)
+    assert found["context_load"] == [None, 0.25, 0.5]
+    assert found["context_hour"] == [None, None, 3.0]
+    assert list(found)[-3:] == ["context_load", "context_hour", "note"]
+
+
+def test_the_command_line_shows_the_context(file):
+    import csv
+    import json
+
+    from typer.testing import CliRunner
+
+    from trimtab.cli import app
+
+    with opened(file, baseline=0) as study:
+        run(study, 30)
+
+    def shown(*more):
+        answer = CliRunner().invoke(app, ["show", "a", "--store", str(file), *more], env={"COLUMNS": "200"})
+        assert answer.exit_code == 0, answer.output
+        return answer.stdout
+
+    rows = list(csv.DictReader(shown("--csv").splitlines()))
+    assert [(row["context_load"], row["context_hour"]) for row in rows[:2]] == [("", ""), ("0.0", "0.0")]
+    assert rows[4]["context_load"] == ""
+    document = json.loads(shown("--json"))
+    assert set(document["context"]) == {"load", "hour"}
+    assert document["events"][2]["context"] == {"load": math.sin(1 / 6), "hour": 1.0}
+    assert document["context"]["hour"]["high"] == 23.0
+    text = shown()
+    assert "share of the belief that depends on it" in text
+    assert f"{math.sin(29 / 6):.5g}" in text
+    assert "(add [baseline] with every = 20)" in text

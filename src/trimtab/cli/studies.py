@@ -50,6 +50,9 @@ def show(
             findings = {key: finding._asdict() for key, finding in study.findings().items()}
             history = [study.describe(event) for event in events]
             document = {**study.summary(), "probes": study.probes, "baseline": study.baseline._asdict()}
+            document |= (
+                {"context": {n: h._asdict() for n, h in study.context_beliefs.items()}} if study.contexts else {}
+            )
             print(json.dumps({**document, "diagnostics": findings, "events": history}, indent=1))
         elif as_csv:
             _write_csv(study, events)
@@ -218,17 +221,20 @@ def _write_csv(study: Study, events: list[Event]) -> None:
     write = csv.writer(sys.stdout, lineterminator="\n").writerow
     limits = study.limits.names
     centres = (f"centre_{name}" for name in names)
-    write(["seq", "time", "round", "kind", "value", *names, *centres, *(f"limit_{name}" for name in limits), "note"])
+    beside = [*(f"limit_{name}" for name in limits), *(f"context_{each.name}" for each in study.contexts)]
+    write(["seq", "time", "round", "kind", "value", *names, *centres, *beside, "note"])
     for event in events:
         when = time.strftime("%Y-%m-%dT%H:%M:%S%z", time.localtime(event.time))
         query: list[object] = [""] * len(names) if event.query is None else [*event.query]
         limit_values = [""] * len(limits) if event.limits is None else event.limits
-        write([event.seq, when, event.round, event.kind, event.value, *query, *event.centre, *limit_values, event.note])
+        known = [""] * len(study.contexts) if event.context is None else event.context
+        row = [event.seq, when, event.round, event.kind, event.value, *query, *event.centre, *limit_values, *known]
+        write([*row, event.note])
 
 
 def _print_study(study: Study, events: list[Event]) -> None:
     summary, probes = study.summary(), study.probes
-    out.print(f"{study.name}: {study.saving.sentence}", highlight=False, soft_wrap=True)
+    out.print(cell(f"{study.name}: {study.saving.sentence}"), highlight=False, soft_wrap=True)
     table = new_table("knob", "centre", "probe", "low", "high", "unit", title=f"{study.name}: {summary['goal']}")
     for knob in study.knobs.all:
         low, high = map(cell, ends(knob))
@@ -242,11 +248,20 @@ def _print_study(study: Study, events: list[Event]) -> None:
     for name, finding in study.findings().items():
         table.add_row(name, short(finding.value), finding.advice or "")
     out.print(table)
-    table = new_table("time", "round", "event", "value", "set", "note", title="Last events")
+    if study.contexts:
+        table = new_table("context", "low", "high", "share of the belief that depends on it", title="Context")
+        for name, about in study.context_beliefs.items():
+            share = "not known yet" if about.share is None else f"{about.share:.0%}"
+            table.add_row(cell(name), short(about.low), short(about.high), share)
+        out.print(table)
+    context = ["context"] if study.contexts else []
+    table = new_table("time", "round", "event", "value", *context, "set", "note", title="Last events")
     for event in events:
         when = moment(event.time)
         query = "" if event.query is None else ", ".join(map(short, event.query))
-        table.add_row(when, str(event.round), event.kind, short(event.value), cell(query), cell(event.note))
+        known = study.describe(event).get("context", {})
+        words = [cell(_named(known))] if study.contexts else []
+        table.add_row(when, str(event.round), event.kind, short(event.value), *words, cell(query), cell(event.note))
     out.print(table)
 
 

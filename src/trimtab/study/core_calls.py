@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,6 +17,8 @@ from trimtab.inputs import beside as with_limits
 from trimtab.monitor.diagnostics import Diagnostics, LimitDistance
 from trimtab.recipes import BaseMethod
 from trimtab.recipes.base import RADII
+from trimtab.recipes.belief import BeliefState
+from trimtab.recipes.belief.context import Basis, relevance
 from trimtab.setup import Setup
 from trimtab.spec.knob_encoding import Knob, Knobs, Level, Setting
 from trimtab.state import State
@@ -23,6 +26,7 @@ from trimtab.tuner import Tuner
 from trimtab.types import Array, Document, Value
 from trimtab.validation import real
 
+ENOUGH = 20  # values, before which nothing is said about whether a context matters
 MISSING = math.nan
 Row = list[float | None]
 """A context in the order it was declared; None in place of a number not known."""
@@ -134,6 +138,32 @@ def opened(setup: Setup, state: State, trial: int, context: Row | None) -> State
 def at(knobs: Knobs, setup: Setup, state: State, context: Row | None) -> Setting:
     """Return the setting at which the study operates under a context, as learnt so far."""
     return knobs.setting(core.at(setup, state, None if context is None else _numbers(context)).tolist())
+
+
+class ContextBelief(NamedTuple):
+    """The belief about one context."""
+
+    low: float | None
+    """The range it was seen in; None before it was seen."""
+    high: float | None
+    share: float | None
+    """The share of the belief that depends on it, 0 to 1: near 0 if it explains nothing. None before ENOUGH values."""
+
+
+def context_beliefs(setup: Setup, state: State) -> list[ContextBelief]:
+    """Return the belief about each context, in the declared order."""
+    memory = state.memory
+    if not setup.contexts or not isinstance(memory, BeliefState):
+        return []
+    seen, basis = memory.seen, Basis.of(setup.frame.periods)
+    shares = relevance(basis, memory.value.weights()[0]).tolist()
+    known = memory.value.learnt[0] >= ENOUGH
+    return [
+        ContextBelief(low if number else None, high if number else None, share if known else None)
+        for low, high, number, share in zip(
+            seen.low[0].tolist(), seen.high[0].tolist(), seen.number[0], shares, strict=True
+        )
+    ]
 
 
 def _numbers(context: Row) -> Array:

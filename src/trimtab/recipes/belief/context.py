@@ -93,6 +93,18 @@ class Basis(NamedTuple):
         return np.stack(found).reshape(len(found), -1)
 
 
+def relevance(basis: Basis, weights: Array) -> Array:
+    """The share of the belief that depends on each context, `(contexts,)`, from the weights of all members.
+
+    >>> relevance(Basis.of([0]), np.array([0.2, 0.5, 0.3])).tolist()
+    [0.8]
+    """
+    masks = basis.masks(0)
+    uses = np.stack([masks[:, basis.owner == i].any(axis=1) for i in range(len(basis.periods))], axis=1)
+    share: Array = weights.reshape(len(masks), -1).sum(axis=1) @ uses
+    return share
+
+
 class Seen(NamedTuple):
     """The contexts so far, `(lanes, contexts)` each."""
 

@@ -21,6 +21,7 @@ from trimtab.study.unlocked import UnlockedStudy
 from trimtab.types import Document
 
 MAX_EVENTS, MAX_ROUNDS = 50, 15  # on a page
+MAX_MEASURED, MAX_KNOBS, STEPS = 150, 4, 20  # rounds and knobs in a chart against a context; steps of its line
 LATE_FACTOR, LATE_SECONDS = 20.0, 60.0  # overdue after 20 usual intervals, but not within a minute
 MEANINGS = {
     "contrast": "RMS change of the value from round to round",
@@ -46,11 +47,13 @@ def study_page(store: SharedStore, study: UnlockedStudy) -> Document:
     open_levels = {knob.name: [trial.knobs[knob.name] for trial in opened] for knob in study.knobs.all}
     return {
         **details,
+        "contexts_known": study.context_beliefs,
+        "schedules": _schedules(store, study),
         "bars": [
             _bar(knob, study, place, now.get(knob.name), open_levels[knob.name], probes[knob.name])
             for knob, place in zip(study.knobs.all, places, strict=True)
         ],
-        "rounds_told": [(event, _setting(study, event)) for event in rounds],
+        "rounds_told": [(event, _setting(study, event), study.describe(event).get("context", {})) for event in rounds],
         "happened": events,
         "late": _late(study, rounds),
         "held": study.saved.holder is not None,
@@ -59,6 +62,37 @@ def study_page(store: SharedStore, study: UnlockedStudy) -> Document:
             {"name": key, "says": MEANINGS.get(key, ""), **found} for key, found in details["diagnostics"].items()
         ],
     }
+
+
+def _schedules(store: SharedStore, study: UnlockedStudy) -> list[Document]:
+    """Return a chart for each context that was seen to vary and each number: operating points, and rounds measured.
+
+    Places are in percent of the range of the context and of the knob. Other contexts are at their means.
+    """
+    if not study.contexts:
+        return []
+    events = (event for event in latest(store, study.saved, MAX_MEASURED, rounds=True) if event.kind != "baseline")
+    rounds = [study._in_units(event) for event in events]
+    found: list[Document] = []
+    for n, (name, (low, high, _)) in enumerate(study.context_beliefs.items()):
+        if low is None or high is None or low == high:
+            continue
+        loads = [low + (high - low) * k / STEPS for k in range(STEPS + 1)]
+        settings = [study.at({name: load}) for load in loads]
+        for k, knob in enumerate(study.knobs.all[:MAX_KNOBS]):
+            if knob.choices is not None or not knob.size:
+                continue
+            line = [(100 * j / STEPS, 100 - (_place(knob, at[knob.name]) or 0.0)) for j, at in enumerate(settings)]
+            points = [
+                (round(100 * (load - low) / (high - low), 2), 100 - (_place(knob, e.query[k]) or 0.0))
+                for e in rounds
+                if e.query and e.context and (load := e.context[n]) is not None and low <= load <= high
+            ]
+            found.append(
+                {"context": name, "knob": knob.name, "low": low, "high": high, "bottom": knob.low, "top": knob.high}
+                | {"line": " ".join(f"{x:.4g},{y:.4g}" for x, y in line), "points": points}
+            )
+    return found
 
 
 def _setting(study: UnlockedStudy, event: Event) -> Document:

@@ -92,6 +92,12 @@ class StudyReads(Brief, ABC):
         """The numbers that are known before each trial, as they were declared."""
         return self.setup.contexts
 
+    @property
+    def context_beliefs(self) -> dict[str, core_calls.ContextBelief]:
+        """The range of each context so far, and the share of the belief that depends on it; by name."""
+        names = [context.name for context in self.contexts]
+        return dict(zip(names, core_calls.context_beliefs(self.setup, self.state), strict=True))
+
     def at(self, context: Mapping[str, float | None] | None = None) -> Setting:
         """Return the operating point for a context, without asking; without one, that for the mean context.
 

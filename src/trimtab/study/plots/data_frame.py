@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def columns(study: StudyReads) -> dict[str, list[Any]]:
-    """Return columns by name: seq, time (Unix), round, kind, value, queries, centres, limits, note."""
+    """Return columns by name: seq, time (Unix), round, kind, value, queries, centres, limits, context, note."""
     events = list(study.events())
     found: dict[str, list[object]] = {
         name: [getattr(event, name) for event in events] for name in ("seq", "time", "round", "kind", "value")
@@ -21,6 +21,8 @@ def columns(study: StudyReads) -> dict[str, list[Any]]:
         found[f"centre_{knob.name}"] = [event.centre[k] for event in events]
     for k, name in enumerate(study.limits.names):
         found[f"limit_{name}"] = [None if event.limits is None else event.limits[k] for event in events]
+    for k, context in enumerate(study.contexts):
+        found[f"context_{context.name}"] = [None if event.context is None else event.context[k] for event in events]
     return {**found, "note": [event.note for event in events]}
 
 
