@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 
 from trimtab.lab.sim.provenance import Plain, plain
-from trimtab.lab.sim.record import quantiles
+from trimtab.lab.sim.record import Record, quantiles
 from trimtab.lab.sim.simulate import Progress, part, simulate
 from trimtab.problems import Problem, make
 from trimtab.recipes import BaseMethod, methods
@@ -17,6 +19,10 @@ from trimtab.recipes import BaseMethod, methods
 TUNING = 0x7E57_5EED  # added to the seed, to separate tuning trials from reported ones
 GRID = tuple(np.geomspace(1e-8, 10.0, 19).tolist())  # half a decade apart
 REFINEMENT = tuple((10.0 ** np.array([-0.375, -0.25, -0.125, 0.125, 0.25, 0.375])).tolist())
+
+S = TypeVar("S")
+Rank = tuple[int, float]
+"""The number of diverged trials and the median score; the smallest rank is the best."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,25 @@ def build(name: str, radius: float, step: float | None) -> BaseMethod:
     return methods[name](radius=radius, step=step) if needs_step(name) else methods[name](radius=radius)
 
 
+def apart(seed: int) -> int:
+    """The seed of tuning trials."""
+    return (seed + TUNING) % 2**64
+
+
+def attempt(
+    problem: Problem | str, of: Callable[[S], BaseMethod], settings: Iterable[S], **options: Any
+) -> dict[S, Record]:
+    """Run a method with all settings side by side; for the options see `simulate`."""
+    keys = {repr(setting): setting for setting in settings}
+    found = simulate(problem, {key: of(setting) for key, setting in keys.items()}, **options)
+    return {setting: found[key] for key, setting in keys.items()}
+
+
+def ranks(records: Mapping[S, Record]) -> dict[S, Rank]:
+    """The rank of each setting."""
+    return {key: (int(r.diverged.sum()), float(quantiles(r.score(), (0.5,))[0])) for key, r in records.items()}
+
+
 def tune(
     problem: Problem | str,
     method: str | Callable[[float], BaseMethod],
@@ -73,40 +98,25 @@ def tune(
     """
     problem = make(problem) if isinstance(problem, str) else problem
     if isinstance(method, str):
-        name, size = method, problem.radius if radius is None else radius
-        if not needs_step(name):
-            return Tuned(None, build(name, size, None))
-        of: Callable[[float], BaseMethod] = lambda step: build(name, size, step)  # noqa: E731
-    else:
-        of = method
-    rows: dict[float, tuple[int, float]] = {}
-
-    def attempt(some: tuple[float, ...], start: float, share: float) -> None:
-        records = simulate(
-            problem,
-            {repr(step): of(step) for step in some},
-            rounds=rounds,
-            trials=trials,
-            seed=seed if hindsight else (seed + TUNING) % 2**64,
-            noise=noise,
-            progress=part(progress, start, start + share),
-        )
-        for step in some:
-            record = records[repr(step)]
-            rows[step] = int(record.diverged.sum()), float(quantiles(record.score(), (0.5,))[0])
-
+        size = problem.radius if radius is None else radius
+        if not needs_step(method):
+            return Tuned(None, build(method, size, None))
+        method = partial(build, method, size)
+    seed = seed if hindsight else apart(seed)
+    some: dict[str, Any] = {"rounds": rounds, "trials": trials, "seed": seed, "noise": noise}
     weight = len(steps) / (len(steps) + len(REFINEMENT)) if refine else 1.0
-    attempt(steps, 0.0, weight)
+    rows = ranks(attempt(problem, method, steps, progress=part(progress, 0.0, weight), **some))
 
-    def rank(step: float) -> tuple[int, float]:
+    def rank(step: float) -> Rank:
         return (0, rows[step][1]) if hindsight else rows[step]
 
     best = min(rows, key=rank)
     at_edge = len(steps) > 1 and best in (min(steps), max(steps))
     if refine:
-        attempt(tuple(best * factor for factor in REFINEMENT), weight, 1 - weight)
+        finer = [best * factor for factor in REFINEMENT]
+        rows |= ranks(attempt(problem, method, finer, progress=part(progress, weight, 1.0), **some))
         best = min(rows, key=rank)
     table: tuple[dict[str, Plain], ...] = tuple(
         {"step": s, "diverged": rows[s][0], "median": plain(rows[s][1])} for s in sorted(rows)
     )
-    return Tuned(best, of(best), table, at_edge)
+    return Tuned(best, method(best), table, at_edge)

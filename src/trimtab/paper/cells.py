@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -14,9 +15,8 @@ import trimtab.problems as problems
 from trimtab.lab import Record, run, simulate
 from trimtab.lab.parallel.sweep import Cell
 from trimtab.lab.sim.provenance import plain
-from trimtab.lab.sim.record import quantiles
 from trimtab.lab.sim.simulate import Progress, part
-from trimtab.lab.step_search import TUNING, build
+from trimtab.lab.step_search import apart, attempt, build, ranks
 from trimtab.paper import theorem_checks
 from trimtab.paper.experiments import COMMON, ILLUSTRATION, OFFLINE, PAPER, UNTUNED, Experiment, Mode
 from trimtab.paper.radius_search import Setting, search
@@ -221,10 +221,9 @@ def _map(cell: Cell) -> Map:
     """Median regret and number of diverged trials of R1 by radius and step, on the tuning trials."""
     regret, diverged = [], []
     for radius in cell["radii"]:
-        some = {repr(step): build(cell["method"], radius, step) for step in MAP_STEPS}
-        seed = (cell["seed"] + TUNING) % 2**64
-        records = simulate("lqr-v1", some, rounds=50, trials=cell["trials"], seed=seed).values()
-        regret.append([plain(quantiles(r.score(), (0.5,))[0]) for r in records])
-        diverged.append([int(r.diverged.sum()) for r in records])
+        of = partial(build, cell["method"], radius)
+        found = ranks(attempt("lqr-v1", of, MAP_STEPS, rounds=50, trials=cell["trials"], seed=apart(cell["seed"])))
+        regret.append([plain(median) for _, median in found.values()])
+        diverged.append([lost for lost, _ in found.values()])
     steps = list(MAP_STEPS)
     return {"radii": cell["radii"], "steps": steps, "regret": regret, "diverged": diverged, "trials": cell["trials"]}

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from trimtab.lab import simulate
 from trimtab.lab.sim.provenance import Plain, plain
-from trimtab.lab.sim.record import quantiles
-from trimtab.lab.sim.simulate import Progress
-from trimtab.lab.step_search import TUNING, build, needs_step
+from trimtab.lab.sim.simulate import Progress, part
+from trimtab.lab.step_search import Rank, apart, attempt, build, needs_step, ranks
 from trimtab.problems import Problem
 
 Setting = tuple[float, float | None]
@@ -54,38 +53,32 @@ def search(
     """
     if not needs_step(name):
         return Found((shared, None), (shared, None), [], False)
-    ranks: dict[Setting, tuple[int, float]] = {}
+    found: dict[Setting, Rank] = {}
 
-    def attempt(some: Iterable[Setting], rung: int) -> None:
+    def climb(settings: Iterable[Setting], rung: int) -> None:
         rounds, trials = rungs[rung]
-        methods = {repr(pair): build(name, *pair) for pair in dict.fromkeys(some)}
-        records = simulate(
-            problem, methods, rounds=rounds, trials=trials, seed=(seed + TUNING) % 2**64, noise=noise
-        )  # fmt: skip
-        ranks.clear()
-        for pair in dict.fromkeys(some):
-            record = records[repr(pair)]
-            ranks[pair] = int(record.diverged.sum()), float(quantiles(record.score(), (0.5,))[0])
-        if progress:
-            progress((rung + 1) / len(rungs))
+        some: dict[str, Any] = {"rounds": rounds, "trials": trials, "seed": apart(seed), "noise": noise}
+        share = part(progress, rung / len(rungs), (rung + 1) / len(rungs))
+        found.clear()
+        found.update(ranks(attempt(problem, lambda pair: build(name, *pair), settings, progress=share, **some)))
 
     def best(of: float | None = None) -> Setting:
-        return min((pair for pair in ranks if of is None or pair[0] == of), key=ranks.__getitem__)
+        return min((pair for pair in found if of is None or pair[0] == of), key=found.__getitem__)
 
     grid = [(radius, step) for radius in dict.fromkeys((*radii, shared)) for step in steps]
-    attempt(grid, 0)
+    climb(grid, 0)
     table: list[dict[str, Plain]] = [
-        {"radius": r, "step": s, "diverged": ranks[r, s][0], "median": plain(ranks[r, s][1])} for r, s in grid
+        {"radius": r, "step": s, "diverged": found[r, s][0], "median": plain(found[r, s][1])} for r, s in grid
     ]
-    places = sorted(dict.fromkeys(r for r, _ in grid), key=lambda r: ranks[best(r)])
+    places = sorted(dict.fromkeys(r for r, _ in grid), key=lambda r: found[best(r)])
     some = [best(r) for r in dict.fromkeys((*places[:kept], shared))]
-    attempt([(r, s * 10.0**k) for r, s in some if s for k in (-0.5, 0.0, 0.5)], 1)
+    climb([(r, s * 10.0**k) for r, s in some if s for k in (-0.5, 0.0, 0.5)], 1)
     if len(rungs) > 2:
         (r, s), (_, t) = best(), best(shared)
         assert s is not None
         assert t is not None
         about = [(r * b, s * 10.0**k) for b in (1 / BETWEEN, 1.0, BETWEEN) for k in (-0.25, 0.0, 0.25)]
-        attempt([*about, *((shared, t * 10.0**k) for k in (-0.25, 0.0, 0.25))], 2)
+        climb([*about, *((shared, t * 10.0**k) for k in (-0.25, 0.0, 0.25))], 2)
     own = best()
     inside = min(steps) < (own[1] or 0.0) < max(steps) and min(radii) < own[0] < max(radii)
     return Found(own, best(shared), table, not inside)

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from trimtab.lab.parallel.sweep import sweep
-from trimtab.lab.sim.record import Record
-from trimtab.lab.sim.simulate import Progress, simulate
+from trimtab.lab.sim.simulate import Progress
 from trimtab.lab.step_search import build, needs_step
 from trimtab.lab.suites.context import CONTEXT, FIXED, LOADS, TOLD, run
 from trimtab.lab.suites.drift import DRIFT, Cell
@@ -25,7 +25,6 @@ from trimtab.lab.suites.oracle import consult, knows
 from trimtab.lab.suites.ratios import SuiteResult
 from trimtab.lab.suites.scores import Outcome, SavedOutcome, in_hindsight, untuned
 from trimtab.problems import make
-from trimtab.recipes import BaseMethod
 
 ORACLE = "oracle"  # not a registered method, since it knows the problem
 SUITES = {"drift": DRIFT, "late": LATE, "context": CONTEXT}
@@ -118,13 +117,10 @@ def compute(task: Task, progress: Progress | None = None) -> SavedOutcome:
     if task.method == ORACLE:
         return SavedOutcome(consult(problem, rounds=place.rounds, trials=task.trials, seed=task.seed))
 
-    def play(methods: Mapping[str, BaseMethod], trials: int) -> Mapping[str, Record]:
-        some: dict[str, Any] = {"rounds": place.rounds, "trials": trials, "seed": task.seed}
-        return simulate(problem, methods, lag=place.lag or 1, permuted=place.permuted, **some)
-
-    if needs_step(task.method):
-        return SavedOutcome(in_hindsight(play, lambda step: build(task.method, problem.radius, step), task.trials))
-    return SavedOutcome(untuned(play, build(task.method, problem.radius, None), task.trials))
+    late = {"lag": place.lag or 1, "permuted": place.permuted}
+    some: dict[str, Any] = {"rounds": place.rounds, "trials": task.trials, "seed": task.seed, **late}
+    of = partial(build, task.method, problem.radius)
+    return SavedOutcome((in_hindsight if needs_step(task.method) else untuned)(problem, of, **some))
 
 
 def _fits(place: Cell, name: str, largest: Mapping[str, int]) -> bool:

@@ -9,15 +9,18 @@ on all trials, an eighth of a decade apart.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from trimtab.lab.sim.provenance import plain
 from trimtab.lab.sim.record import Record, quantiles
+from trimtab.lab.sim.simulate import run
+from trimtab.lab.step_search import attempt
+from trimtab.problems import Problem
 from trimtab.recipes import BaseMethod
 from trimtab.types import Array
 from trimtab.util.files import write_atomically
@@ -29,9 +32,6 @@ FORMAT, VERSION = "trimtab.outcome", 1
 SMALLEST, FINEST, COUNT = 1e-7, 8, 57  # steps 1e-7 to 1, eight per decade
 COARSE, NEAR = 4, 3  # the first pass tries every fourth step; the second, three on each side of the best
 FEW = 6  # trials of the first pass
-
-Play = Callable[[Mapping[str, BaseMethod], int], Mapping[str, Record]]
-"""(methods, trials) → their records on the first `trials` trials."""
 
 
 @dataclass(frozen=True)
@@ -100,35 +100,34 @@ def result(record: Record, score: Score, step: float | None = None, *, at_edge: 
     return Result(record.score(score), int(record.diverged.sum()), step, at_edge)
 
 
-def untuned(play: Play, method: BaseMethod, trials: int) -> Outcome:
-    """The outcome of a method without a step: one run for both scores."""
-    record = play({"": method}, trials)[""]
+def untuned(problem: Problem, of: Callable[[None], BaseMethod], **options: Any) -> Outcome:
+    """The outcome of a method without a step: one run for both scores; for the options see `simulate`."""
+    record = run(problem, of(None), **options)
     return {score: result(record, score) for score in SCORES}
 
 
-def in_hindsight(play: Play, build: Callable[[float], BaseMethod], trials: int) -> Outcome:
+def in_hindsight(problem: Problem, of: Callable[[float], BaseMethod], *, trials: int, **options: Any) -> Outcome:
     """The outcome of a method with the best step for each score."""
+
+    def climb(places: Iterable[int], trials: int) -> dict[int, dict[Score, Result]]:
+        """Run the steps at these grid positions; the results are keyed by position."""
+        records = attempt(problem, lambda k: of(_step(k)), places, trials=trials, **options)
+        edge = (0, COUNT - 1)
+        return {k: {s: result(r, s, _step(k), at_edge=k in edge) for s in SCORES} for k, r in records.items()}
+
     few = min(FEW, trials)
-    first = _attempt(play, build, range(0, COUNT, COARSE), few)
+    first = climb(range(0, COUNT, COARSE), few)
     best = {score: min(first, key=lambda k: first[k][score].median) for score in SCORES}
     known = first if few == trials else {}
     while wanted := {k for b in best.values() for k in _about(b)} - known.keys():
-        known |= _attempt(play, build, sorted(wanted), trials)
+        known |= climb(sorted(wanted), trials)
         best = {score: min(known, key=lambda k: known[k][score].median) for score in SCORES}
     return {score: known[k][score] for score, k in best.items()}
 
 
+def _step(k: int) -> float:
+    return float(SMALLEST * 10 ** (k / FINEST))
+
+
 def _about(k: int) -> range:
     return range(max(k - NEAR, 0), min(k + NEAR, COUNT - 1) + 1)
-
-
-def _attempt(
-    play: Play, build: Callable[[float], BaseMethod], places: range | list[int], trials: int
-) -> dict[int, dict[Score, Result]]:
-    """Run the steps at these grid positions; the results are keyed by position."""
-    steps = {k: SMALLEST * 10 ** (k / FINEST) for k in places}
-    records = play({str(k): build(step) for k, step in steps.items()}, trials)
-    return {
-        k: {score: result(records[str(k)], score, step, at_edge=k in (0, COUNT - 1)) for score in SCORES}
-        for k, step in steps.items()
-    }
