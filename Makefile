@@ -52,7 +52,7 @@ check: lint imports
 	$(call typed,$(BIN)/pytest tests/unit)
 
 # The core: all that moves a tuner. Lines that no test reaches are listed, and are an error.
-PARTS := core kernel family setup state protocols xp storage tuner directions domains estimators plane steps recipes
+PARTS := core kernel family setup state protocols xp storage tuner directions domains estimators explanation tracker steps recipes
 CORE := $(foreach part,$(PARTS),--cov=trimtab.$(part))
 coverage: .venv/dev
 	$(BIN)/pytest $(CORE) --cov-report=term-missing:skip-covered --cov-fail-under=100 tests/unit tests/contract

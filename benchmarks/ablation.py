@@ -25,8 +25,8 @@ import trimtab as tt
 from trimtab import lab
 from trimtab.lab.sim.record import quantiles
 from trimtab.lab.suites.drift import DRIFT
-from trimtab.plane import doubts, fit, following, pace
 from trimtab.problems import make
+from trimtab.tracker import doubts, fit, following, pace
 
 RADII = (1.0, 4.0, 0.25)
 NEVER = 10**9

@@ -58,8 +58,8 @@ EXPORTS = {
     "trimtab.knobs": ("Knob", "Knobs"),
     "trimtab.limit": ("Limit",),
     "trimtab.recipes": (
-        *("BaseMethod", "Method", "auto", "high_pass", "methods", "modified_two_point", "one_point", "register"),
-        *("residual", "still", "two_point"),
+        *("BaseMethod", "Method", "auto", "high_pass", "methods", "modified_two_point", "one_point", "plane"),
+        *("register", "residual", "still", "two_point"),
     ),
     "trimtab.registry": ("part",),
     "trimtab.setup": ("Setup",),

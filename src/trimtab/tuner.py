@@ -25,7 +25,7 @@ from trimtab.kernel import build
 from trimtab.knobs import SHARE as SHARE
 from trimtab.knobs import Knob, Knobs, Setting
 from trimtab.limit import Limit, limits_of, measured, numbers_row
-from trimtab.recipes import BaseMethod, Belief, Explained, auto, belief, between_limits
+from trimtab.recipes import BaseMethod, Belief, Explained, auto, belief, between_limits, informed
 from trimtab.recipes.method import name_of
 from trimtab.setup import ProbesTooWide, Setup, fitting
 from trimtab.state import NEVER, State, Trial, frozen
@@ -131,6 +131,8 @@ class Tuner(Brief):
                 f"radius={method.radius:g} is a share of each range where there are bounds or knobs, 0 to {HALF}: give"
                 f" for example tt.auto(radius={SHARE})"
             )
+        if contexts or bounded:
+            method = informed(method)
         if explain and not isinstance(method, Belief):
             method = Explained(method=method)
         try:

@@ -10,6 +10,7 @@ from pages import NAMES, SERVED, blocks
 from trimtab.problems import registry
 from trimtab.recipes import methods
 from trimtab.registry import parts
+from trimtab.tuner import Tuner as Tuner  # registers all parts before they are patched below
 
 HOSTED = {f"docs/adapters/{name}.md" for name in ("bluesky", "optax", "torch", "xopt")}
 """`make hosts` runs these, where their hosts are installed."""

@@ -69,6 +69,17 @@ def test_without_a_declaration_a_context_is_refused():
         tuner(method=tt.residual(radius=0.05, step=0.1))
 
 
+@pytest.mark.parametrize("given", [{"context": ["load"]}, {"limits": {"heat": {"max": 1.0}}}])
+def test_auto_is_the_belief_where_a_context_or_a_limit_is_given(given):
+    method = tt.auto(radius=0.03, widest=2.0)
+    t = tt.Tuner([0.4], method, bounds=[(0, 1)], seed=0, **given)
+    assert t.setup.method == tt.belief(radius=0.03, widest=2.0)
+    assert tt.Tuner.from_json(t.to_json()).setup.method == t.setup.method
+    assert tt.Tuner([0.4], method, bounds=[(0, 1)], seed=0).setup.method == tt.plane(radius=0.03, widest=2.0)
+    with pytest.raises(ValueError, match=r"use tt.belief"):
+        tt.Tuner([0.4], tt.plane(radius=0.03), bounds=[(0, 1)], seed=0, **given)
+
+
 def test_a_trial_carries_its_context_and_is_the_same_when_asked_again():
     t = tuner(["load", tt.Context("hour", period=24)])
     trial = t.ask(context={"load": 0.7})

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import trimtab as tt
-from trimtab.plane import following
-from trimtab.plane.following import Following
+from trimtab.tracker import following
+from trimtab.tracker.following import Following
 
 PROBE = 1.0
 

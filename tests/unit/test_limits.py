@@ -74,7 +74,7 @@ def test_a_wrong_declaration_says_what_to_write(declared, words):
         tuner(declared)
 
 
-@pytest.mark.parametrize("method", [tt.auto(radius=0.05), tt.residual(radius=0.05, step=0.1)])
+@pytest.mark.parametrize("method", [tt.plane(radius=0.05), tt.residual(radius=0.05, step=0.1)])
 def test_methods_that_keep_no_limits_name_one_that_does(method):
     with pytest.raises(ValueError, match=r"keeps no limits: use tt.belief\(radius=0.05\)"):
         tuner(method=method)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import trimtab as tt
-from trimtab.plane.sense import Sense
 from trimtab.state import Parts
+from trimtab.tracker.sense import Sense
 
 CENTRE = np.zeros(2)
 METHOD = tt.Method(estimator=tt.Plane(), radius=1 / math.sqrt(2), step=tt.Adaptive(), directions=tt.Orthogonal())

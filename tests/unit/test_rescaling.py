@@ -5,9 +5,9 @@ import pytest
 
 import trimtab as tt
 from trimtab.core import ask, carried, init, tell
-from trimtab.plane.pace import looks_ahead
 from trimtab.rescaling import POWERS, VECTORS, rescaled
 from trimtab.setup import Setup
+from trimtab.tracker.pace import looks_ahead
 
 FACTOR = 4.0  # a power of two: nothing is rounded
 START = np.array([0.25, -0.5, 0.75])

@@ -1,4 +1,4 @@
-"""Configuration of the default method's estimator; `trimtab.plane` implements it."""
+"""Configuration of the default method's estimator; `trimtab.tracker` implements it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from trimtab.estimators.base import OneQuery
-from trimtab.plane import fit
 from trimtab.protocols import Estimate, Estimation, Frame
 from trimtab.registry import part
 from trimtab.state import Look, State
+from trimtab.tracker import fit
 from trimtab.types import Array, Memory, Value
 from trimtab.validation import real, whole
 

@@ -7,7 +7,7 @@ Files are imported automatically; the decorators take care of saving, exports an
 import pkgutil
 from importlib import import_module
 
-from trimtab.recipes.auto import SHARE, auto, between_limits
+from trimtab.recipes.auto import SHARE, auto, between_limits, informed, plane
 from trimtab.recipes.base import BaseMethod
 from trimtab.recipes.belief import Belief, belief
 from trimtab.recipes.belief.listening import Explained
@@ -28,9 +28,11 @@ __all__ = [
     "between_limits",
     "exported",
     "high_pass",
+    "informed",
     "methods",
     "modified_two_point",
     "one_point",
+    "plane",
     "register",
     "residual",
     "still",

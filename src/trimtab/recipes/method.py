@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Self, TypedDict, TypeVar
 
 from trimtab import family
 from trimtab.estimators import Plane
-from trimtab.plane import rule
 from trimtab.protocols import Directions, Estimator, Frame, Rule, Step
 from trimtab.recipes.base import BaseMethod, Margin
 from trimtab.registry import part
 from trimtab.steps import Adaptive, StepLike, as_step
+from trimtab.tracker import rule
 
 
 class Options(TypedDict, total=False):
@@ -45,6 +45,8 @@ class Method(BaseMethod):
 
     estimator: Estimator
     step: Step | Adaptive
+    default: bool = field(init=False, default=False, compare=False, repr=False)
+    """Whether it was chosen as the default, by `auto`; not saved."""
 
     if TYPE_CHECKING:  # `step` also accepts a number or a function
 

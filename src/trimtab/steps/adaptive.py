@@ -1,13 +1,13 @@
-"""Configuration of the default method's step; `trimtab.plane` implements it."""
+"""Configuration of the default method's step; `trimtab.tracker` implements it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar
 
-from trimtab.plane import pace
 from trimtab.protocols import Frame
 from trimtab.registry import part
+from trimtab.tracker import pace
 from trimtab.types import Array, Memory
 from trimtab.validation import real
 
@@ -20,7 +20,7 @@ class Adaptive:
     The pace a is relative to the given radius, or to Newton's step once the curvature is known. It is too large if
     values are higher than predicted along the heading, and too small if lower. Every eighth trial probes along the
     heading, where one value is as informative about the pace as d others. If the optimum moves steadily, the centre
-    moves with it (`trimtab.plane.following`). Widths alternate in the order of the Thue–Morse sequence, whose averages
+    moves with it (`trimtab.tracker.following`). Widths alternate in the order of Thue and Morse, whose averages
     cancel drift, so that an estimator can determine the curvature.
 
     narrowest, widest: the smallest and the largest width of a probe, in units of the radius.

@@ -6,12 +6,12 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-from trimtab.plane import following
-from trimtab.plane.following import Following
-from trimtab.plane.sense import Sense
 from trimtab.protocols import Frame
 from trimtab.rescaling import POWERS
 from trimtab.state import Look, State
+from trimtab.tracker import following
+from trimtab.tracker.following import Following
+from trimtab.tracker.sense import Sense
 from trimtab.types import Array, Value
 from trimtab.xp import power
 

@@ -11,7 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from trimtab.plane.doubts import (
+from trimtab.protocols import Frame, LocalModel
+from trimtab.rescaling import POWERS, REPAIRS
+from trimtab.state import Look, State
+from trimtab.tracker.doubts import (
     CLOSER,
     FINEST,
     FORGOTTEN,
@@ -24,10 +27,7 @@ from trimtab.plane.doubts import (
     repetitions,
     special_rounds,
 )
-from trimtab.plane.sense import Sense
-from trimtab.protocols import Frame, LocalModel
-from trimtab.rescaling import POWERS, REPAIRS
-from trimtab.state import Look, State
+from trimtab.tracker.sense import Sense
 from trimtab.types import Array, Memory, Value
 from trimtab.xp import TINY
 

@@ -8,11 +8,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from trimtab.inputs import SHORTEST
-from trimtab.plane import fit
-from trimtab.plane.pace import Pacing
 from trimtab.protocols import Frame, LocalModel, Rule
 from trimtab.rescaling import rescaled
 from trimtab.state import Look, Parts, State
+from trimtab.tracker import fit
+from trimtab.tracker.pace import Pacing
 from trimtab.types import Array, Memory, Value
 
 
