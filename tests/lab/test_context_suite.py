@@ -67,6 +67,10 @@ def test_the_best_fixed_setting_is_the_best_one():
         assert (costs > best).all()
 
 
+def test_where_the_optimum_stays_no_ratio_to_the_best_fixed_setting_is_defined():
+    assert (run(cell(moves="level"), FIXED, 3, 0)["played"].values == 0).all()
+
+
 def test_a_method_that_is_told_of_the_load_pays_a_fraction():
     place = cell(300)
     told, blind = (run(place, method, 4, 0) for method in (TOLD, "belief"))

@@ -1,5 +1,6 @@
 """The table [context]: how it is read, the numbers before each round, and rounds in which they are missing."""
 
+import io
 import json
 
 import pytest
@@ -178,3 +179,25 @@ def test_the_output_is_that_of_the_command_or_json():
     source = ContextSource.of(json.loads('{"file": "a", "load": {}}'))
     assert source.parse("the load is 0.7 now") == ({"load": 0.7}, None)
     assert source.parse("load 0.7")[0] == {"load": 0.7}
+
+
+def test_the_display_and_the_dry_run_say_the_context(config, tmp_path):
+    from collections import deque
+
+    from rich.console import Console
+    from typer.testing import CliRunner
+
+    from trimtab.cli import app
+    from trimtab.cli.tune_display import line, picture
+
+    load_script(tmp_path, "touch ran; echo load=0.7")
+    study = config('[context]\ncommand = ["./load"]\nload = {}\nhour = {period = 24}\n')
+    answer = CliRunner().invoke(app, ["tune", str(tmp_path / "study.toml"), "--dry-run", "--rounds", "2"])
+    assert "# context: load, hour (period 24), read by ./load; the rounds below are for its mean" in answer.stdout
+    assert not (tmp_path / "ran").exists()
+    with study.open() as opened:
+        report = next(r for r in Runner(study, opened).rounds(1) if r.kind == "tell")
+        assert "  load 0.7, hour -  " in line(opened, report)
+        console = Console(width=120, record=True, file=io.StringIO())
+        console.print(picture(opened, report, deque([1.0])))
+        assert "context: load 0.7, hour -" in console.export_text()

@@ -9,7 +9,7 @@ import sys
 import time
 import warnings
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any, TextIO
 
@@ -133,11 +133,16 @@ def line(study: Study, report: Report, count: str | None = None) -> str:
     if report.limits:
         parts.append(", ".join(f"{name} {number:.5g}" for name, number in report.limits.items()))
     if report.context:
-        parts.append(", ".join(f"{name} {short(number)}" for name, number in report.context.items()))
+        parts.append(_named(report.context))
     if report.setting:
         parts.append(settings(study, report.setting))
     parts += [text for text in (count, report.note) if text]
     return clean("  ".join(parts), 2000)
+
+
+def _named(context: Mapping[str, float | None]) -> str:
+    """Format a context; a dash for a number that is not known."""
+    return clean(", ".join(f"{name} {short(number)}" for name, number in context.items()), 2000)
 
 
 def settings(study: Study, setting: Setting) -> str:
@@ -177,10 +182,11 @@ def picture(study: Study, report: Report, seen: deque[float]) -> Any:
     advice = [Text(finding.advice, "yellow") for finding in found.values() if finding.advice]
     note = [Text(clean(f"{report.kind}: {report.note}"), "red")] if report.note else []
     limits = limits_in_words(study.limits)
+    known = [Text(f"context: {_named(report.context)}", "dim")] if report.context else []
     dimmed = [
         Text(words, "dim") for words in (diagnostics, f"{moves}  {counts}", clean(f"probes: {probes}", 2000), *limits)
     ]
-    return Group(Text(study.saving.sentence, "bold green"), head, table, *dimmed, *advice, *note)
+    return Group(Text(study.saving.sentence, "bold green"), head, *known, table, *dimmed, *advice, *note)
 
 
 def spark(values: Any) -> str:
