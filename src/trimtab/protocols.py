@@ -86,6 +86,11 @@ def no_limits(state: State) -> Array:
     return np.empty((*state.centre.shape[:-1], 0), dtype=bool)
 
 
+def nothing_exceeds(state: State, points: Array, id: int, context: Array | None) -> Array:
+    """0: the method keeps no limits."""
+    return np.zeros(len(points))
+
+
 def at_centre(state: State, context: Array | None) -> Array:
     """The centre: the method takes no context."""
     return state.centre
@@ -120,6 +125,9 @@ class Rule(NamedTuple):
     beyond: Callable[[State], Array] = no_limits
     """state → which of the frame's limits the operating point exceeded, as far as was known at the last value, on the
     last axis. It has moved since."""
+    exceeds: Callable[[State, Array, int, Array | None], Array] = nothing_exceeds
+    """(state, points, id, context) → by how much a single system's query `id` at each of the points would exceed the
+    limits, 0 or less if all of them hold with the stated risk."""
 
 
 Estimate = tuple[Value, Value, Array, Memory]

@@ -30,6 +30,7 @@ FORMAT = "trimtab.tuner"
 VERSION = 3
 BIGGEST = 1e300  # limit on saved numbers, above the squares of the largest values
 BESIDE = 16  # larger arrays are stored beside the document
+PLACES = ("centre", "anchor", "trail", "safe")  # points, which may be 0 even if they start elsewhere
 DAMAGED = (KeyError, TypeError, AttributeError, OverflowError, IndexError, MemoryError)
 
 Saved = tuple[Document, Arrays]
@@ -298,7 +299,7 @@ def _alike(name: str, fresh: Memory, saved: Json, arrays: Arrays, setup: Setup) 
         return type(fresh)(*found) if names else tuple(found)
     if type(fresh) is np.ndarray and type(saved) is list and saved and type(saved[0]) is float:
         array = np.array(saved)
-        positive = name not in ("centre", "anchor") and (fresh > 0).all()
+        positive = name not in PLACES and (fresh > 0).all()
         alike = array.dtype == fresh.dtype == float and array.shape == fresh.shape
         if alike and (abs(array) <= BIGGEST).all() and (not positive or (array > 0).all()):
             return array  # shortcut for most vectors
@@ -313,7 +314,7 @@ def _alike(name: str, fresh: Memory, saved: Json, arrays: Arrays, setup: Setup) 
     good = np.abs(array) <= BIGGEST
     if np.isnan(fresh).any():
         good |= np.isnan(array)
-    elif np.all(np.asarray(fresh) > 0) and name not in ("centre", "anchor", "trail"):
+    elif np.all(np.asarray(fresh) > 0) and name not in PLACES:
         good &= array > 0
     if not good.all():
         raise ValueError(f"the saved {name} has an impossible number: restore the file from a backup")

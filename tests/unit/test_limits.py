@@ -319,6 +319,28 @@ def test_with_context_the_point_of_every_load_keeps_the_limit():
         assert temperature(t.at({"load": load}), 0.15 + 0.05 * load) <= 80
 
 
+@pytest.mark.parametrize("context", [None, ["load"]])
+def test_the_setting_drawn_for_a_discrete_knob_keeps_the_limit(context):
+    """6 workers are allowed, and 7 are not: a query at 6.3 must not draw 7."""
+    knobs = [tt.Knob("workers", 1, 12, 3, type="integer"), tt.Knob("mode", choices=["a", "b"], start="a")]
+    hot = 0
+    for seed in range(4):
+        t = tt.Tuner(knobs=knobs, limits={"heat": {"max": 6.5}}, seed=seed, context=context)
+        rng = np.random.default_rng(seed)
+        for k in range(120):
+            trial = t.ask(**({"context": {"load": math.sin(k)}} if context else {}))
+            assert t.ask().knobs == trial.knobs
+            if k == 60:
+                t = tt.Tuner.from_json(t.to_json())
+                assert t.ask().knobs == trial.knobs
+            workers, slow = trial.knobs["workers"], trial.knobs["mode"] == "b"
+            hot += workers > 6
+            value = (workers - 9) ** 2 / 4 + slow + 0.05 * rng.normal()
+            t.tell(trial, value, limits={"heat": workers + 0.05 * rng.normal()})
+        assert t.ask().knobs["workers"] >= 4
+    assert hot <= 5  # of 480
+
+
 @pytest.mark.parametrize("maximise", [False, True])
 def test_the_belief_tells_where_each_limit_stands(maximise):
     limits = {**HOT, "value": {"max": 40.0, "min": -40.0}, "flow": {"min": 0.1}}

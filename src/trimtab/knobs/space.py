@@ -16,6 +16,7 @@ from trimtab.randomness import ROUNDING, Keyed
 from trimtab.recipes import SHARE
 from trimtab.types import Array, Document, Fields
 
+LAST = 1 - 2.0**-53  # the largest draw, which chooses the last neighbour
 COARSEST = 1 / 3  # largest default radius of a knob with few positions, as a share of its range
 Setting = dict[str, Level]
 """The value of every knob, by name; whole numbers are ints, switches bools."""
@@ -146,6 +147,13 @@ class Knobs:
     def drawn(self, coordinates: Array, seed: int, trial: int, lane: int = 0) -> Array | None:
         """The coordinates of the setting that `probe` draws; None if every knob is continuous."""
         return self.coordinates(self.probe(coordinates, seed, trial, lane)) if self.rounded else None
+
+    def alternatives(self, coordinates: Array, setting: Setting) -> list[Setting]:
+        """A setting drawn for a query, then others next to the query: of one knob alone, of all, and the nearest."""
+        shares = self.shares(coordinates)
+        ends = [{k.name: k.at(part, draw) for k, part in zip(self.all, shares, strict=True)} for draw in (LAST, 0.0)]
+        one = [{**setting, name: end[name]} for name in self.names for end in ends if end[name] != setting[name]]
+        return [setting, *one, *ends, self.setting(coordinates)]
 
     def room(self) -> str:
         """The remedy if the probes do not fit into the ranges."""

@@ -254,6 +254,13 @@ def bind(frame: Frame, constants: Constants) -> Rule:
         )
         return memory._replace(walls=walls), plan
 
+    def exceeds(state: State, points: Array, id: int, context: Array | None) -> Array:
+        """(B18) The largest U over the limits, at each of some points `(n, d)`."""
+        if not bounded:
+            return np.zeros(len(points))
+        plot = surroundings(state.memory, state.centre[None], id, context)
+        return np.asarray(plot.beyond((points - state.centre) / frame.radius).max(axis=1))
+
     def beyond(state: State) -> Array:
         """Which sides the operating point was beyond, before it moved."""
         if not bounded:
@@ -336,7 +343,7 @@ def bind(frame: Frame, constants: Constants) -> Rule:
             walls.append(wall._replace(filter=filter, mean=one[:, 0], cov=spread[:, 0]))
         return memory._replace(walls=tuple(walls), safe=memory.retreat * np.asarray(factors))
 
-    return Rule(start, query, learn, slope, width, model, carried, at, beyond)
+    return Rule(start, query, learn, slope, width, model, carried, at, beyond, exceeds)
 
 
 def _cut(part: Memory, span: slice) -> Memory:
