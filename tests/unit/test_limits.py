@@ -337,7 +337,7 @@ def test_the_setting_drawn_for_a_discrete_knob_keeps_the_limit(context):
             hot += workers > 6
             value = (workers - 9) ** 2 / 4 + slow + 0.05 * rng.normal()
             t.tell(trial, value, limits={"heat": workers + 0.05 * rng.normal()})
-        assert t.ask().knobs["workers"] >= 4
+        assert t.setting["workers"] in (5, 6)
     assert hot <= 5  # of 480
 
 
