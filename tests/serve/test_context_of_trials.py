@@ -141,3 +141,28 @@ def test_a_trial_for_a_context_survives_a_restart_of_the_service(service):
     with whole(service) as study:
         assert study.ask().knobs == trial["knobs"]
         assert study.ask().context == {"load": 0.4}
+
+
+def test_an_approved_setting_is_handed_out_for_its_context(service):
+    service.make(context=["load"], guard={"approval": True})
+    blocked = ask(service, {"load": 0.4})
+    assert (blocked.status_code, blocked.json()["blocked"]) == (202, "approval")
+    assert service.act("approve").status_code == 200
+    trial = ask(service, {"load": 0.4}).json()
+    assert (trial["knobs"], trial["context"]) == (blocked.json()["setting"], {"load": 0.4})
+    assert service.tell(trial["id"], 1.0).status_code == 200
+    whole(service).close()
+
+
+def test_an_undo_closes_the_open_trial(service):
+    service.make(context=["load"])
+    for load in (0.1, 0.2, 0.3):
+        service.tell(ask(service, {"load": load}).json()["id"], load)
+    trial = ask(service, {"load": 0.4}).json()
+    assert service.act("undo", round=2).status_code == 200
+    assert service.tell(trial["id"], 1.0).status_code == 410
+    again = ask(service, {"load": 0.3}).json()
+    assert again["round"] == 2
+    assert again["knobs"] == service.events()[5]["query"]
+    assert service.tell(again["id"], 0.3).status_code == 200
+    whole(service).close()
