@@ -286,7 +286,13 @@ def test_the_program_ends_with_the_saving(tmp_path):
     assert second.startswith("120 rounds run; 108 rounds and 12 baseline rounds in total; centre: ")
     shown = trimtab(tmp_path, "show")
     assert shown.startswith(f"a: {first}\n")
-    assert "probe" in shown.splitlines()[3]
+    assert shown.splitlines()[1].startswith("a saving shows with 80 % after: 5 %: ")
+    assert "probe" in shown.splitlines()[4]
+    plans = json.loads(trimtab(tmp_path, "plan-baseline", "--json"))
+    assert [plan["share"] for plan in plans] == [0.05, 0.1, 0.2]
+    assert plans[0]["rounds"] >= plans[2]["rounds"] >= 60
+    rarer = trimtab(tmp_path, "plan-baseline", "a", "--every", "40")
+    assert rarer.startswith("a: with one baseline round in 40, a saving shows with 80 % after: 5 %: about ")
     assert first.partition("; ")[0] in trimtab(tmp_path, "list")
     about = json.loads(trimtab(tmp_path, "show", "--json"))
     listed = json.loads(trimtab(tmp_path, "list", "--json"))

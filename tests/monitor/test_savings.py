@@ -2,13 +2,16 @@
 
 import itertools
 import json
+import math
 import re
 
 import numpy as np
 import pytest
 
-from trimtab.monitor.anytime import Interval
+from trimtab.monitor.anytime import Account, AnytimeSums, Interval
+from trimtab.monitor.anytime import planned as planned_differences
 from trimtab.monitor.estimate import Estimate, from_costs
+from trimtab.monitor.planning import LEARNT, plans
 from trimtab.monitor.savings import Ledger, amount
 
 from .test_fixed_horizon import places
@@ -108,7 +111,57 @@ def test_an_unproved_difference_is_not_called_a_saving():
     found = saving(fed(100 + np.random.default_rng(0).normal(0, 5, 600), where, 0.25))
     assert found.low < 0 < found.high
     assert found.sentence.startswith("no saving shown yet: ")
-    assert found.sentence.endswith("probing costs 0.25 per round")
+    assert found.sentence.endswith("; probing costs 0.25 per round")
+
+
+def test_the_plan_in_the_sentence():
+    where = places(300)
+    found = saving(fed(100 + np.random.default_rng(0).normal(0, 5, 300), where))
+    more = re.search(r"; about ([0-9,]+) more rounds would show (\d+) %$", found.sentence)
+    assert more
+    assert int(more[2]) / 100 < found.relative_high
+    assert "more rounds" not in saving(fed(*measured(80.0, 100.0))).sentence
+    few = saving(fed(100 + np.random.default_rng(0).normal(0, 5, 60), places(60)))
+    assert re.match(
+        r"no saving shown yet: \d of 6 baseline rounds; about \d+ more rounds would show 10 %", few.sentence
+    )
+
+
+@pytest.mark.parametrize(("share", "noise"), [(0.1, 5.0), (0.2, 5.0), (0.2, 10.0)])
+def test_a_planned_saving_shows_in_most_studies(share, noise):
+    """The plan is for 80 %, and right within a third; made at round 60, in tuned rounds alone."""
+    level, late, planned = 100.0, 0, []
+    for seed in range(40):
+        rng = np.random.default_rng([seed, 9])
+        where = places(3000, seed=seed)
+        values = np.where(where, level, level * (1 - share)) + rng.normal(0, noise, 3000)
+        begun = fed(values[:60], where[:60])
+        (plan,) = plans(begun.anytime, 20, [share])
+        planned.append(plan.rounds)
+        end = min(round(plan.rounds * 4 / 3), 3000)
+        late += saving(fed(values[60:end], where[60:end], ledger=begun, first=60)).low <= 0
+    assert late <= 14  # of 40; 8 are expected at the planned round
+    assert max(planned) < 2000
+
+
+def test_plans_by_hand():
+    sums = AnytimeSums(placebos=LEARNT, whole=Account(rounds=30, paid=2400.0, placebo=100.0, placebo_weight=1.0))
+    five, ten, twenty = plans(sums, 20)
+    assert (five.share, five.saving) == (0.05, pytest.approx(4.0))
+    assert five.rounds == five.more == math.ceil(20 * planned_differences(100.0, 4.0))
+    assert five.rounds > ten.rounds > twenty.rounds
+    half = next(plans(sums, 10))
+    assert half.rounds == pytest.approx(five.rounds / 2, abs=1)
+    assert not list(plans(sums, 0))
+    assert not list(plans(sums._replace(placebos=LEARNT - 1), 20))
+    mixed = list(plans(sums._replace(lowest=-1.0, highest=1.0), 20))
+    assert [(plan.share, plan.saving) for plan in mixed] == [(None, 5.0), (None, 10.0), (None, 20.0)]
+    told = whole_of(sums, 1000)
+    assert [plan.more for plan in plans(told, 20)] == [0, 0, 0]
+
+
+def whole_of(sums, n):
+    return sums._replace(whole=sums.whole._replace(differences=n, weight=n, square_weight=n, change_weight=1.0))
 
 
 def test_without_baseline_rounds_the_sentence_names_the_remedy():

@@ -15,6 +15,7 @@ from trimtab.cli.completion import studies
 from trimtab.cli.console import app, cell, new_table, out, whole_bar, working
 from trimtab.cli.options import Force, Name, RequiredName, StoreOption, StudyOption, ends, limits_in_words, short
 from trimtab.cli.stores import only_study
+from trimtab.monitor.planning import in_words
 from trimtab.types import Document
 from trimtab.util.files import check_destination, read_file, writable, write_atomically
 from trimtab.util.text import moment
@@ -58,6 +59,29 @@ def show(
             _write_csv(study, events)
         else:
             _print_study(study, events)
+
+
+@app.command("plan-baseline", epilog="Example: trimtab plan-baseline demo --every 10")
+def plan_baseline(
+    name: Name = None,
+    every: Annotated[
+        int | None, typer.Option(min=2, metavar="N", help="One baseline round in N (default: as the study has it now).")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the plans as JSON only.")] = False,
+    store: StoreOption = "trimtab.db",
+) -> None:
+    """Show after how many rounds a saving of 5, 10 or 20 % could be told, from the noise seen so far."""
+    from trimtab.study.study import Study
+
+    with Study.open_unlocked(store, only_study(store, name)) as study:
+        found = study.plan_baseline(every)
+        if as_json:
+            print(json.dumps([plan._asdict() for plan in found]))
+            return
+        spacing = every or study.baseline.spacing
+        if not spacing:
+            raise ValueError(f"study {study.name!r} has no baseline rounds: plan with --every 20")
+        print(f"{study.name}: with one baseline round in {spacing}, {in_words(found)}")
 
 
 @app.command("approve", epilog="Example: trimtab approve demo --round 7")
@@ -235,6 +259,8 @@ def _write_csv(study: Study, events: list[Event]) -> None:
 def _print_study(study: Study, events: list[Event]) -> None:
     summary, probes = study.summary(), study.probes
     out.print(cell(f"{study.name}: {study.saving.sentence}"), highlight=False, soft_wrap=True)
+    if planned := study.plan_baseline():
+        out.print(cell(in_words(planned)), highlight=False, soft_wrap=True)
     table = new_table("knob", "centre", "probe", "low", "high", "unit", title=f"{study.name}: {summary['goal']}")
     for knob in study.knobs.all:
         low, high = map(cell, ends(knob))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from trimtab.monitor.baseline import Baseline
     from trimtab.monitor.diagnostics import Diagnostics
+    from trimtab.monitor.planning import Planned
     from trimtab.monitor.savings import Saving
     from trimtab.spec.constraints import Limits
     from trimtab.spec.guard import Guard
@@ -34,6 +35,7 @@ _WHERE = {
     "Event": "trimtab.store.tables",
     "Guard": "trimtab.spec.guard",
     "Limits": "trimtab.spec.constraints",
+    "Planned": "trimtab.monitor.planning",
     "Saving": "trimtab.monitor.savings",
     "Store": "trimtab.store.store",
     "Study": "trimtab.study.study",
@@ -61,6 +63,7 @@ __all__ = [
     "Limits",
     "Moved",
     "NoStore",
+    "Planned",
     "Report",
     "Runner",
     "Saving",

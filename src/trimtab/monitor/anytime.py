@@ -107,6 +107,14 @@ class Account(NamedTuple):
             found.append(self.change / self.change_weight * (1 + PENALTY / self.size))
         return max(found, default=None)
 
+    @property
+    def noise(self) -> float | None:
+        """Return the variance to plan with: v (2) for many differences."""
+        found = [self.placebo / self.placebo_weight] if self.placebo_weight else []
+        if self.differences >= FEWEST and self.change_weight:
+            found.append(self.change / self.change_weight)
+        return max(found, default=None)
+
     def interval(self, alpha: float = ALPHA) -> Interval | None:
         """Return the mean with its limits (3); None before there are enough differences."""
         variance = self.variance
@@ -204,6 +212,11 @@ class AnytimeSums(NamedTuple):
         """Return the account of the last half to three quarters of the rounds, with its interval."""
         begun = self.marks - 1
         return self.older, self.older.interval(ALPHA / (begun * (begun + 1))) if begun > 0 else None
+
+    @property
+    def one_sign(self) -> bool:
+        """Whether all costs at the baseline have one sign, or none was measured yet."""
+        return self.lowest is None or self.highest is None or self.lowest > 0 or self.highest < 0
 
     def distance(self, present: int, least: int, most: int) -> int:
         """Return the next mean distance of baseline rounds: short while nothing is proved, then longer by a quarter.

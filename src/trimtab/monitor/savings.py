@@ -7,6 +7,7 @@ from typing import NamedTuple
 from trimtab.monitor.anytime import FEWEST, AnytimeSums
 from trimtab.monitor.estimate import Estimate, from_costs
 from trimtab.monitor.fixed_horizon import FixedHorizonSums
+from trimtab.monitor.planning import next_in_words
 from trimtab.types import Document
 from trimtab.util.reprs import Facts, line, line_html
 
@@ -91,21 +92,26 @@ class Ledger(NamedTuple):
         return Ledger(self.anytime.reference(slot, cost, max(every, 1)), self.fixed.reference(slot, value))
 
     def saving(self, *, maximise: bool, every: int, against: str) -> Saving:
-        """Return the saving. every: rounds per baseline round; against: the name of the reference in the sentence."""
+        """Return the saving. every: present distance of baseline rounds; against: the reference, as it is worded."""
         sums, fixed = self.anytime, self.fixed
         lately, span = sums.lately
-        share = sums.lowest is not None and sums.highest is not None and (sums.lowest > 0 or sums.highest < 0)
         whole, recent = (
             None
             if found is None
-            else from_costs(account.rounds, account.paid / account.rounds, found, maximise=maximise, share=share)
+            else from_costs(
+                account.rounds, account.paid / account.rounds, found, maximise=maximise, share=sums.one_sign
+            )
             for account, found in ((sums.whole, sums.whole.interval()), (lately, span))
         )
         probing = fixed.probing if fixed.probed >= PROBED else None
         if whole is None:
             text = _unknown(every, sums.whole.differences, maximise)
         else:
-            text = _sentence(whole, probing, maximise, against)
+            text = _sentence(whole, maximise, against)
+        if whole is None or whole.low <= 0 <= whole.high:
+            more = next_in_words(sums, every, whole)
+            text += f"; {more}" if more else ""
+        text += _cost_of_probing(whole, probing)
         numbers = (None,) * (len(Estimate._fields) - 1) if whole is None else whole[1:]
         beside = (probing, text, recent, fixed.estimate(maximise=maximise))
         return Saving._make((sums.whole.rounds, fixed.baseline_rounds, *numbers, *beside))
@@ -130,21 +136,24 @@ def _unknown(every: int, differences: int, maximise: bool) -> str:
     return f"no {noun} shown yet: {differences} of {FEWEST} baseline rounds"
 
 
-def _sentence(found: Estimate, probing: float | None, maximise: bool, against: str) -> str:
-    """State what is proved, or that nothing is yet; then the cost of probing."""
+def _sentence(found: Estimate, maximise: bool, against: str) -> str:
+    """State what is proved, or that nothing is yet."""
     much = amount(found)
     if found.low > 0:
-        text = f"{'gains' if maximise else 'saves'} {much} against {against}"
-    elif found.high < 0:
-        text = f"loses {much} against {against}" if maximise else f"costs {much} more than {against}"
-    else:
-        text = f"no {'gain' if maximise else 'saving'} shown yet: {much} against {against}"
-    if probing is None:
-        return text
+        return f"{'gains' if maximise else 'saves'} {much} against {against}"
+    if found.high < 0:
+        return f"loses {much} against {against}" if maximise else f"costs {much} more than {against}"
+    return f"no {'gain' if maximise else 'saving'} shown yet: {much} against {against}"
+
+
+def _cost_of_probing(found: Estimate | None, probing: float | None) -> str:
+    """Return the second half of the sentence, if the cost of probing is known."""
+    if probing is None or found is None:
+        return ""
     if found.low > 0:
         share = 100 * max(probing, 0.0) / found.saved
-        return f"{text}; probing costs {'less than 1' if share < 1 else f'{share:.0f}'} % of that"
-    return f"{text}; probing costs {max(probing, 0.0):.2g} per round"
+        return f"; probing costs {'less than 1' if share < 1 else f'{share:.0f}'} % of that"
+    return f"; probing costs {max(probing, 0.0):.2g} per round"
 
 
 def amount(found: Estimate) -> str:

@@ -99,7 +99,7 @@ class Position(NamedTuple):
     @property
     def saving(self) -> Saving:
         """The saving against the baseline so far."""
-        return saved(self.ledger, self.setup, self.baseline.every, self.baseline.setting)
+        return saved(self.ledger, self.setup, self.baseline.spacing, self.baseline.setting)
 
     def planned(self, every: int, setting: Setting | None, share: Share | None = None) -> Position:
         """Return the position with another baseline; a different reference restarts the saving."""

@@ -343,7 +343,7 @@ class Runner:
 
     def _call_on_round(self, study: Study, event: Event) -> None:
         """Run the program `on_round` with the event as JSON on its standard input."""
-        text = json.dumps({"study": study.name, **study.describe(event)})
+        text = json.dumps({"study": study.name, **study.describe(event), "saving": study.saving.sentence})
         try:
             ended = self._command(self.config.on_round, {}, self.hurry, text)
             why = None if ended.status == 0 else f"exit status {ended.status}: {clean(ended.complaint.strip(), 200)}"

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trimtab.context import Context
-from trimtab.monitor.baseline import Baseline
+from trimtab.monitor.baseline import RAREST, Baseline
 from trimtab.monitor.diagnostics import Diagnostics
+from trimtab.monitor.planning import Planned, plans
 from trimtab.monitor.savings import Saving
 from trimtab.setup import Setup
 from trimtab.spec.constraints import Limits
@@ -24,6 +25,7 @@ from trimtab.study.position import Position
 from trimtab.study.summary import counted, summary
 from trimtab.types import Document
 from trimtab.util.reprs import Brief, Facts
+from trimtab.validation import whole
 
 
 class StudyReads(Brief, ABC):
@@ -121,6 +123,14 @@ class StudyReads(Brief, ABC):
     def saving(self) -> Saving:
         """The saving against the baseline, with an interval and a sentence."""
         return self._position.saving
+
+    def plan_baseline(self, every: int | None = None) -> list[Planned]:
+        """Return the rounds until a saving of 5, 10 and 20 % would show, from the noise seen so far.
+
+        every: rounds per baseline round (default: the present distance). Empty while the noise is unknown.
+        """
+        spacing = self.baseline.spacing if every is None else whole("every", every, 2, RAREST, why=" of rounds")
+        return list(plans(self._position.ledger.anytime, spacing))
 
     @property
     def counted(self) -> str:
