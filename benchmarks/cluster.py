@@ -32,6 +32,7 @@ from trimtab import lab
 from trimtab.lab import Record
 from trimtab.lab.parallel import result_cache, sweep
 from trimtab.lab.parallel.executors import BACKENDS, executor_for
+from trimtab.lab.step_search import build
 
 EFFICIENCY = 0.85  # at least so busy, as a share of loky
 
@@ -50,7 +51,7 @@ class Timed:
 
 def compute(cell: dict[str, Any]) -> Timed:
     start, processor = time.perf_counter(), time.process_time()
-    record = lab.run("lqr-v1", lab.tuning.build("residual", 0.05, 0.003), **cell)
+    record = lab.run("lqr-v1", build("residual", 0.05, 0.003), **cell)
     return Timed(record, time.perf_counter() - start, time.process_time() - processor)
 
 

@@ -408,7 +408,7 @@ def test_without_extras_it_ends_in_one_line_that_helps(tmp_path):
 def test_ctrl_c_says_what_was_kept(tmp_path, words, until):
     environment = {**os.environ, "TRIMTAB_CACHE": str(tmp_path / "cache")}
     with start(*words, cwd=tmp_path, env=environment) as running:
-        until(lambda: list((tmp_path / "cache").rglob("*.claim")))  # it is at a cell
+        until(lambda: list((tmp_path / "cache").rglob("cells")))  # it is about to begin
         running.send_signal(signal.SIGINT)
         _, err = running.communicate(timeout=300)
     assert running.returncode == 130, err

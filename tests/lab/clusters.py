@@ -80,25 +80,9 @@ def ctrl_c_keeps_what_is_finished(backend, tmp_path, address=None):
     sweep.until(lambda: sweep.saved() == 10 and {n for n, _ in sweep.begun()} >= {10, 11})
     sweep.interrupt()
     assert sweep.end() == [n * n if n < 10 else None for n in range(16)]
-    assert not list((tmp_path / "kept" / "cells").glob("*.claim"))
     for hold in holds:
         hold.unlink()
     before = len(sweep.begun())
     again = Sweep(backend, tmp_path, address)
     assert again.end() == SQUARES
     assert sorted(n for n, _ in again.begun()[before:]) == [10, 11, 12, 13, 14, 15]
-
-
-def two_runs_share_the_work(backend, tmp_path, address=None):
-    (tmp_path / "log").mkdir()
-    holds = [tmp_path / "log" / f"hold-{n}" for n in (0, 1)]
-    for hold in holds:
-        hold.touch()
-    one = Sweep(backend, tmp_path, address)
-    one.until(lambda: {n for n, _ in one.begun()} == {0, 1})  # its two workers are held
-    two = Sweep(backend, tmp_path, address)
-    two.until(lambda: two.saved() == 14)  # the other run does the rest, and waits for the first
-    for hold in holds:
-        hold.unlink()
-    assert one.end() == two.end() == SQUARES
-    assert Counter(n for n, _ in one.begun()) == dict.fromkeys(range(16), 1)

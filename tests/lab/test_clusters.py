@@ -26,10 +26,6 @@ def test_ctrl_c_keeps_what_is_finished(backend, tmp_path):
     clusters.ctrl_c_keeps_what_is_finished(backend, tmp_path)
 
 
-def test_two_runs_share_the_work(tmp_path):
-    clusters.two_runs_share_the_work("loky", tmp_path)
-
-
 @pytest.mark.filterwarnings("default")
 def test_a_dask_cluster_at_an_address_is_used_and_left(tmp_path):
     distributed = pytest.importorskip("distributed", reason="needs dask[distributed]")

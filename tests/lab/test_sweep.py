@@ -1,10 +1,7 @@
 import functools
 import os
-import platform
 import re
-import subprocess
 import sys
-import time
 import zipfile
 
 import numba
@@ -14,7 +11,7 @@ import pytest
 import trimtab as tt
 from trimtab import lab, problems
 from trimtab.lab import comparison
-from trimtab.lab.parallel import cell_locks, executors, result_cache, sweep
+from trimtab.lab.parallel import executors, result_cache, sweep
 from trimtab.util.extras import pip_install
 
 OPTIONS = {"rounds": 12, "trials": 4, "tuning_trials": 3, "variances": 2, "seed": 2}
@@ -97,7 +94,7 @@ def test_an_object_store_keeps_the_same_cells(reference, reference_bytes, monkey
     same(reference, lab.compare("lqr-v1", NAMES, folder=place, **OPTIONS))
     files = fsspec.filesystem("memory")
     archives = files.glob("/sweeps/test/cells/*")
-    assert len(archives) == len(NAMES)  # no claims are left
+    assert len(archives) == len(NAMES)
     found = {}
     for name in archives:
         with zipfile.ZipFile(files.open(name)) as archive:
@@ -131,61 +128,6 @@ def test_workers_have_the_same_code():
         ImportError, match="has another trimtab than this one, or another NumPy, SciPy or Numba: install"
     ):
         executors.compute_in_worker(int, "17", "other code", 1)
-
-
-def test_a_claim_keeps_others_away_until_it_is_released(tmp_path):
-    store = result_cache.store_at(tmp_path)
-    one, two = cell_locks.CellLocks(store), cell_locks.CellLocks(store)
-    assert one.take("a")
-    assert one.take("a")
-    assert not two.take("a")
-    assert two.take("b")
-    one.release("a")
-    assert two.take("a")
-    two.close()
-    one.close()
-    assert contents(tmp_path) == {}
-
-
-def test_the_claim_of_a_dead_process_is_taken_at_once(tmp_path):
-    store = result_cache.store_at(tmp_path)
-    dead = subprocess.Popen([sys.executable, "-c", ""])
-    dead.wait()
-    store.create("a.claim", f"{platform.node()} {dead.pid} 0123 0".encode())
-    store.create("b.claim", f"elsewhere {dead.pid} 0123 0".encode())
-    mine = cell_locks.CellLocks(store)
-    assert mine.take("a")
-    assert not mine.take("b")
-    mine.close()
-
-
-def test_a_claim_without_signs_of_life_is_taken_over(tmp_path, monkeypatch):
-    clock = [100.0]
-    monkeypatch.setattr(cell_locks.time, "monotonic", lambda: clock[0])
-    store = result_cache.store_at(tmp_path)
-    store.create("a.claim", b"elsewhere 1 0123 0")
-    mine = cell_locks.CellLocks(store)
-    assert not mine.take("a")
-    clock[0] += cell_locks.PATIENCE - 1
-    assert not mine.take("a")
-    store.write("a.claim", b"elsewhere 1 0123 1")  # a sign
-    clock[0] += 2
-    assert not mine.take("a")
-    clock[0] += cell_locks.PATIENCE + 1
-    assert mine.take("a")
-    mine.close()
-
-
-def test_a_run_gives_signs_of_life(tmp_path, monkeypatch):
-    monkeypatch.setattr(cell_locks, "PATIENCE", 0.04)
-    store = result_cache.store_at(tmp_path)
-    mine = cell_locks.CellLocks(store)
-    mine.take("a")
-    first = store.read("a.claim")
-    while store.read("a.claim") == first:
-        time.sleep(0.01)
-    mine.close()
-    assert contents(tmp_path) == {}
 
 
 @pytest.mark.skipif(numba.config.NUMBA_NUM_THREADS < 2, reason="one thread only")

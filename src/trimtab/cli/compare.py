@@ -100,8 +100,8 @@ def compare_methods(
     A Python file registers a problem, a method or both by decorators (docs/laboratory.md); the default problem for a
     method of your own is quadratic-v1.
 
-    Machines that share --cells share the work. --backend dask or ray starts a cluster of --jobs processes unless
-    --cluster names one.
+    Runs that share --cells use each other's finished cells. --backend dask or ray starts a cluster of --jobs processes
+    unless --cluster names one.
     """
     from trimtab.lab import compare, judge
     from trimtab.lab.plots import draw_comparison

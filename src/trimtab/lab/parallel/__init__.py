@@ -1,1 +1,1 @@
-"""Many cells in parallel, each computed once: sweep, executors, cache, locks."""
+"""Many cells in parallel, each computed once: sweep, executors, cache."""

@@ -24,7 +24,7 @@ from urllib.parse import unquote, urlsplit
 from trimtab.problems import registry
 from trimtab.recipes import methods
 from trimtab.util.extras import pip_install
-from trimtab.util.files import write_atomically, writing
+from trimtab.util.files import writing
 
 COMPUTES = ("numpy", "scipy", "numba")
 
@@ -85,7 +85,11 @@ def _plainly(value: object) -> object:
 
 
 class ResultStore(Protocol):
-    """Storage for results, and for the small files that lock cells."""
+    """Storage for results."""
+
+    def prepare(self) -> None:
+        """Make the place, before the work begins."""
+        ...
 
     def save(self, name: str, result: Result) -> None:
         """Store a result."""
@@ -95,28 +99,17 @@ class ResultStore(Protocol):
         """Read a result, by the function `load` on its path; raise OSError if there is none."""
         ...
 
-    def create(self, name: str, data: bytes) -> None:
-        """Create a file; raise FileExistsError if it exists."""
-        ...
-
-    def write(self, name: str, data: bytes) -> None:
-        """Create or replace a file."""
-        ...
-
-    def read(self, name: str) -> bytes:
-        """Read a file; raise FileNotFoundError if there is none."""
-        ...
-
-    def remove(self, name: str) -> None:
-        """Delete a file if it exists."""
-        ...
-
 
 class Folder:
     """Results in a folder."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
+
+    def prepare(self) -> None:
+        """Make the folder."""
+        with writing(self.root):
+            self.root.mkdir(parents=True, exist_ok=True)
 
     def save(self, name: str, result: Result) -> None:
         """Call the result's own `save`, which writes atomically."""
@@ -125,25 +118,6 @@ class Folder:
     def load(self, name: str, load: Callable[[Path], R]) -> R:
         """Load from the folder."""
         return load(self.root / name)
-
-    def create(self, name: str, data: bytes) -> None:
-        """Create exclusively, also on shared file systems."""
-        with writing(self.root):
-            self.root.mkdir(parents=True, exist_ok=True)
-        with (self.root / name).open("xb") as file:
-            file.write(data)
-
-    def write(self, name: str, data: bytes) -> None:
-        """Write atomically."""
-        write_atomically(self.root / name, data)
-
-    def read(self, name: str) -> bytes:
-        """Read the whole file."""
-        return (self.root / name).read_bytes()
-
-    def remove(self, name: str) -> None:
-        """Unlink the file."""
-        (self.root / name).unlink(missing_ok=True)
 
 
 class Bucket:
@@ -155,6 +129,9 @@ class Bucket:
         except ImportError as error:
             raise ImportError(f"{url} needs fsspec: {pip_install('cluster')}") from error
         self.files, self.root = url_to_fs(url, use_listings_cache=False)
+
+    def prepare(self) -> None:
+        """Make the folder, where the store has folders."""
         self.files.makedirs(self.root, exist_ok=True)
 
     def save(self, name: str, result: Result) -> None:
@@ -166,31 +143,14 @@ class Bucket:
                 archive.writestr(
                     zipfile.ZipInfo(file.name), file.read_bytes()
                 )  # without a time stamp: equal bytes for equal cells
-        self.write(f"{name}.zip", buffer.getvalue())
+        self.files.pipe_file(f"{self.root}/{name}.zip", buffer.getvalue())
 
     def load(self, name: str, load: Callable[[Path], R]) -> R:
         """Unpack into a temporary folder and load from there."""
         with tempfile.TemporaryDirectory() as folder:
-            with zipfile.ZipFile(io.BytesIO(self.read(f"{name}.zip"))) as archive:
+            with zipfile.ZipFile(io.BytesIO(self.files.cat_file(f"{self.root}/{name}.zip"))) as archive:
                 archive.extractall(folder)
             return load(Path(folder) / name)
-
-    def create(self, name: str, data: bytes) -> None:
-        """Create exclusively if the store supports it; otherwise two runs may compute the same cell."""
-        self.files.pipe_file(f"{self.root}/{name}", data, mode="create")
-
-    def write(self, name: str, data: bytes) -> None:
-        """Upload an object."""
-        self.files.pipe_file(f"{self.root}/{name}", data)
-
-    def read(self, name: str) -> bytes:
-        """Download an object."""
-        return bytes(self.files.cat_file(f"{self.root}/{name}"))
-
-    def remove(self, name: str) -> None:
-        """Delete an object if it exists."""
-        with suppress(FileNotFoundError):
-            self.files.rm_file(f"{self.root}/{name}")
 
 
 def store_at(place: str | Path | None) -> ResultStore | None:

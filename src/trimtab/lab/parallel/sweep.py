@@ -1,21 +1,19 @@
 """Compute many cells, each a pure function of its configuration, once each, on all cores or a cluster.
 
 A finished cell is saved at once (`trimtab.lab.parallel.result_cache`) and not computed again, neither after an
-interruption nor by another run that shares the cache. Cells run on an executor (`trimtab.lab.parallel.executors`).
+interruption nor by a later run that shares the cache. Cells run on an executor (`trimtab.lab.parallel.executors`).
 """
 
 from __future__ import annotations
 
-import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from trimtab.lab.parallel.cell_locks import CellLocks
 from trimtab.lab.parallel.executors import BACKENDS, CellExecutor, Report, executor_for
-from trimtab.lab.parallel.result_cache import Result, key, load_result, store_at
+from trimtab.lab.parallel.result_cache import Result, ResultStore, key, load_result, store_at
 from trimtab.lab.sim.record import Record
 from trimtab.types import Document
 from trimtab.validation import whole
@@ -26,7 +24,7 @@ Cell = Document
 C = TypeVar("C")
 R = TypeVar("R", bound=Result)
 
-POLL = 1.0  # seconds between checks for results of other runs and new workers of the cluster
+POLL = 1.0  # seconds between checks for new workers of the cluster
 
 
 def sweep(
@@ -59,8 +57,9 @@ def sweep(
     if cluster is not None and backend == "loky":
         raise ValueError(f"cluster={cluster!r} needs backend='dask' or 'ray': loky has no cluster")
     whole("jobs", jobs, 1)
-    run = _Run(compute, cells, lambda: executor_for(backend, jobs, cluster, report), executor, folder, report, load)
-    run.go()
+    run = _Run(compute, cells, store_at(folder), report, load)
+    if run.waiting:
+        run.go(lambda: executor or executor_for(backend, jobs, cluster, report), stays=executor is not None)
     return run.results
 
 
@@ -71,97 +70,66 @@ class _Run(Generic[C, R]):
         self,
         compute: Callable[..., R],
         cells: Sequence[C],
-        executor_for: Callable[[], CellExecutor],
-        executor: CellExecutor | None,
-        folder: str | Path | None,
+        store: ResultStore | None,
         report: Report | None,
         load: Callable[[Path], R],
     ) -> None:
-        self._compute, self._cells, self._new_executor, self._report, self._load = (
-            compute,
-            cells,
-            executor_for,
-            report,
-            load,
-        )
-        self._store = store_at(folder)
-        self._names = [key(cell) if self._store else "" for cell in cells]
-        self.results: list[R | None] = [None] * len(cells)
-        self._waiting = deque(n for n in range(len(cells)) if not self._found(n))
+        self._compute, self._cells, self._store, self._report, self._load = compute, cells, store, report, load
+        self._names = [key(cell) if store else "" for cell in cells]
         self._submitted: dict[Future[R], int] = {}
         self._deaths: Counter[int] = Counter()
-        self._executor, self._stays = executor, executor is not None
+        self.results: list[R | None] = [None] * len(cells)
+        self.waiting = deque(n for n in range(len(cells)) if not self._found(n))
 
-    def go(self) -> None:
-        """Run until all cells are done, or until Ctrl-C."""
-        if not self._waiting:
-            return
-        self._locks = CellLocks(self._store)
+    def go(self, executor_of: Callable[[], CellExecutor], *, stays: bool) -> None:
+        """Run until all cells are done, or until Ctrl-C; close the executor unless it stays."""
+        executor = None
         try:
-            while self._waiting or self._submitted:
-                self._hand_out()
-                if self._submitted:
-                    for future in wait(self._submitted, POLL, FIRST_COMPLETED).done:
-                        self._collect(future)
-                elif self._waiting:  # the remaining cells are being computed by other runs
-                    time.sleep(POLL)
+            if self._store is not None:
+                self._store.prepare()
+            executor = executor_of()
+            while self.waiting or self._submitted:
+                while self.waiting and len(self._submitted) < executor.width():
+                    if not self._found(n := self.waiting.popleft()):  # another run may just have finished it
+                        self._submitted[executor.submit(n, self._compute, self._cells[n])] = n
+                for future in wait(self._submitted, POLL, FIRST_COMPLETED).done:
+                    self._collect(future, executor)
         except KeyboardInterrupt:
             pass
         finally:
-            self._end()
+            try:
+                for future in list(self._submitted):  # save cells that have just finished
+                    if executor and future.done() and not future.cancelled() and future.exception() is None:
+                        self._collect(future, executor)
+            finally:
+                if executor is not None and not stays:
+                    executor.close()
 
-    def _hand_out(self) -> None:
-        """Submit cells to all free workers; cells claimed by another run go to the end of the queue."""
-        for _ in range(len(self._waiting)):
-            if self._executor is not None and len(self._submitted) >= self._executor.width():
-                break
-            n = self._waiting.popleft()
-            if not self._locks.take(self._names[n]):
-                self._waiting.append(n)
-            elif self._found(n):  # another run has just finished it
-                self._locks.release(self._names[n])
-            else:
-                self._executor = self._executor or self._new_executor()
-                self._submitted[self._executor.submit(n, self._compute, self._cells[n])] = n
-
-    def _collect(self, future: Future[R]) -> None:
+    def _collect(self, future: Future[R], executor: CellExecutor) -> None:
         """Save a result; submit the cell again if its worker died; re-raise an error of the cell itself."""
-        assert self._executor is not None
         n = self._submitted.pop(future)
         if future.cancelled():
             raise ConnectionError(f"the cluster dropped {self._cells[n]}: check that it still runs")
         error = future.exception()
         if error is None:
-            self._done(n, future.result(), save=True)
-        elif isinstance(error, self._executor.lost):
+            if self._store is not None and self._names[n]:
+                self._store.save(self._names[n], future.result())
+            self._done(n, future.result())
+        elif isinstance(error, executor.lost):
             self._deaths[n] += 1
-            if self._deaths[n] >= self._executor.deaths:
+            if self._deaths[n] >= executor.deaths:
                 raise ChildProcessError(f"workers die of {self._cells[n]}: give them more memory") from error
-            self._waiting.appendleft(n)
+            self.waiting.appendleft(n)
         else:
             raise getattr(error, "cause", None) or error  # Ray wraps it
 
     def _found(self, n: int) -> bool:
         record = load_result(self._store, self._names[n], self._load)
         if record is not None:
-            self._done(n, record, save=False)
+            self._done(n, record)
         return record is not None
 
-    def _done(self, n: int, record: R, *, save: bool) -> None:
+    def _done(self, n: int, record: R) -> None:
         self.results[n] = record
-        if save and self._store is not None and self._names[n]:
-            self._store.save(self._names[n], record)
-            self._locks.release(self._names[n])
         if self._report:
             self._report(n, 1.0)
-
-    def _end(self) -> None:
-        """Save cells that have just finished, and cancel the rest."""
-        try:
-            for future in list(self._submitted):
-                if future.done() and not future.cancelled() and future.exception() is None:
-                    self._collect(future)
-        finally:
-            self._locks.close()
-            if self._executor is not None and not self._stays:
-                self._executor.close()
