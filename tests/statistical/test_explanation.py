@@ -73,3 +73,30 @@ def test_unequal_curvatures():
     assert 0.87 <= value <= 0.93
     assert slope >= 0.85
     assert optimum >= 0.85
+
+
+def test_a_belief_that_listens():
+    """Beside the default method, for 24 single systems: a share is known to within about 0.015."""
+    held = {"value": [], "slope": [], "optimum": []}
+    for seed in range(24):
+        rng = np.random.default_rng(seed)
+        optimum = 0.1 * rng.normal(size=2)
+        tuner = tt.Tuner(np.zeros(2), tt.auto(radius=RADIUS), seed=seed, explain=True)
+        for t in range(240):
+            optimum = optimum + 0.01 * rng.normal(size=2)
+            trial = tuner.ask()
+            y = 0.5 * float(((trial.x - optimum) ** 2).sum()) + 0.01 * rng.normal()
+            if t >= 60 and t % 12 == 0:
+                belief = tuner.belief
+                held["value"].append(belief.next_low <= y <= belief.next_high)
+                for knob, true in zip(belief.knobs, optimum, strict=True):
+                    low, high = (
+                        (-np.inf if knob.low is None else knob.low),
+                        (np.inf if knob.high is None else knob.high),
+                    )
+                    held["optimum"].append(low <= true <= high)
+                    held["slope"].append(knob.slope_low <= knob.centre - true <= knob.slope_high)
+            tuner.tell(trial, y)
+    assert 0.84 <= np.mean(held["value"]) <= 0.96
+    assert np.mean(held["slope"]) >= 0.85
+    assert np.mean(held["optimum"]) >= 0.85

@@ -179,6 +179,12 @@ def test_a_wrong_context_says_what_to_give(file):
         Study.open(file, "other", KNOBS, tt.residual(radius=0.05, step=0.1), context=["load"])
 
 
+def test_auto_with_a_context_is_the_belief_and_opens_again(file):
+    for _ in range(2):
+        with Study.open(file, "informed", KNOBS, tt.auto(radius=0.07), context=["load"]) as study:
+            assert study.setup.method == tt.belief(radius=0.07)
+
+
 def test_a_study_without_context_is_stored_as_if_there_were_none():
     event = tables.Event(3, 2, "tell", 1.5, [0.25, 8.0], [0.5, 9.0], 1.0, None)
     plain, with_context = (tables.event_row(1, each) for each in (event, event._replace(context=[0.7, None])))

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from trimtab.context import Context, contexts_of
 from trimtab.monitor.baseline import BaselineSpec, baseline_fields, read_baseline
 from trimtab.monitor.diagnostics import Diagnostics
-from trimtab.recipes import BaseMethod
+from trimtab.recipes import BaseMethod, informed
 from trimtab.spec import constraints as limiting
 from trimtab.spec.constraints import Limits
 from trimtab.spec.current_settings import check
@@ -144,6 +144,7 @@ class Study(StudySettingChanges):
         wanted = None if knobs is None else Knobs.of(knobs)
         limited = None if limits is None else Limits.of(limits)
         declared = None if context is None else contexts_of(context)
+        method = informed(method) if method and declared else method
         store = Store(where, "write" if wanted is None else "create", thorough=True)
         try:
             found = None if wanted is None else store.find(name)
