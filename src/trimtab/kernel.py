@@ -56,7 +56,7 @@ def build(setup: Setup) -> Kernel:
         return Trial(id, outward(point) if outward else point, look, None, None)
 
     def tell(state: State, id: int, told: object, played: Array | None = None) -> State:
-        alone = one_at_a_time and id == state.round and not state.open
+        alone = one_at_a_time and id == state.round and not (partial and state.open)  # handed out, with limits
         round, still_open = (id + 1, ()) if alone else _close(state, id)
         if single and type(told) is float and -largest <= told <= largest:  # fast path
             values: tuple[Value, ...] | None = (-told if maximise else told,)
