@@ -25,6 +25,7 @@ from trimtab.types import Array, Document
 
 SHOWN = 12  # coordinates in a text
 DIGITS = 12  # of a share of a range
+FARTHEST = 1e3  # radii: farther makes no difference
 PHASES = {
     "waiting": "no two values differ yet",
     "opening": "the first probes: level, slope and curvature are not known yet",
@@ -216,7 +217,7 @@ def explanation(setup: Setup, state: State, knobs: Knobs | None) -> Explanation:
     sign = -1.0 if setup.maximise else 1.0
     rows = [_knob(axis, i, found, state.centre[i], method.radius, sign, memory) for i, axis in enumerate(axes)]
     ends = sorted((sign * float(found.value.low[0]), sign * float(found.value.high[0])))
-    phase = _phase(found, setup.dim, memory)
+    phase = _phase(found, setup, state.centre, memory)
     return Explanation(
         state.round,
         int(found.learnt[0]),
@@ -285,17 +286,22 @@ def _windows(found: Account) -> tuple[Window, ...]:
     return tuple(Window(*key, share) for key, share in order)
 
 
-def _phase(found: Account, dim: int, memory: BeliefState) -> str:
+def _phase(found: Account, setup: Setup, centre: Array, memory: BeliefState) -> str:
     if found.learnt[0] < 2:
         return "waiting"
     if found.held[0]:
         return "doubting"
-    if found.learnt[0] <= max(3, 2 * dim):
+    if found.learnt[0] <= max(3, 2 * setup.dim):
         return "opening"
     probe, flat = float(memory.course.width[0]), np.isnan(found.optimum.middle[0])
     steep = (found.slope.low[0] > 0) | (found.slope.high[0] < 0)
-    away = (found.optimum.low[0] > probe) | (found.optimum.high[0] < -probe)
-    if (away | flat & steep).any():
+    low, high = found.optimum.low[0], found.optimum.high[0]
+    way = np.where(low > probe, low, np.where(high < -probe, high, 0.0))
+    way = np.where(flat & steep, -2 * probe * np.sign(found.slope.middle[0]), way).clip(-FARTHEST, FARTHEST)
+    way = (
+        setup.home.project(centre + setup.method.radius * way) - centre
+    ) / setup.method.radius  # as far as it is free
+    if (np.abs(way) > probe).any():
         return "approaching"
     return "searching" if flat.any() else "tracking"
 

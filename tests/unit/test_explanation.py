@@ -144,6 +144,19 @@ def test_phases():
     assert noise.belief.knobs[0].optimum is None
 
 
+def test_at_a_wall_there_is_nothing_to_approach():
+    """The optimum is far outside: once the centre is in the corner, it has arrived."""
+    tuner = tt.Tuner([0.5, 0.5], tt.belief(radius=0.02), bounds=[(0, 1)] * 2, seed=0)
+    phases = []
+    for _ in range(80):
+        trial = tuner.ask()
+        tuner.tell(trial, float(((trial.x - 3.0) ** 2).sum()))
+        phases.append(tuner.belief.phase)
+    assert "approaching" in phases
+    assert phases[-1] == "tracking"
+    np.testing.assert_allclose(tuner.centre, 1.0)
+
+
 def test_the_words_and_the_json():
     belief = taught().belief
     told = belief.to_dict()
