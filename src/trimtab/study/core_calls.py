@@ -221,7 +221,7 @@ def tell_at(
     centre = setup.domain.project(look.centre + off - (factor - 1) * probe)
     moved = look._replace(centre=centre, width=look.width * factor)
     if number == state.round:
-        state = state._replace(open=(*state.open, (number, moved)), round=number + (setup.max_pending > 1))
+        state = state._replace(open=(*state.open, (number, moved)), round=number + 1)
     else:
         state = state._replace(open=tuple((id, moved if id == number else seen) for id, seen in state.open))
     played = knobs.coordinates(applied) if setup.method.learns_settings else None
