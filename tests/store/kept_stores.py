@@ -1,6 +1,7 @@
 """Create `kept/version-N.db`, a small store of the current version with everything that a store may contain.
 
-Later versions must be able to use it, so it is created once per version: `python -m tests.store.kept_stores`.
+Later versions must be able to use it, so it is created once per version: `python -m tests.store.kept_stores`. Studies with
+context have a store of their own, `kept/context/`.
 """
 
 import json
@@ -30,6 +31,8 @@ MIXED = [
     {"name": "rate", "low": 0.0, "high": 1.0, "start": 0.5, "step": 0.1},
 ]
 LIMITS = {"load": {"max": 80.0}}
+CONTEXT = (tt.Context("load"),)
+CONTEXT_KNOBS = [{"name": "x", "low": 0.0, "high": 1.0, "start": 0.5}]
 
 
 def fill(where):
@@ -65,6 +68,27 @@ def fill(where):
         store.mark(store.load("mixed"), {"archived": 1.7e9})
         store.request(store.load("numbers"), json.dumps({"changes": {}, "who": "anna", "why": None}))
         tokens.create(store, "read", "numbers")
+
+
+def fill_context(where):
+    """Fill a new store with two studies with context, one of them of a service, with an open trial."""
+    with Study.open(where, "held", CONTEXT_KNOBS, seed=6, baseline=4, context=CONTEXT) as study:
+        go_on_context(study, 14)
+        study.skip(study.ask({"load": 0.5}))
+    with SharedStore(where) as store:
+        given = (tt.Knobs.of(CONTEXT_KNOBS), None, False, 7, {}, 0, Limits())
+        create.create(store, "served", *given, None, 1, contexts=CONTEXT)
+        for n in range(3):
+            changed(store, "served", lambda study, n=n: study.hand_out(context={"load": n / 4}))
+            changed(store, "served", lambda study, n=n: study.tell(study.pending[0], float(n)))
+        changed(store, "served", lambda study: study.hand_out(context={"load": None}))
+
+
+def go_on_context(study, rounds):
+    """Run some rounds for a context; it is missing in some."""
+    for n in range(rounds):
+        trial = study.ask({"load": None if n % 5 == 3 else n / 8})
+        study.tell(trial, 3 * trial.knobs["x"] + (trial.context["load"] or 0.0))
 
 
 def go_on(study, rounds):
@@ -108,13 +132,19 @@ def _keys(value):
     return sorted({str(_keys(one)) for one in value}) if isinstance(value, list) else "one"
 
 
-if __name__ == "__main__":
-    path = FOLDER / f"version-{schema.VERSION}.db"
+def keep(path, fill):
+    """Fill a store once, and leave a single small file."""
     assert not path.exists(), f"{path} already exists: never replace a kept store"
+    path.parent.mkdir(exist_ok=True)
     fill(path)
     with closing(sqlite3.connect(path)) as db:
         db.execute("PRAGMA journal_mode = DELETE")
         db.execute("PRAGMA page_size = 1024")
         db.execute("VACUUM")
-    for lock in FOLDER.glob("*.lock"):
+    for lock in path.parent.glob("*.lock"):
         lock.unlink()
+
+
+if __name__ == "__main__":
+    for folder, contents in ((FOLDER / "context", fill_context), (FOLDER, fill)):
+        keep(folder / f"version-{schema.VERSION}.db", contents)

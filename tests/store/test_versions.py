@@ -13,9 +13,10 @@ from trimtab.study.unlocked import of_row
 from trimtab.study.verify import check_study
 
 from ..factories import one_knob_store
-from .kept_stores import FOLDER, changed, fill, go_on, shape
+from .kept_stores import CONTEXT, FOLDER, changed, fill, fill_context, go_on, go_on_context, shape
 
 KEPT = sorted(FOLDER.glob("*.db"))
+KEPT_CONTEXT = sorted(FOLDER.glob("context/*.db"))
 
 
 @pytest.fixture
@@ -54,12 +55,39 @@ def test_a_kept_store_of_each_version_remains_usable(kept, tmp_path):
     assert wrong(where) == []
 
 
+@pytest.mark.parametrize("kept", KEPT_CONTEXT, ids=lambda path: path.stem)
+def test_a_kept_store_with_context_remains_usable(kept, tmp_path):
+    where = tmp_path / "t.db"
+    shutil.copy(kept, where)
+    assert wrong(where) == []
+    with Study.open(where, "held", context=CONTEXT) as study:
+        assert {event.context[0] for event in study.events() if event.query} == {
+            None,
+            0.5,
+            *(n / 8 for n in range(14) if n % 5 != 3),
+        }
+        before = study.seq
+        go_on_context(study, 3)
+        assert study.seq == before + 3
+    with SharedStore(where) as store:
+        changed(store, "served", lambda study: study.tell(study.pending[0], 1.0))
+        changed(store, "served", lambda study: study.hand_out(context={"load": 0.25}))
+    with Study.open(where, "served") as study:
+        assert study.ask().context == {"load": 0.25}
+        assert [event.context for event in study.events() if event.kind == "tell"][-1] == [None]
+    assert wrong(where) == []
+
+
 def test_a_changed_format_needs_a_new_version(tmp_path):
     fill(tmp_path / "t.db")
     kept = FOLDER / f"version-{tables.VERSION}.db"
     why = "the stored format has changed: increment tables.VERSION, add to MIGRATIONS, and run tests.store.kept_stores"
     assert kept.exists(), why
     assert shape(tmp_path / "t.db") == shape(kept), why
+    fill_context(tmp_path / "c.db")
+    kept = FOLDER / "context" / f"version-{tables.VERSION}.db"
+    assert kept.exists(), why
+    assert shape(tmp_path / "c.db") == shape(kept), why
 
 
 def test_a_store_older_than_the_first_kept_one_is_refused_in_one_line(file):
