@@ -1,7 +1,7 @@
 """Create `kept/version-N.db`, a small store of the current version with everything that a store may contain.
 
-Later versions must be able to use it, so it is created once per version: `python -m tests.store.kept_stores`. Studies with
-context have a store of their own, `kept/context/`.
+Later versions must be able to use it, so it is created once per version: `python -m tests.store.kept_stores`. Studies
+with context have a store of their own, `kept/context/`.
 """
 
 import json
