@@ -23,7 +23,8 @@ from trimtab.registry import parts
 from trimtab.setup import Setup
 from trimtab.state import Key, State, frozen
 from trimtab.types import Array, Arrays, Document, Json, Memory
-from trimtab.util.files import canonical, digest, pack_archive, parse, read_archive, reading, write_atomically
+from trimtab.util.checksums import canonical, digest
+from trimtab.util.files import pack_archive, parse, read_archive, reading, write_atomically
 from trimtab.validation import whole
 
 FORMAT = "trimtab.tuner"
@@ -90,7 +91,7 @@ def opened(path: str | os.PathLike[str]) -> Saved:
 
 def sealed(document: Document) -> Document:
     """Add the checksum of setup, state and knobs."""
-    return {**document, "checksum": digest(canonical(_content(document)))}
+    return {**document, "checksum": digest(canonical(_content(document)).encode())}
 
 
 def _content(document: Document) -> list[object]:
@@ -114,7 +115,7 @@ def _described(setup: Setup, arrays: Arrays | None) -> Document:
 
 
 def _verify(checksum: object, content: object) -> None:
-    if checksum != digest(canonical(content)):
+    if checksum != digest(canonical(content).encode()):
         raise ValueError("the checksum does not match: the file was changed, or cut")
 
 
@@ -218,7 +219,7 @@ def _setup(saved: Document, arrays: Arrays, method: BaseMethod | None) -> Setup:
 
 
 @lru_cache(256)
-def _known(text: bytes) -> tuple[Setup, State]:
+def _known(text: str) -> tuple[Setup, State]:
     """The setup with this description and a fresh state, shared by all studies of a configuration."""
     setup = _setup(parse(text), {}, None)
     return setup, _fresh(setup)

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from trimtab.problems import registry
 from trimtab.recipes import methods
-from trimtab.util.files import digest, read_file
+from trimtab.util.checksums import digest
+from trimtab.util.files import read_file
 
 
 class UserFile(NamedTuple):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import io
 import json
 import os
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -22,20 +21,6 @@ REMEDIES = {
     **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), ELSEWHERE),
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "free some space, or use another path"),
 }
-
-
-def digest(data: bytes) -> str:
-    """Return a short fingerprint to detect changes.
-
-    >>> digest(b"trimtab")
-    '47eb20e12134681d'
-    """
-    return hashlib.blake2b(data, digest_size=8).hexdigest()
-
-
-def canonical(document: object) -> bytes:
-    """Return canonical JSON on one line."""
-    return json.dumps(document, allow_nan=False, sort_keys=True, separators=(",", ":")).encode()
 
 
 def parse(text: str | bytes) -> Json:
@@ -66,33 +51,27 @@ def reason(error: BaseException) -> str:
     return (isinstance(error, OSError) and error.strerror) or str(error)
 
 
-@contextmanager
-def writing(path: str | os.PathLike[str]) -> Iterator[None]:
+def writing(path: str | os.PathLike[str]) -> AbstractContextManager[None]:
     """Add the destination and the remedy to any OSError raised within; its type stays the same."""
-    try:
-        yield
-    except OSError as error:
-        if error.strerror is None:  # it has a complete message already
-            raise
-        remedy = REMEDIES.get(error.errno or 0, "use another path")
-        raise _named(error, f"{os.fspath(path)} cannot be written ({error.strerror}): {remedy}") from error
+    return _naming(path, "written", REMEDIES, "use another path")
+
+
+def reading(path: str | os.PathLike[str]) -> AbstractContextManager[None]:
+    """Add the path to any OSError raised within; its type stays the same."""
+    return _naming(path, "read", {}, "check the path")
 
 
 @contextmanager
-def reading(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Add the path to any OSError raised within; its type stays the same."""
+def _naming(path: str | os.PathLike[str], done: str, remedies: dict[int, str], otherwise: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
         if error.strerror is None:  # it has a complete message already
             raise
-        raise _named(error, f"{os.fspath(path)} cannot be read ({error.strerror}): check the path") from error
-
-
-def _named(error: OSError, message: str) -> OSError:
-    named = type(error)(message)
-    named.errno = error.errno
-    return named
+        remedy = remedies.get(error.errno or 0, otherwise)
+        named = type(error)(f"{os.fspath(path)} cannot be {done} ({error.strerror}): {remedy}")
+        named.errno = error.errno
+        raise named from error
 
 
 def check_destination(path: Path) -> None:
