@@ -8,9 +8,11 @@ from __future__ import annotations
 import json
 import re
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+import peers_shown
 from few_knobs_arenas import ARENAS, SERVICES, WALLS
 from few_knobs_contenders import BASE, STILL
 
@@ -99,14 +101,7 @@ def shown(results: Results) -> str:
     return "\n\n".join(parts)
 
 
-def refresh(page: Path, results: Results) -> None:
-    """Write the tables between the marks of a page."""
-    first, last = MARKS
-    between = re.compile(re.escape(first) + ".*?" + re.escape(last), re.S)
-    text = page.read_text(encoding="utf-8")
-    if not between.search(text):
-        raise SystemExit(f"{page} has no place for the tables: write {first} and {last} where they should stand")
-    page.write_text(between.sub(lambda _: f"{first}\n\n{shown(results)}\n\n{last}", text), encoding="utf-8")
+refresh = partial(peers_shown.refresh, marks=MARKS, shown=shown)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -138,13 +139,13 @@ def shown(results: Results) -> str:
     return "\n\n".join(parts)
 
 
-def refresh(page: Path, results: Results) -> None:
+def refresh(page: Path, results: Any, marks: tuple[str, str] = MARKS, shown: Callable[[Any], str] = shown) -> None:
     """Write it between the marks of a page."""
-    first, last = MARKS
+    first, last = marks
     between = re.compile(re.escape(first) + ".*?" + re.escape(last), re.S)
     text = page.read_text(encoding="utf-8")
     if not between.search(text):
-        raise SystemExit(f"{page}: there is no place for the results: write {first} and {last}")
+        raise SystemExit(f"{page} has no place for the results: write {first} and {last} where they should stand")
     page.write_text(between.sub(lambda _: f"{first}\n\n{shown(results)}\n\n{last}", text), encoding="utf-8")
 
 
