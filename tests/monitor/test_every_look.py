@@ -62,9 +62,10 @@ def counted(system, studies, plan=fixed):
 @pytest.mark.parametrize("plan", [fixed, adaptive])
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_few_studies_ever_claim(system, plan, studies):
-    claimed, lately, _ = counted(system, studies, plan)
+    claimed, lately, worse = counted(system, studies, plan)
     assert claimed <= ALLOWED[studies]
     assert lately <= ALLOWED[studies]
+    assert worse <= max(2, studies // 100)
 
 
 def tuned_for_real(seed, plan, rounds=800, swing=0.3, noise=0.05, start=0.3, method=None):
@@ -106,3 +107,25 @@ def test_the_real_saving_is_inside_at_every_look(plan, start):
     found = [tuned_for_real(seed, plan, rounds=500, start=start) for seed in range(12)]
     assert sum(outside for outside, _ in found) <= 2
     assert min(looks for _, looks in found) > 10
+
+
+def until_worse(seed, plan, loss, rounds=1000):
+    """Return the round at which a loss in noise of 1 is noticed, on a level that swings by 20; rounds if it is not."""
+    rng = np.random.default_rng([seed, 3])
+    baseline, sums = plan(seed), AnytimeSums()
+    for slot in range(rounds):
+        base, seen = baseline.is_due, sums.whole.differences
+        value = 100 + 20 * np.sin(2 * np.pi * slot / 150) + rng.standard_normal() + (0.0 if base else loss)
+        sums = (sums.reference if base else sums.tuned)(slot, value, baseline.spacing)
+        baseline = baseline.after("baseline" if base else "tell", False, seed)
+        if sums.whole.differences > seen:
+            baseline = baseline.paced(sums)
+            if sums.is_worse:
+                return slot
+    return rounds
+
+
+@pytest.mark.parametrize(("plan", "loss", "most"), [(fixed, 3.0, 250), (adaptive, 1.0, 400), (adaptive, 3.0, 120)])
+def test_a_loss_is_noticed(plan, loss, most):
+    """The medians are 149, 209 and 72 rounds."""
+    assert np.median([until_worse(seed, plan, loss) for seed in range(15)]) < most

@@ -43,6 +43,7 @@ FIRST = 64  # tuned rounds before the first account of "lately" begins; each lat
 LOSSES = (0.1, 0.2, 0.4, 0.8)
 BEGINNING = 0.0005  # prior weight of a loss that begins with the next difference; more by a half with the first one
 QUIET = 0.05  # mean evidence of a loss below which baseline rounds may become rarer
+WORSE = 100.0  # mean evidence of a loss at which tuning is called worse than the baseline: wrong at most once in 100
 POWER = 0.84  # normal quantile of the probability, 80 %, that a plan is for
 LARGEST = 1e140  # larger values are clipped, so that squares stay finite
 
@@ -206,6 +207,11 @@ class AnytimeSums(NamedTuple):
     def loss_evidence(self) -> float:
         """Return the mean evidence of a loss (4); it exceeds 100 in at most one study in a hundred without a loss."""
         return sum(self.evidence) / len(self.evidence)
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether the evidence suffices to call tuning worse than the baseline."""
+        return self.loss_evidence >= WORSE
 
     @property
     def lately(self) -> tuple[Account, Interval | None]:

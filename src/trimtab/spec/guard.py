@@ -26,6 +26,8 @@ class Guard:
     approval: bool = False
     dry_run: bool = False
     leave_at: str = "centre"
+    revert: bool = True
+    on_revert: str = "stop"
 
     def __post_init__(self) -> None:
         if self.largest_move is not None:
@@ -40,7 +42,8 @@ class Guard:
         for name in ("stop_above", "stop_below"):
             if getattr(self, name) is not None:
                 number(f"guard.{name}", getattr(self, name), -math.inf, math.inf, "a value of the measurement")
-        for name in ("approval", "dry_run"):
+        choice("guard.on_revert", self.on_revert, "stop", "restart")
+        for name in ("approval", "dry_run", "revert"):
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"guard.{name}={getattr(self, name)!r} must be true or false")
         if not isinstance(self.quiet_hours, list):

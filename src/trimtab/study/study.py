@@ -16,6 +16,7 @@ from typing import NamedTuple
 from trimtab.context import Context, contexts_of
 from trimtab.monitor.baseline import BaselineSpec, baseline_fields, read_baseline
 from trimtab.monitor.diagnostics import Diagnostics
+from trimtab.monitor.savings import Ledger
 from trimtab.recipes import BaseMethod, informed
 from trimtab.spec import constraints as limiting
 from trimtab.spec.constraints import Limits
@@ -30,7 +31,7 @@ from trimtab.study import core_calls, create, export_import
 from trimtab.study.advice import LIMITS
 from trimtab.study.bases.change_settings import StudySettingChanges
 from trimtab.study.changes.pause import pause_of
-from trimtab.study.changes.rules import moved
+from trimtab.study.changes.rules import corrected, moved
 from trimtab.study.position import Position
 from trimtab.types import Document, Fields
 from trimtab.util.advice_warning import AdviceWarning
@@ -38,6 +39,8 @@ from trimtab.util.durations import in_seconds
 from trimtab.util.logs import FIELDS
 
 LOG = logging.getLogger("trimtab.live")
+CAUTIOUS = 0.1  # share of the ranges that counts as the largest move of a study without a limit
+SMALLEST_MOVE = 1e-3  # share of the ranges below which `Study.step_back` does not limit moves further
 Callback = Callable[["Study", Event], object]
 
 
@@ -336,6 +339,27 @@ class Study(StudySettingChanges):
             state = core_calls.restart(self.setup, self.state, self.knobs.start)
             fresh = Diagnostics(failures=failures, skipped=self.diagnostics.skipped)
             self._record("reset", self._position._replace(state=state, diagnostics=fresh), self.round, note="to start")
+
+    def step_back(self, why: str) -> None:
+        """Return to the baseline with nothing learnt, and begin the saving anew.
+
+        With `guard.on_revert = "restart"`, moves are limited to half of what they were (0.05 of the ranges without a
+        limit), also if it happens again.
+        """
+        with self._lock:
+            position, after = self._position, self._position
+            if self.settings["guard.on_revert"] == "restart":
+                largest = self.settings["guard.largest_move"]
+                smaller = max((CAUTIOUS if largest is None else largest) / 2, SMALLEST_MOVE)
+                after, _ = corrected(self.name, position, {"guard.largest_move": smaller})
+            reference = self.baseline.setting or self.start
+            begin = self.knobs.coordinates(reference)
+            after = after._replace(
+                state=core_calls.restart(after.setup, after.state, begin),
+                diagnostics=Diagnostics(skipped=self.diagnostics.skipped),
+                ledger=Ledger(),
+            ).planned(*after.baseline.plan)
+            self._record("reset", after, self.round, note=f"to the baseline: {why}")
 
     def note(self, kind: str, words: str) -> None:
         """Record an action ("pause", "resume", …) that leaves the tuner unchanged."""

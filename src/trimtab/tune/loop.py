@@ -137,14 +137,27 @@ class Runner:
             yield report
             for sentence in self.study.new_advice():
                 yield Report("advice", self.study.round, {}, None, sentence)
+            yield from self._step_back()
             if report.value is not None and (why := self.config.guard.beyond(report.value)):
                 yield from self.leave()
                 raise Stopped(f"{why}: the run has ended; check the system, then restart")
         yield from self.leave()
 
-    def leave(self) -> Iterator[Report]:
+    def _step_back(self) -> Iterator[Report]:
+        """Return to the baseline if tuning makes matters worse; the run ends, or goes on with smaller moves."""
+        why, guard = self.study.worse, self.config.guard
+        if why is None:
+            return
+        self._store(lambda: self.study.step_back(why))
+        yield Report("note", self.study.round, self.study.centre, None, f"back to the baseline: {why}")
+        if guard.on_revert == "stop":
+            yield from self.leave("centre")
+            raise Stopped(f"{why}: the run has ended at the baseline; check the system, then restart")
+
+    def leave(self, where: str | None = None) -> Iterator[Report]:
         """Apply the setting at which the system stays after the run; once, and only if a command has run."""
-        where, guard = self.config.guard.leave_at, self.config.guard
+        guard = self.config.guard
+        where = guard.leave_at if where is None else where
         if where == "query" or not self._ran or guard.approval or guard.dry_run:
             return
         self._ran = False

@@ -86,6 +86,11 @@ def ask(
         return Blocked("pause", f"paused by {pause_of(saved.paused)}")
     if guard.quiet(now):
         return Blocked("quiet hours", f"quiet hours: {', '.join(guard.quiet_hours)}")
+    if worse := study.worse:
+        study.step_back(worse)
+        if guard.on_revert == "stop":
+            study.pause_row(paused(SERVICE, f"back to the baseline: {worse}"))
+        return None
     pending, max_pending = study.pending, study.setup.max_pending
     replaces = bool(pending) and max_pending == 1 and wanted not in (None, pending[0].context)
     if pending and not another and not replaces:
@@ -147,7 +152,7 @@ def tell(study: UnlockedStudy, id: int, result: Result) -> Outcome:
 def next_trial(study: UnlockedStudy, now: datetime.time) -> Trial | None:
     """Return the trial after a value, or None if it must wait or needs another event first."""
     saved, guard = study.saved, guard_of(study)
-    if saved.paused is not None or saved.archived is not None or guard.approval or guard.quiet(now):
+    if saved.paused is not None or saved.archived is not None or guard.approval or guard.quiet(now) or study.worse:
         return None
     if study.hands_out:
         return None  # handing it out is an event

@@ -79,6 +79,8 @@ class GuardIn(RequestBody):
     stop_below: Number | None = None
     quiet_hours: Annotated[list[Annotated[str, Field(max_length=20)]], Field(max_length=50)] = []
     approval: StrictBool = False
+    revert: StrictBool | None = None
+    on_revert: Literal["stop", "restart"] | None = None
 
 
 class BaselineIn(RequestBody):

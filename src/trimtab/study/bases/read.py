@@ -25,6 +25,7 @@ from trimtab.study.position import Position
 from trimtab.study.summary import counted, summary
 from trimtab.types import Document
 from trimtab.util.reprs import Brief, Facts
+from trimtab.util.text import plural
 from trimtab.validation import whole
 
 
@@ -123,6 +124,15 @@ class StudyReads(Brief, ABC):
     def saving(self) -> Saving:
         """The saving against the baseline, with an interval and a sentence."""
         return self._position.saving
+
+    @property
+    def worse(self) -> str | None:
+        """The reason to step back to the baseline, if `guard.revert` is set and tuning makes matters worse."""
+        sums = self._position.ledger.anytime
+        if not (sums.is_worse and self.settings["guard.revert"] and self.baseline.every):
+            return None
+        compared = plural(sums.whole.differences, "comparison")
+        return f"tuning makes it worse than the baseline, by {compared} (chance of error at most 1 %)"
 
     def plan_baseline(self, every: int | None = None) -> list[Planned]:
         """Return the rounds until a saving of 5, 10 and 20 % would show, from the noise seen so far.
