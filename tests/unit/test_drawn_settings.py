@@ -22,8 +22,9 @@ def cost(setting):
     return (setting["workers"] - 6) ** 2 / 4 + (setting["cache"] - 7) ** 2 / 9 + codec + 0.3 * (not setting["turbo"])
 
 
-def test_the_belief_learns_at_the_setting_that_was_drawn():
-    tuner = tt.Tuner(knobs=KNOBS, method=tt.belief(radius=0.05), seed=1)
+@pytest.mark.parametrize("method", [tt.auto, tt.belief])
+def test_a_method_that_uses_the_query_learns_at_the_setting_that_was_drawn(method):
+    tuner = tt.Tuner(knobs=KNOBS, method=method(radius=0.05), seed=1)
     learnt = _watched(tuner)
     between = 0
     for _ in range(40):
@@ -34,8 +35,8 @@ def test_the_belief_learns_at_the_setting_that_was_drawn():
     assert between > 10
 
 
-def test_a_method_that_does_not_learns_at_the_query():
-    tuner = tt.Tuner(knobs=KNOBS, method=tt.auto(radius=0.05), seed=1)
+def test_a_method_of_the_paper_learns_at_the_query():
+    tuner = tt.Tuner(knobs=KNOBS, method=tt.residual(radius=0.05, step=0.003), seed=1)
     learnt = _watched(tuner)
     for _ in range(10):
         trial = tuner.ask()
@@ -58,6 +59,18 @@ def test_a_study_goes_the_way_of_the_tuner_and_replays_it(tmp_path):
             tuner.tell(trial, cost(trial.knobs))
         study.tell(asked, cost(asked.knobs))
     study.close()
+
+
+def test_a_study_begun_without_goes_on_without(tmp_path):
+    """Where its definition is read again, as at every start of a run."""
+    store, usual = tmp_path / "trimtab.db", tt.auto(radius=0.05)
+    before = usual.changed(estimator=tt.Plane())
+    with live.Study.open(store, "mine", KNOBS, before, seed=7) as study:
+        study.tell(study.ask(), 1.0)
+    with live.Study.open(store, "mine", KNOBS, usual, seed=7) as study:
+        assert study.setup.method == before
+    with live.Study.open(store, "other", KNOBS, usual, seed=7) as study:
+        assert study.setup.method == usual != before
 
 
 def test_a_setting_that_a_person_chose_is_learnt_as_such():

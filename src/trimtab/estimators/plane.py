@@ -31,6 +31,9 @@ class Plane(OneQuery):
     (`echoes`). If e exceeds `clip` times its running rms, the query is repeated closer to the centre before anything is
     learnt: an outlier does not repeat, a jump does. For a static function E ĝ is a positive multiple of the gradient,
     not the gradient itself; under drift it lags by about `window` rounds. Memory is O(d).
+
+    settings: of a discrete knob, learn at the setting that was drawn, instead of at the query it was drawn for. Studies
+    that were begun without go on without.
     """
 
     window: float = 3.0
@@ -39,6 +42,7 @@ class Plane(OneQuery):
     clip: float = 12.0
     every: int = 64
     first: int = 4
+    settings: bool = False
     unbiased: ClassVar[bool] = False
     located: ClassVar[bool] = True
 

@@ -43,7 +43,7 @@ def plane(
     True
     """
     return Method(
-        estimator=Plane(),
+        estimator=Plane(settings=True),
         radius=radius,
         step=Adaptive(narrowest=narrowest, widest=widest),
         directions=Orthogonal() if directions is None else directions,

@@ -92,6 +92,7 @@ class Method(BaseMethod):
     anchored = property(lambda self: self.estimator.anchored)
     unbiased = property(lambda self: self.estimator.unbiased)
     located = property(lambda self: self.estimator.located)
+    learns_settings = property(lambda self: isinstance(self.estimator, Plane) and self.estimator.settings)
     finds_width = property(lambda self: isinstance(self.step, Adaptive))
     narrowest = property(lambda self: self.step.narrowest)
     widest = property(lambda self: self.step.widest)

@@ -19,13 +19,13 @@ from trimtab.store.errors import Damaged
 from trimtab.types import Document
 from trimtab.util.checksums import canonical, checksum, hashed, quoted
 
-VERSION = 11
+VERSION = 12
 """Incremented with every change of the stored format: of tables, checksums, or the documents in them."""
 REQUESTS = "CREATE TABLE trimtab_requests (id {id}, study INTEGER NOT NULL, request TEXT NOT NULL)"
 TOKENS = """CREATE TABLE trimtab_tokens (
         id TEXT PRIMARY KEY, hash TEXT NOT NULL, scope TEXT NOT NULL, study TEXT, label TEXT, created {real} NOT NULL,
         expires {real}, revoked {real}, parent TEXT)"""
-MIGRATIONS: dict[int, tuple[str, ...]] = {10: (), 11: ()}  # their documents are read as they are
+MIGRATIONS: dict[int, tuple[str, ...]] = {10: (), 11: (), 12: ()}  # their documents are read as they are
 """version → the statements that migrate to it from the version before. Older stores are refused."""
 TABLES = (
     "CREATE TABLE trimtab_meta (version INTEGER NOT NULL)",

@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from trimtab.estimators import Plane
 from trimtab.knobs import SHARE, Knob, Knobs
 from trimtab.monitor.baseline import EVERY, read_baseline
 from trimtab.monitor.savings import Ledger
 from trimtab.recipes import BaseMethod, between_limits
-from trimtab.recipes.method import name_of
+from trimtab.recipes.method import Method, name_of
 from trimtab.setup import Setup
 from trimtab.spec.current_settings import DEFAULTS, RunSettings
 from trimtab.study import core_calls
@@ -274,6 +275,8 @@ def unlike(knobs: Knobs, setup: Setup, wanted: Knobs | None, method: BaseMethod 
     alike = method.changed(radius=now.radius, max_move=now.max_move)
     if method.finds_width and now.finds_width:
         alike = alike.changed(**{name: getattr(now, name) for name in WIDTHS})
+    if isinstance(alike, Method) and isinstance(alike.estimator, Plane):  # a study learns as it began to
+        alike = alike.changed(estimator=replace(alike.estimator, settings=now.learns_settings))
     return None if alike == now else f"the options of its method, {name_of(now)}, differ from its definition"
 
 
