@@ -67,7 +67,7 @@ def test_a_day_with_a_study(tmp_path):
 
     table = shell(tmp_path, "trimtab show demo") + shell(tmp_path, "trimtab list")
     for word in (
-        "demo: no saving shown yet: 4 of 6 baseline rounds",
+        "demo: no saving shown yet: 4 of 8 baseline rounds",
         "demo: minimise",
         "76 rounds and 4 baseline rounds: value ",
         " 76 rounds and 4 baseline rounds  ",  # of the list
@@ -180,7 +180,7 @@ def test_the_display(tmp_path):
     if not shown:
         pytest.skip("no script(1) here to make a terminal with")
     for word in (
-        "no saving shown yet: 0 of 6 baseline rounds",
+        "no saving shown yet: 0 of 8 baseline rounds",
         "3/3",
         "left:",
         "probes: valve ±",

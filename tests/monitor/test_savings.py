@@ -123,7 +123,7 @@ def test_the_plan_in_the_sentence():
     assert "more rounds" not in saving(fed(*measured(80.0, 100.0))).sentence
     few = saving(fed(100 + np.random.default_rng(0).normal(0, 5, 60), places(60)))
     assert re.match(
-        r"no saving shown yet: \d of 6 baseline rounds; about \d+ more rounds would show 10 %", few.sentence
+        r"no saving shown yet: \d of 8 baseline rounds; about \d+ more rounds would show 10 %", few.sentence
     )
 
 
@@ -138,7 +138,7 @@ def test_a_planned_saving_shows_in_most_studies(share, noise):
         begun = fed(values[:60], where[:60])
         (plan,) = plans(begun.anytime, 20, [share])
         planned.append(plan.rounds)
-        end = min(round(plan.rounds * 4 / 3), 3000)
+        end = min(max(round(plan.rounds * 4 / 3), 200), 3000)  # 8 baseline rounds are needed
         late += saving(fed(values[60:end], where[60:end], ledger=begun, first=60)).low <= 0
     assert late <= 14  # of 40; 8 are expected at the planned round
     assert max(planned) < 2000
@@ -168,6 +168,17 @@ def test_without_baseline_rounds_the_sentence_names_the_remedy():
     found = Ledger().saving(maximise=False, every=0, against="the start")
     assert "no saving can be stated: there are no baseline rounds (add [baseline]" in found.sentence
     assert "no gain can be stated" in Ledger().saving(maximise=True, every=0, against="the start").sentence
+
+
+def test_the_interval_contains_the_classical_one():
+    """A saving that came within the first rounds, which no comparison saw, is not stated too exactly."""
+    values, where = measured(80.0, 100.0, 400, noise=0.001)
+    values[:15] += np.where(where[:15], 0.0, 20.0)
+    found = saving(fed(values, where))
+    assert found.low == min(found.low, found.fixed.low)
+    assert found.high == max(found.high, found.fixed.high)
+    narrow = fed(values, where).anytime.whole.interval()
+    assert found.low < narrow.low
 
 
 def test_lately_and_one_look_stand_beside_the_whole():

@@ -392,7 +392,7 @@ def test_on_round_and_callbacks_receive_every_round(tmp_path):
     heard = [json.loads(line) for line in (tmp_path / "heard").read_text().splitlines()]
     assert [event["kind"] for event in heard] == ["tell"] * 4 + ["leave"]
     assert heard[2]["query"]["x"] == heard[2]["value"]
-    assert {event["saving"] for event in heard} == {"no saving shown yet: 0 of 6 baseline rounds"}
+    assert {event["saving"] for event in heard} == {"no saving shown yet: 0 of 8 baseline rounds"}
     assert err.count("on_round failed: exit status 1") == 1
     seen = []
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from trimtab.monitor.anytime import FEWEST, AnytimeSums
+from trimtab.monitor.anytime import AnytimeSums, Interval
 from trimtab.monitor.estimate import Estimate, from_costs
-from trimtab.monitor.fixed_horizon import FixedHorizonSums
+from trimtab.monitor.fixed_horizon import FEWEST, FixedHorizonSums
 from trimtab.monitor.planning import next_in_words
 from trimtab.types import Document
 from trimtab.util.reprs import Facts, line, line_html
@@ -28,7 +28,7 @@ class Saving(NamedTuple):
     >>> saving.saved is None  # not known yet
     True
     >>> saving.sentence
-    'no saving shown yet: 0 of 6 baseline rounds'
+    'no saving shown yet: 0 of 8 baseline rounds'
     >>> study.close()
     """
 
@@ -94,18 +94,18 @@ class Ledger(NamedTuple):
     def saving(self, *, maximise: bool, every: int, against: str) -> Saving:
         """Return the saving. every: present distance of baseline rounds; against: the reference, as it is worded."""
         sums, fixed = self.anytime, self.fixed
-        lately, span = sums.lately
+        (lately, span), classical = sums.lately, fixed.estimate(maximise=maximise)
         whole, recent = (
             None
             if found is None
             else from_costs(
                 account.rounds, account.paid / account.rounds, found, maximise=maximise, share=sums.one_sign
             )
-            for account, found in ((sums.whole, sums.whole.interval()), (lately, span))
+            for account, found in ((sums.whole, _widened(sums.whole.interval(), classical)), (lately, span))
         )
         probing = fixed.probing if fixed.probed >= PROBED else None
         if whole is None:
-            text = _unknown(every, sums.whole.differences, maximise)
+            text = _unknown(every, fixed.baseline_rounds, maximise)
         else:
             text = _sentence(whole, maximise, against)
         if whole is None or whole.low <= 0 <= whole.high:
@@ -113,7 +113,7 @@ class Ledger(NamedTuple):
             text += f"; {more}" if more else ""
         text += _cost_of_probing(whole, probing)
         numbers = (None,) * (len(Estimate._fields) - 1) if whole is None else whole[1:]
-        beside = (probing, text, recent, fixed.estimate(maximise=maximise))
+        beside = (probing, text, recent, classical)
         return Saving._make((sums.whole.rounds, fixed.baseline_rounds, *numbers, *beside))
 
     def to_dict(self) -> Document:
@@ -129,11 +129,21 @@ class Ledger(NamedTuple):
         return cls(sums, FixedHorizonSums.from_dict(fixed))
 
 
-def _unknown(every: int, differences: int, maximise: bool) -> str:
+def _widened(found: Interval | None, classical: Estimate | None) -> Interval | None:
+    """Return the interval, extended to the classical one; None before both are known.
+
+    The classical one sees more of a saving that changes within a few rounds, since it compares all tuned rounds.
+    """
+    if found is None or classical is None:
+        return None
+    return Interval(found.mean, min(found.low, classical.low), max(found.high, classical.high))
+
+
+def _unknown(every: int, baseline_rounds: int, maximise: bool) -> str:
     noun = "gain" if maximise else "saving"
     if every == 0:
         return f"no {noun} can be stated: there are no baseline rounds (add [baseline] with every = 20)"
-    return f"no {noun} shown yet: {differences} of {FEWEST} baseline rounds"
+    return f"no {noun} shown yet: {min(baseline_rounds, FEWEST)} of {FEWEST} baseline rounds"
 
 
 def _sentence(found: Estimate, maximise: bool, against: str) -> str:
