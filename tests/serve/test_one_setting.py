@@ -50,7 +50,7 @@ def test_whoever_draws_meanwhile_changes_nothing(service, monkeypatch):
 
         monkeypatch.setattr(Keyed, "generators", disturbed)
         found = [trial.knobs for trial in UnlockedStudy(store, known).ahead(20)]
-    assert len(draws) == 20
+    assert len(draws) >= 20
     assert len({str(setting) for setting in found}) > 5
     assert found == expected
 

@@ -83,7 +83,7 @@ def tune(
         bool, typer.Option("--dry-run", help="Print the next commands (5, or --rounds) without running them.")
     ] = False,
 ) -> None:
-    """Tune a running system: run the rounds of a study until stopped.
+    """Tune a running system: run a study until stopped.
 
     A study continues from its last round. Ctrl-C or SIGTERM finishes the current round and leaves the system at the
     setting where it should stay. After a kill, the next run repeats the interrupted round with the same setting.
