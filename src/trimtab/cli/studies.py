@@ -70,7 +70,10 @@ def plan_baseline(
     as_json: Annotated[bool, typer.Option("--json", help="Print the plans as JSON only.")] = False,
     store: StoreOption = "trimtab.db",
 ) -> None:
-    """Show after how many rounds a saving of 5, 10 or 20 % could be told, from the noise seen so far."""
+    """Show how many rounds it takes to tell a saving of 5, 10 or 20 %.
+
+    The noise seen so far decides.
+    """
     from trimtab.study.study import Study
 
     with Study.open_unlocked(store, only_study(store, name)) as study:
