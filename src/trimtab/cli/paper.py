@@ -29,7 +29,7 @@ def reproduce_paper(
     fresh: Annotated[bool, typer.Option("--fresh", help="Ignore cached results and cache none.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the claims as JSON only.")] = False,
 ) -> None:
-    """Reproduce the paper's experiments and figures; judge its claims.
+    """Reproduce the paper's experiments and judge its claims.
 
     Writes report.html (a self-contained page), results.json and the figures. This takes about 100 seconds of processor
     time, over all cores, when nothing is compiled or cached. Finished parts are cached, so that a second run, or one

@@ -70,9 +70,9 @@ def plan_baseline(
     as_json: Annotated[bool, typer.Option("--json", help="Print the plans as JSON only.")] = False,
     store: StoreOption = "trimtab.db",
 ) -> None:
-    """Show how many rounds it takes to tell a saving of 5, 10 or 20 %.
+    """Show how many rounds it takes until a saving can be told.
 
-    The noise seen so far decides.
+    For savings of 5, 10 and 20 %, from the noise seen so far.
     """
     from trimtab.study.study import Study
 
@@ -132,7 +132,7 @@ def import_study(
     name: Annotated[str | None, typer.Option("--as", help="Import it under this name.")] = None,
     store: StoreOption = "trimtab.db",
 ) -> None:
-    """Add an exported study to a store; it continues where it left off."""
+    """Add an exported study to a store, where it continues."""
     from trimtab.study.export_import import import_text
 
     with whole_bar("importing", show=True) as report:
