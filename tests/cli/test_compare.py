@@ -188,6 +188,18 @@ def test_compare_over_a_suite(shell, tmp_path):
     assert again == found
 
 
+def test_compare_over_limits_shows_the_queries_beyond(shell, tmp_path):
+    words = ("--methods", "limits,belief,still", "--trials", "2", "--quick", "--jobs=1", "--fresh")
+    done = shell("compare", "--suite", "limits", *words)
+    for word in ("played to still", "played to belief", "queries beyond a limit in truth", "never binds", "ratios.png"):
+        assert word in done.stdout
+    assert "0 / 0 / 0" in done.stdout
+    found = json.loads((tmp_path / "out" / "suite-limits" / "summary.json").read_text())
+    shares = {name: method["beyond"]["still"]["after"] for name, method in found["methods"].items()}
+    assert shares["belief"] > 0.9 > 0.1 > shares["limits"]
+    assert "limits" in shell("compare", "--help").stdout
+
+
 def test_progress_is_told_in_a_pipe_too(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TRIMTAB_CACHE", str(tmp_path / "cache"))

@@ -277,7 +277,7 @@ def test_a_suite_is_judged():
 
 
 def test_bad_requests_are_told():
-    with pytest.raises(ValueError, match="there is no suite 'wind': choose from drift, late, context"):
+    with pytest.raises(ValueError, match="there is no suite 'wind': choose from drift, late, context, limits"):
         lab.judge("wind")
     with pytest.raises(ValueError, match="suite 'late' has no cells that are held out"):
         lab.judge("late", held_out=True)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from trimtab.cli.compare_tables import comparison_table, ratio_table
+from trimtab.cli.compare_tables import beyond_table, comparison_table, ratio_table
 from trimtab.cli.console import INTERRUPTED, app, err, out, progress_bar, whole_bar
 from trimtab.util.files import cache_folder
 
@@ -34,7 +34,7 @@ def compare_methods(
     ] = None,
     suite: Annotated[
         str | None,
-        typer.Option(help="Run a suite instead of a problem: drift, late or context."),
+        typer.Option(help="Run a suite instead of a problem: drift, late, context or limits."),
     ] = None,
     held_out: Annotated[
         bool,
@@ -93,6 +93,7 @@ def compare_methods(
     late. Step sizes are then tuned in hindsight, for each cell and score. The table shows ratios to tuned residual
     feedback, with intervals, for the centre and for the evaluated cost. With --suite context, a measured load moves the
     optimum: "context" is told of it, "belief" is not, and "fixed" is the best fixed setting; the ratios are to belief.
+    With --suite limits, "limits" is the belief that is told of them, and a second table shows the queries beyond.
     A suite has default methods of its own, and drift also knows "oracle", which is told the drift. A suite takes some
     minutes on two cores, and with --quick less than one. Run --held-out once, when every choice is made, and report the
     result.
@@ -257,6 +258,8 @@ def _show(found: SuiteResult, target: Path, *, as_json: bool, place: str | Path 
         print(summary)
     else:
         out.print(ratio_table(found))
+        if found.suite == "limits":
+            out.print(beyond_table(found))
         drawn = "".join(f"{f.name} (and .svg), " for f in files if f.suffix == ".png")
         out.print(f"In {escape(str(target))}: {drawn}summary.json", highlight=False, soft_wrap=True)
     if not found.complete:

@@ -67,12 +67,15 @@ def ratio_table(found: SuiteResult) -> Table:
     from trimtab.lab.suites.scores import SCORES
 
     kind = "held out" if found.held_out else "for development"
-    first = "belief" if found.suite == "context" else "residual"
-    of = (
-        "the belief that is not told of the load; below: also to the best fixed setting"
-        if found.suite == "context"
-        else "residual feedback tuned in hindsight for the same score (total costs where no optimum is known:"
-        " allocation-per-agent-v1)"
+    first = {"context": "belief", "limits": "still"}.get(found.suite, "residual")
+    of = {
+        "context": "the belief that is not told of the load; below: also to the best fixed setting",
+        "limits": "the start (what a forbidden setting saves counts as 0); below: where the limit never binds, to the"
+        " belief that is not told of it",
+    }.get(
+        found.suite,
+        "residual feedback tuned in hindsight for the same score (total costs where no optimum is known:"
+        " allocation-per-agent-v1)",
     )
     table = new_table(
         title=f"suite {found.suite}: {plural(len(found.places), 'cell')} {kind}, {plural(found.trials, 'trial')}",
@@ -102,6 +105,27 @@ def ratio_table(found: SuiteResult) -> Table:
                 table.add_row(f"worst cell, {score}", *map(_with_interval, worst))
     table.add_row("diverged trials", *("/".join(str(found.diverged(n, score)) for score in SCORES) for n in names))
     return table
+
+
+def beyond_table(found: SuiteResult) -> Table:
+    """Build the table of queries beyond a limit, for the suite `limits`."""
+    table = new_table(
+        title="queries beyond a limit in truth",
+        caption="per cent of the first 30 rounds / of those after / longest run of all trials, in rounds",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+    )
+    table.add_column("cells", no_wrap=True)
+    for name in found.methods:
+        table.add_column(name, justify="right", no_wrap=True)
+    for group in found.groups:
+        shares = (found.beyond(name, group) for name in found.methods)
+        table.add_row(group, *(f"{_percent(s.first)} / {_percent(s.after)} / {s.longest:.0f}" for s in shares))
+    return table
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f}" if share >= 0.1 else f"{100 * share:.2g}"
 
 
 def _short(value: float) -> str:

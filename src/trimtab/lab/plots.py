@@ -54,7 +54,7 @@ def draw_comparison(comparison: Comparison, folder: str | Path) -> list[Path]:
 @style()
 def draw_standings(standings: SuiteResult, folder: str | Path, reference: str | None = None) -> list[Path]:
     """Draw "ratios": the median scores of all cells relative to the reference, by group and for both scores."""
-    reference = reference or ("belief" if standings.suite == "context" else "residual")
+    reference = reference or {"context": "belief", "limits": "still"}.get(standings.suite, "residual")
     if reference not in standings.methods:
         return []
     folder = Path(folder)

@@ -4,6 +4,7 @@
 (`trimtab.lab.suites.held_out`).
 `late`: values that arrive some rounds late (`trimtab.lab.suites.late`).
 `context`: an optimum that depends on a load which is measured (`trimtab.lab.suites.context`).
+`limits`: measured numbers that must not exceed a maximum (`trimtab.lab.suites.limits`).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 from trimtab.lab.parallel.sweep import sweep
 from trimtab.lab.sim.simulate import Progress
 from trimtab.lab.step_search import build, needs_step
-from trimtab.lab.suites.context import CONTEXT, FIXED, LOADS, TOLD, run
+from trimtab.lab.suites import context, limits
 from trimtab.lab.suites.drift import DRIFT, Cell
 from trimtab.lab.suites.held_out import held_out as unseen
 from trimtab.lab.suites.late import LATE
@@ -27,14 +28,18 @@ from trimtab.lab.suites.scores import Outcome, SavedOutcome, in_hindsight, untun
 from trimtab.problems import make
 
 ORACLE = "oracle"  # not a registered method, since it knows the problem
-SUITES = {"drift": DRIFT, "late": LATE, "context": CONTEXT}
+SUITES = {"drift": DRIFT, "late": LATE, "context": context.CONTEXT, "limits": limits.LIMITS}
 LARGEST = {"reszo": 50, "hlf-szo": 100, "pbgd": 100}
 """Largest dimension in which a method is run unless requested by name; beyond, it would double the time of a suite."""
 METHODS = {
     "drift": ("residual", "one-point", "two-point", "auto", *LARGEST, "still", ORACLE),
     "late": ("residual", "auto", "still"),
-    "context": (TOLD, "belief", "auto", "still", FIXED),
+    "context": (context.TOLD, "belief", "auto", "still", context.FIXED),
+    "limits": (limits.TOLD, "belief", limits.DUAL, "still"),
 }
+SPECIAL = {"context": (context.TOLD, context.FIXED), "limits": (limits.TOLD, limits.DUAL)}
+"""Methods of a suite beside those without a step; `trimtab.lab.suites.context` and `limits` run them themselves."""
+RUN = {context.LOADS: context.run, limits.WALLS: limits.run}
 
 
 @dataclass(frozen=True)
@@ -80,9 +85,9 @@ def judge(
     largest = LARGEST if methods is None else {}
     methods = METHODS[suite] if methods is None else methods
     for name in methods:
-        special = (TOLD, FIXED) if suite == "context" else (ORACLE,)
-        if name not in special and needs_step(name) and suite == "context":  # raises for unknown names before the work
-            raise ValueError(f"suite 'context' is for methods without a step, and {name} has one: leave it out")
+        special = SPECIAL.get(suite, (ORACLE,))
+        if name not in special and needs_step(name) and suite in SPECIAL:  # raises for unknown names before the work
+            raise ValueError(f"suite {suite!r} is for methods without a step, and {name} has one: leave it out")
     places = (unseen() if held_out else SUITES[suite])[::every]
     tasks = [Task(place, name, trials, seed) for place in places for name in methods if _fits(place, name, largest)]
     weights = [_weight(task) for task in tasks]
@@ -111,7 +116,7 @@ def judge(
 def compute(task: Task, progress: Progress | None = None) -> SavedOutcome:
     """Run one method in one cell; a step is tuned in hindsight for each score."""
     place = task.place
-    if place.problem == LOADS:
+    if run := RUN.get(place.problem):
         return SavedOutcome(run(place, task.method, task.trials, task.seed))
     problem = make(place.problem, **place.parameters)
     if task.method == ORACLE:
@@ -125,7 +130,7 @@ def compute(task: Task, progress: Progress | None = None) -> SavedOutcome:
 
 def _fits(place: Cell, name: str, largest: Mapping[str, int]) -> bool:
     """Whether the method is applicable to a cell and not too slow."""
-    if place.problem == LOADS:
+    if place.problem in RUN:
         return True
     problem = make(place.problem, **place.parameters)
     if name == ORACLE:
@@ -135,8 +140,9 @@ def _fits(place: Cell, name: str, largest: Mapping[str, int]) -> bool:
 
 def _weight(task: Task) -> float:
     """A rough estimate of the running time."""
-    if task.place.problem == LOADS:
-        dear = {TOLD: 10.0 + task.place.parameters["dim"] ** 2, FIXED: 0.1}  # type: ignore[operator]
+    if task.place.problem in RUN:
+        square = task.place.parameters["dim"] ** 2  # type: ignore[operator]
+        dear = {context.TOLD: 10.0 + square, context.FIXED: 0.1, limits.TOLD: 10.0 + square, limits.DUAL: 20.0}
         return task.place.rounds * 100.0 * dear.get(task.method, 3.0)
     problem = make(task.place.problem, **task.place.parameters)
     if task.method == ORACLE:

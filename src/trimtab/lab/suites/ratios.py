@@ -26,8 +26,10 @@ from trimtab.types import Array, Document
 
 RESAMPLES, BOOTSTRAP = 1000, 0xB007
 REFERENCES = ("residual", "two-point", "oracle")
-OF_CONTEXT = ("belief", "fixed")
-"""References of the suite `context`: the method that is not told of the load, and the best fixed setting."""
+OF_SUITE = {"context": ("belief", "fixed"), "limits": ("still", "belief")}
+"""References of suites: the method that is not told of the load, and the best fixed setting; the start, and, where the
+limit never binds, the method that is not told of it."""
+FREE = "never binds"  # a group of the suite `limits`
 LEAST = 0.01  # lower limit of ratios, so that a single 0 does not make the geometric mean 0
 
 
@@ -47,6 +49,25 @@ class Ratio(NamedTuple):
 
     def plainly(self) -> dict[str, Plain]:
         """The ratio as JSON values."""
+        return {name: plain(value) for name, value in self._asdict().items()}
+
+
+class Beyond(NamedTuple):
+    """Shares of queries that are beyond a limit in truth.
+
+    >>> Beyond(0.0, 0.01, 2.0).after
+    0.01
+    """
+
+    first: float
+    """The share in the first 30 rounds."""
+    after: float
+    """The share in the rounds after these."""
+    longest: float
+    """The longest run of such queries."""
+
+    def plainly(self) -> dict[str, Plain]:
+        """The figures as JSON values."""
         return {name: plain(value) for name, value in self._asdict().items()}
 
 
@@ -75,7 +96,7 @@ class SuiteResult:
     @property
     def references(self) -> list[str]:
         """The reference methods that were run."""
-        wanted = OF_CONTEXT if self.suite == "context" else REFERENCES
+        wanted = OF_SUITE.get(self.suite, REFERENCES)
         return [name for name in wanted if name in self.methods]
 
     @property
@@ -90,11 +111,17 @@ class SuiteResult:
         return next(found, 0)
 
     def cells(self, method: str, reference: str, group: str | None = None) -> list[int]:
-        """The indices of the cells (of a group) with results of both methods."""
+        """The indices of the cells (of a group) with results of both methods.
+
+        In the suite `limits`, a method that is not told of them is a reference only where they never bind.
+        """
+        free = self.suite == "limits" and reference == "belief"
         return [
             n
             for n, place in enumerate(self.places)
-            if group in (None, place.group) and {method, reference} <= self.outcomes[n].keys()
+            if group in (None, place.group)
+            and {method, reference} <= self.outcomes[n].keys()
+            and (not free or place.group == FREE)
         ]
 
     def ratio(self, n: int, method: str, reference: str, score: Score = "centre") -> float:
@@ -116,6 +143,18 @@ class SuiteResult:
     def diverged(self, method: str, score: Score = "centre") -> int:
         """The number of diverged trials in all cells."""
         return sum(outcomes[method][score].diverged for outcomes in self.outcomes if method in outcomes)
+
+    def beyond(self, method: str, group: str | None = None) -> Beyond:
+        """The queries beyond a limit, in the suite `limits`: means of cells and trials, and the longest of all runs."""
+        some = [
+            outcomes[method]
+            for place, outcomes in zip(self.places, self.outcomes, strict=True)
+            if group in (None, place.group) and method in outcomes and "longest" in outcomes[method]
+        ]
+        if not some:
+            return Beyond(math.nan, math.nan, math.nan)
+        first, after = (float(np.mean([outcome[name].values for outcome in some])) for name in ("first", "after"))
+        return Beyond(first, after, float(max(outcome["longest"].values.max() for outcome in some)))
 
     def _over(
         self, statistic: Callable[..., Array], cells: Sequence[int], method: str, reference: str, score: Score
@@ -160,6 +199,8 @@ class SuiteResult:
 
     def _of(self, name: str) -> Document:
         found: Document = {"diverged": {score: self.diverged(name, score) for score in SCORES}}
+        if self.suite == "limits":
+            found["beyond"] = {group: self.beyond(name, group).plainly() for group in self.groups}
         for reference in self.references:
             found[f"to {reference}"] = {
                 "cells": self.entered(name, reference),
@@ -179,7 +220,9 @@ class SuiteResult:
 
 def _in_cell(outcome: Outcome) -> dict[str, Plain]:
     centre, played = outcome["centre"], outcome["played"]
+    beyond = {name: spread(outcome[name].values) for name in ("first", "after", "longest") if name in outcome}
     return {
+        **({"beyond": beyond} if beyond else {}),
         "regret": spread(centre.values),
         "played": spread(played.values),
         "diverged": {"centre": centre.diverged, "played": played.diverged},

@@ -52,7 +52,8 @@ class Result:
         return float(quantiles(self.values, (0.5,))[0])
 
 
-Outcome = Mapping[Score, Result]
+Outcome = Mapping[str, Result]
+"""Results by score; those of the suite `limits` have the shares of queries beyond a limit, too."""
 
 
 @dataclass(frozen=True)
