@@ -266,7 +266,7 @@ class Tuner(Brief):
                 if row is None or context is None or np.array_equal(row, np.asarray(look.context), equal_nan=True):
                     return self._named(self._kernel.ask(state, id))
                 state = state._replace(round=id, open=())
-            trial, self._state = self._allowed(*core.hand_out(self.setup, state, row))
+            trial, self._state = allowed(self.setup, self.knobs, *core.hand_out(self.setup, state, row))
         return self._named(trial)
 
     def _several(self, n: int, context: Measured | None, row: Array | None) -> list[Trial]:
@@ -280,24 +280,10 @@ class Tuner(Brief):
                     f" to the Tuner, allows this many (it is {self.setup.max_pending})"
                 )
             for _ in range(n):
-                trial, state = self._allowed(*core.hand_out(self.setup, state, row))
+                trial, state = allowed(self.setup, self.knobs, *core.hand_out(self.setup, state, row))
                 trials.append(trial)
             self._state = state
         return [self._named(trial) for trial in trials]
-
-    def _allowed(self, trial: Trial, state: State) -> tuple[Trial, State]:
-        """The trial at a setting that keeps the limits, if the one drawn for its discrete knobs does not."""
-        knobs, look = self.knobs, trial.look
-        if not self.setup.limits or knobs is None or not knobs.rounded or look is None:
-            return trial, state
-        drawn = knobs.probe(trial.x, state.key.seed, trial.id, state.key.lane)
-        settings = [*knobs.alternatives(trial.x, drawn), *knobs.alternatives(state.centre, knobs.setting(state.centre))]
-        points = np.array([knobs.coordinates(setting) for setting in settings])
-        over = self.setup.rule.exceeds(state, points, trial.id, look.context)
-        x = self.setup.home.project(points[int((over <= 0).argmax() if (over <= 0).any() else over.argmin())])
-        look = look._replace(centre=x, width=0.0)
-        opened = tuple((id, look if id == trial.id else other) for id, other in state.open)
-        return trial._replace(x=x.copy(), look=look), frozen(state._replace(open=opened))
 
     def _named(self, trial: Trial) -> Trial:
         """The trial with its knob values and its context."""
@@ -500,6 +486,21 @@ class Tuner(Brief):
     def _shown_value(self) -> float | None:
         value = self.last_value
         return None if value is None or np.ndim(value) else float(value)
+
+
+def allowed(setup: Setup, knobs: Knobs | None, trial: Trial, state: State) -> tuple[Trial, State]:
+    """The trial at a setting that keeps the limits, if the one drawn for its discrete knobs does not."""
+    look = trial.look
+    if not setup.limits or knobs is None or not knobs.rounded or look is None:
+        return trial, state
+    drawn = knobs.probe(trial.x, state.key.seed, trial.id, state.key.lane)
+    settings = [*knobs.alternatives(trial.x, drawn), *knobs.alternatives(state.centre, knobs.setting(state.centre))]
+    points = np.array([knobs.coordinates(setting) for setting in settings])
+    over = setup.rule.exceeds(state, points, trial.id, look.context)
+    x = setup.home.project(points[int((over <= 0).argmax() if (over <= 0).any() else over.argmin())])
+    look = look._replace(centre=x, width=0.0)
+    opened = tuple((id, look if id == trial.id else other) for id, other in state.open)
+    return trial._replace(x=x.copy(), look=look), frozen(state._replace(open=opened))
 
 
 def _range(limit: Limit) -> str:

@@ -102,8 +102,8 @@ class Event(NamedTuple):
     """The operating point afterwards, in the units of the knobs; for a choice, the likeliest one."""
     time: float
     note: str | None
-    limits: list[float] | None = None
-    """The measured numbers that the study has limits on."""
+    limits: list[float | None] | None = None
+    """The measured numbers that the study has limits on; None in place of one not measured."""
     context: list[float | None] | None = None
     """The context that the trial was for, in the order it was declared; None in place of a number not known."""
 
@@ -268,7 +268,7 @@ def commit_row(commit: Commit) -> tuple[Any, ...]:
 def event_row(study: int, event: Event) -> tuple[Any, ...]:
     """Return a row for trimtab_events."""
     seq, round, kind, value, query, centre, time, note, limits, context = event
-    beside = None if limits is None else _pack(limits)
+    beside = None if limits is None else _pack([math.nan if x is None else x for x in limits])
     asked = None if query is None else _pack([*query, *(math.nan if x is None else x for x in context or ())])
     about = (seq, round, kind, value, asked, _pack(centre), time, note)
     return (study, *about, _event_checksum(about, beside), beside)
@@ -282,7 +282,8 @@ def read_event(row: Sequence[Any], where: str) -> Event:
         at = _unpack(centre)
         context = [None if math.isnan(x) else x for x in (asked or ())[len(at) :]] or None
         asked = None if asked is None else asked[: len(at)]
-        event = Event(seq, round, kind, value, asked, at, time, note, beside, context)
+        numbers = None if beside is None else [None if math.isnan(x) else x for x in beside]
+        event = Event(seq, round, kind, value, asked, at, time, note, numbers, context)
         if stored != _event_checksum(tuple(row[:8]), limits):
             raise ValueError("the checksum does not match")
     except (ValueError, TypeError, struct.error) as error:

@@ -14,15 +14,16 @@ from trimtab.context import Context, context_row
 from trimtab.domains import Domain
 from trimtab.inputs import LARGEST
 from trimtab.inputs import beside as with_limits
+from trimtab.limit import Limit
 from trimtab.monitor.diagnostics import Diagnostics, LimitDistance
 from trimtab.recipes import BaseMethod
 from trimtab.recipes.base import RADII
-from trimtab.recipes.belief import BeliefState
+from trimtab.recipes.belief import Belief, BeliefState
 from trimtab.recipes.belief.context import Basis, relevance
 from trimtab.setup import Setup
 from trimtab.spec.knob_encoding import Knob, Knobs, Level, Setting
 from trimtab.state import State
-from trimtab.tuner import Tuner
+from trimtab.tuner import Tuner, allowed
 from trimtab.types import Array, Document, Value
 from trimtab.validation import real
 
@@ -41,20 +42,30 @@ def begin(
     limits: int = 0,
     max_pending: int = 1,
     contexts: Sequence[Context] = (),
+    bounded: Sequence[Limit] = (),
 ) -> tuple[Setup, State]:
-    """Create a tuner in the coordinates of the knobs, and check that it can be saved and read back."""
+    """Create a tuner in the coordinates of the knobs, and check that it can be saved and read back.
+
+    limits: the number of those that `primal_dual` keeps; bounded: those with a risk.
+    """
     if method is not None and method.queries != 1:
         raise ValueError(
             "two-point methods query the same moment twice, which a live system cannot: use another method"
         )
     check_radii(knobs)
     tuner = Tuner(
-        knobs=knobs.all, method=method, maximise=maximise, seed=seed, max_pending=max_pending, context=contexts
+        knobs=knobs.all,
+        method=method,
+        maximise=maximise,
+        seed=seed,
+        max_pending=max_pending,
+        context=contexts,
+        limits=bounded,
     )
-    if tuner.setup.told != 1 + limits:
+    if not bounded and tuner.setup.told != 1 + limits:
         raise ValueError(
             f"a study with {limits} limits tells {1 + limits} numbers a round, but {method} takes {tuner.setup.told}:"
-            f" give method=tt.primal_dual(radius=..., step=..., limits={limits})"
+            f" leave out the method, or give method=tt.primal_dual(radius=..., step=..., limits={limits})"
             if limits
             else f"a study tells one number a round, but {method} also needs those of its limits: give limits="
         )
@@ -86,11 +97,11 @@ def ask(setup: Setup, state: State, trial: int | None = None) -> Array:
     return core.ask(setup, state, trial).x
 
 
-def hand_out(setup: Setup, state: State, context: Row | None = None) -> State:
+def hand_out(knobs: Knobs, setup: Setup, state: State, context: Row | None = None) -> State:
     """Return the state after opening the next trial; with contexts, in place of an open one if only one may be."""
     if setup.contexts and setup.max_pending == 1 and state.open:
         state = state._replace(round=state.open[0][0], open=())
-    return core.hand_out(setup, state, None if context is None else _numbers(context))[1]
+    return allowed(setup, knobs, *core.hand_out(setup, state, None if context is None else _numbers(context)))[1]
 
 
 def next_round(setup: Setup, state: State) -> int:
@@ -118,21 +129,23 @@ def context_of(setup: Setup, state: State, trial: int) -> Row | None:
     return [None if math.isnan(x) else x for x in look.context.tolist()]
 
 
-def opened(setup: Setup, state: State, trial: int, context: Row | None) -> State:
+def opened(knobs: Knobs, setup: Setup, state: State, trial: int, context: Row | None) -> State:
     """Return the state in which the trial of a study with contexts is open, for this context.
 
-    None: the trial keeps its context, if it is open already.
+    None: the trial keeps its context, if it is open already. With limits and discrete knobs, a trial is opened, too:
+    its setting is one that the limits allow.
     """
-    if not setup.contexts:
+    if not setup.contexts and not (setup.limits and knobs.rounded):
         return state
     if trial != state.round:
         known = context_of(setup, state, trial)
         if known is None or context in (None, known) or setup.max_pending > 1:
             return state
         state = state._replace(round=trial, open=())
-    look = core.ask(setup, state, trial, _numbers(context or [None] * len(setup.contexts))).look
-    assert look is not None
-    return state._replace(round=trial + 1, open=(*state.open, (trial, look)))
+    row = _numbers(context or [None] * len(setup.contexts)) if setup.contexts else None
+    asked = core.ask(setup, state, trial, row)
+    assert asked.look is not None
+    return allowed(setup, knobs, asked, state._replace(round=trial + 1, open=(*state.open, (trial, asked.look))))[1]
 
 
 def at(knobs: Knobs, setup: Setup, state: State, context: Row | None) -> Setting:
@@ -179,19 +192,31 @@ def tell(
     trial: int | None = None,
     played: Array | None = None,
 ) -> State:
-    """Return the state after the value of the query that `ask` returns and g of each limit; None for no value.
+    """Return the state after the value of the query that `ask` returns; None for no value.
+
+    excesses: g of each limit; for limits with a risk the numbers themselves, NaN or None if they were not measured.
 
     played: the coordinates of the setting that was measured, if it was not the one that was drawn.
     """
-    told = value if value is None or not excesses else with_limits(value, excesses, len(excesses))
+    told = _told(setup, value, excesses)
     trial = state.round if trial is None else trial
     if setup.max_pending > 1 and trial == state.round:
-        state = hand_out(setup, state)
+        state = hand_out(knobs, setup, state)
     else:
-        state = opened(setup, state, trial, None)
-    if played is None and value is not None and setup.method.learns_settings and knobs.rounded:
+        state = opened(knobs, setup, state, trial, None)
+    if played is None and told is not None and setup.method.learns_settings and knobs.rounded:
         played = knobs.drawn(core.ask(setup, state, trial).x, state.key.seed, trial)
     return core.tell(setup, state, told, trial, None if played is None else setup.inward(played))
+
+
+def _told(setup: Setup, value: object, beside: Sequence[float] | None) -> object:
+    """Return the value with the numbers beside it; None if there is nothing to learn."""
+    if not setup.limits:
+        return value if value is None or not beside else with_limits(value, beside, len(beside))
+    numbers = beside or [MISSING] * (setup.told - 1)
+    if not numbers or (value is None and np.isnan(numbers).all()):
+        return value
+    return with_limits(MISSING if value is None else value, numbers, len(numbers))
 
 
 def tell_at(
@@ -236,6 +261,25 @@ def restart(setup: Setup, state: State, start: Array) -> State:
 def configured(setup: Setup, method: BaseMethod, domain: Domain) -> Setup:
     """Return the setup with another method and domain, which studies of the same configuration share."""
     return storage.shared(replace(setup, method=method, domain=domain))
+
+
+def limited(setup: Setup, limits: tuple[Limit, ...]) -> Setup:
+    """Return the setup with other bounds or risks of its limits."""
+    return storage.shared(replace(setup, limits=limits))
+
+
+def margins(setup: Setup, state: State) -> list[float | None]:
+    """Return the room left to each side of each limit at the operating point, for its risk; None if not measured."""
+    if not setup.limits or not isinstance(setup.method, Belief):
+        return []
+    found = setup.method.standings(setup.frame, state.memory, state.round)
+    rooms = [side.most - float(each.bound[0]) for side, each in zip(setup.frame.limits, found, strict=True)]
+    return [room if math.isfinite(room) else None for room in rooms]
+
+
+def beyond(setup: Setup, state: State) -> list[bool]:
+    """Return which sides of the limits the operating point exceeded at the last value."""
+    return [bool(each) for each in setup.rule.beyond(state)] if setup.limits else []
 
 
 def carried(setup: Setup, state: State, factors: Array) -> State:

@@ -51,13 +51,19 @@ def create(
     limits, given_knobs = limits or Limits(), knobs
     if method is None:
         knobs = knobs.with_default_radii()
-        method = belief(radius=SHARE) if contexts else None
+        method = belief(radius=SHARE) if contexts or limits.has_risk else None
     if largest := settings.get("guard.largest_move"):
         method = between_limits(knobs.movable) if method is None else method
         method = capped(method, Knobs(knobs.all, method.radius), largest)
     told, goal = len(limits.all), bool(maximise)
     setup, state = core_calls.begin(
-        knobs, method, maximise=goal, seed=seed, limits=told, max_pending=max_pending, contexts=contexts
+        *(knobs, method),
+        maximise=goal,
+        seed=seed,
+        limits=told,
+        max_pending=max_pending,
+        contexts=contexts,
+        bounded=limits.declared,
     )
     knobs = Knobs(knobs.all, setup.method.radius)
     plan = read_baseline(EVERY if baseline is None else baseline, knobs)

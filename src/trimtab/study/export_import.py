@@ -172,7 +172,7 @@ def _event(given: Document, ranges: Sequence[Range], contexts: int) -> Event:
         value=None if event.value is None else _finite("value", event.value),
         query=None if event.query is None else _point(event.seq, event.query, ranges),
         centre=_point(event.seq, event.centre, ranges),
-        limits=None if event.limits is None else [_finite("limit", number) for number in event.limits],
+        limits=None if event.limits is None else [None if x is None else _finite("limit", x) for x in event.limits],
         context=event.context and [None if x is None else _finite("context", x) for x in event.context],
         time=_finite("time", event.time),
         note=None if event.note is None else clean(event.note),

@@ -48,14 +48,14 @@ class Position(NamedTuple):
 
     def handed_out(self, id: int, context: core_calls.Row | None = None) -> Position:
         """Return the position after handing out the next trial under this id."""
-        state = core_calls.hand_out(self.setup, self.state, context)
+        state = core_calls.hand_out(self.terms.knobs, self.setup, self.state, context)
         round = state.open[-1][0]
         asked = (*(pair for pair in self.pending if pair[0] != round), (round, id))
         return self._replace(state=state, asked=asked)
 
     def opened(self, round: int, context: core_calls.Row | None) -> Position:
-        """Return the position in which the trial of this round is open, if it is for a context."""
-        state = core_calls.opened(self.setup, self.state, round, context)
+        """Return the position in which the trial of this round is open, if the state alone does not say which it is."""
+        state = core_calls.opened(self.terms.knobs, self.setup, self.state, round, context)
         return self if state is self.state else self._replace(state=state)
 
     def after(
@@ -64,7 +64,7 @@ class Position(NamedTuple):
         kind: str,
         value: float | None,
         state: State,
-        limits: Sequence[float] | None = None,
+        limits: Sequence[float | None] | None = None,
         trial: int | None = None,
     ) -> Position:
         """Return the position after a routine event that led to `state`; trial: its round, if not the next one."""
@@ -78,8 +78,8 @@ class Position(NamedTuple):
         else:
             now = core_calls.measured(knobs, self.setup, self.state, state, now, value)
         found = self._replace(state=state, diagnostics=now)
-        if kind in ("tell", "applied") and limits is not None:
-            found = found._replace(limits=self.limits.after(limits))
+        if kind in ("tell", "applied", "skip"):
+            found = found._replace(limits=self.limits.after(limits, value))
         round = self.state.round if trial is None else trial
         return found if kind == "hold" else found._replace(**self._accounted(kind, value, round))
 
@@ -130,7 +130,13 @@ class Position(NamedTuple):
             time,
             self.saving.to_dict(),
         )
-        return found | ({"limits": self.limits.describe()} if self.limits.all else {})
+        return found | ({"limits": self.describe_limits()} if self.limits.all else {})
+
+    def describe_limits(self) -> list[Document]:
+        """Return the description of each limit; with a risk, also the margin that is left for it."""
+        rooms = core_calls.margins(self.setup, self.state) if self.limits.has_risk else []
+        found = self.limits.describe()
+        return [{**each, "margin": room} for each, room in zip(found, rooms, strict=True)] if rooms else found
 
 
 def status_document(
@@ -188,12 +194,12 @@ def advance(position: Position, events: Sequence[Event], who: str) -> Position:
             position = position.opened(event.round, event.context)
             state = position.state
         if event.kind in ("tell", "skip"):
-            excesses = None if event.limits is None else position.limits.excesses(event.limits)
+            excesses = None if event.limits is None else position.limits.beside(event.limits)
             state = core_calls.tell(knobs, position.setup, state, event.value, excesses, event.round)
         elif event.kind == "applied":
             query = decode(knobs, event.query or [], whole=True)
             applied = {knob.name: level for knob, level in zip(knobs.all, query, strict=True)}
-            excesses = None if event.limits is None else position.limits.excesses(event.limits)
+            excesses = None if event.limits is None else position.limits.beside(event.limits)
             measurement = (event.value or 0.0, applied, excesses, event.round)
             state = core_calls.tell_at(knobs, position.setup, state, *measurement)
         position = position.after(knobs, event.kind, event.value, state, event.limits, event.round)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 import operator
 import os
 import threading
@@ -123,8 +122,9 @@ class Study(StudySettingChanges):
         baseline: measure the reference setting once in this number of rounds (default 20; 0: never), or
         {"every": 20, "knobs": {...}} if the reference is not the start; {"share": [0.02, 0.125]} lets the share of such
         rounds adapt between these limits. It may change later.
-        limits: {"temperature": {"max": 80}}: other measured numbers to keep within limits in the long run; needs
-        the method `tt.primal_dual(radius=…, step=…, limits=1)`, with their number. The limits may change later.
+        limits: {"temperature": {"max": 80, "risk": 0.01}}: measured numbers to keep within limits, as for `Tuner`; the
+        method is then `belief`. With `tt.primal_dual(radius=…, step=…, limits=1)` and their number, limits are kept in
+        the long run only, and have a `scale` instead of a risk. Bounds and risks may change later.
         context: names of numbers that are known before each trial, such as a load, or `trimtab.Context`s, as for
         `Tuner`; `ask(context={"load": 0.7})` then asks for the best setting under that load. Fixed with the study.
         callbacks: called with (study, event) after each event is stored; their exceptions are logged, not raised.
@@ -145,9 +145,8 @@ class Study(StudySettingChanges):
         settings = {**in_seconds(settings or {}), **({} if keep is None else {"keep": keep})}
         check(settings)
         wanted = None if knobs is None else Knobs.of(knobs)
-        limited = None if limits is None else Limits.of(limits)
         declared = None if context is None else contexts_of(context)
-        method = informed(method) if method and declared else method
+        limited = None
         store = Store(where, "write" if wanted is None else "create", thorough=True)
         try:
             found = None if wanted is None else store.find(name)
@@ -155,9 +154,15 @@ class Study(StudySettingChanges):
                 found = store.load(name)
             if found is None:
                 assert wanted is not None
+                if limits is not None:
+                    limited = Limits.with_risk(limits) if _keeps_risks(method) else Limits.of(limits)
+                method = informed(method) if method and (declared or (limited and limited.has_risk)) else method
                 about = (settings, baseline, limited)
                 found = create.create(store, name, wanted, method, maximise, seed, *about, contexts=declared or ())
             study = cls(store, found, callbacks=callbacks)
+            method = informed(method) if method and (declared or study.limits.has_risk) else method
+            if limits is not None and limited is None:
+                limited = (Limits.with_risk if study.limits.has_risk else Limits.of)(limits)
             create.compare(name, study.knobs, study.setup, study.state, wanted, method, maximise, seed, declared)
             study.refresh()
             plan = {} if baseline is None else baseline_fields(read_baseline(baseline, study.knobs))
@@ -235,19 +240,20 @@ class Study(StudySettingChanges):
     ) -> None:
         """Record the measured value, durably; None or NaN if there is none.
 
-        limits: the numbers that the study has limits on, by name; if one is missing, the round has no value.
+        limits: the numbers that the study has limits on, by name; None, or left out, where one was not measured. With
+        `primal_dual` all are needed: if one is None, the round has no value.
         """
         with self._lock:
             asked = self._asked_for(trial)
             if type(value) is float:
                 value += 0.0  # not every database stores −0
-            beside = [] if value is None else self._position.limits.read(limits)
-            excesses = self._position.limits.excesses(beside) if beside else None
+            limited = self._position.limits
+            beside = [] if value is None and not limited.has_risk else limited.read(limits)
+            excesses = limited.beside(beside) if beside else None
             reference, row = asked.kind == "baseline", self._row(asked)
             before = self._position if reference else self._position.opened(asked.round, row)
             state = core_calls.tell(self.knobs, self.setup, before.state, value, excesses, asked.round)
-            number = None if value is None or any(map(math.isnan, (value, *beside))) else float(value)
-            numbers = beside if beside and number is not None else None
+            number, numbers = limited.recorded(value, beside)
             kind = "skip" if number is None else "tell"
             if reference:
                 kind, state = "baseline", self.state
@@ -383,7 +389,7 @@ class Study(StudySettingChanges):
             if trial.kind == "baseline":
                 there = there.after(self.knobs, "baseline", None, there.state)
             else:
-                excesses = [0.0] * len(self.limits.all)
+                excesses = [] if self.limits.has_risk else [0.0] * len(self.limits.all)
                 there = there.opened(trial.round, row)
                 state = core_calls.tell(self.knobs, self.setup, there.state, value, excesses or None, trial.round)
                 there = there.after(self.knobs, "tell", value, state, None, trial.round)
@@ -455,5 +461,17 @@ class Study(StudySettingChanges):
         """Change the bounds of the limits, if they differ."""
         after = self._position._replace(limits=self.limits.corrected(Limits(wanted.all)))
         if after.limits.all != self.limits.all:
-            bounds = ", ".join(f"{limit.name} {limit.side} {limit.bound:g}" for limit in wanted.all)
+            if wanted.has_risk:
+                after = after._replace(setup=core_calls.limited(self.setup, wanted.declared))
+            bounds = ", ".join(map(_bound, wanted.all))
             self._record("set", after, self.round, note=f"limits: {bounds}")
+
+
+def _keeps_risks(method: BaseMethod | None) -> bool:
+    """Whether a new study with limits promises a risk: by default, and with a method that keeps limits itself."""
+    return method is None or informed(method).takes_limits
+
+
+def _bound(limit: limiting.Limit) -> str:
+    risk = "" if limit.risk is None else f" (risk {limit.risk:g})"
+    return f"{limit.name} {limit.side} {limit.bound:g}{risk}"

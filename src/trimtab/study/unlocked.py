@@ -232,7 +232,8 @@ class UnlockedStudy(Study):
         numbers = [] if value is None else self.limits.read(limits)
         reference, set_to, row = trial.kind == "baseline", list(trial.knobs.values()), self._row(trial)
         before = self._position if reference else self._position.opened(trial.round, row)
-        if value is None or reference or any(map(math.isnan, numbers)):
+        missing = any(map(math.isnan, numbers)) and not self.limits.has_risk
+        if value is None or reference or missing:
             kind = "baseline" if reference else "skip"
             state = (
                 self.state
@@ -242,10 +243,11 @@ class UnlockedStudy(Study):
             after = before.after(self.knobs, kind, None, state, None, trial.round)
             self._record(kind, after, trial.round, None, set_to, note, context=row)
             return
-        measurement = (value, trial.knobs, self.limits.excesses(numbers), trial.round)
+        _, stored = self.limits.recorded(value, numbers)
+        measurement = (value, trial.knobs, self.limits.beside(numbers), trial.round)
         state = core_calls.tell_at(self.knobs, self.setup, before.state, *measurement)
-        after = before.after(self.knobs, "applied", value, state, numbers or None, trial.round)
-        self._record("applied", after, trial.round, value, set_to, note, numbers or None, context=row)
+        after = before.after(self.knobs, "applied", value, state, stored, trial.round)
+        self._record("applied", after, trial.round, value, set_to, note, stored, context=row)
 
     def setting_of(self, event: Event) -> Setting:
         """Return the setting that was measured, by name."""

@@ -345,8 +345,8 @@ class EventOut(BaseModel):
     query: Setting | None
     centre: Setting
     note: str | None
-    limits: dict[str, float] | None = None
-    """Constrained quantities told with the value."""
+    limits: dict[str, float | None] | None = None
+    """Constrained quantities told with the value; null in place of one not measured."""
     context: dict[str, float | None] | None = None
     """The context of the trial, in a study with contexts."""
 

@@ -58,7 +58,7 @@ class StudyWrites(StudyReads):
         value: float | None = None,
         query: list[object] | None = None,
         note: str | None = None,
-        limits: list[float] | None = None,
+        limits: list[float | None] | None = None,
         request: str | None = None,
         context: core_calls.Row | None = None,
     ) -> None:
