@@ -246,7 +246,10 @@ def test_the_program(tmp_path):
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (("step = 0.02", ""), "[limits] needs a step, and none suits every system"),
+        (("step = 0.02", ""), "limits.temperature.scale applies only to primal_dual, which needs a step"),
+        (("step = 0.02", 'method = "primal-dual"'), 'method = "primal-dual" needs a step'),
+        (("step = 0.02", 'method = "belief"\ndual_step = 1'), "applies only to"),
+        (("scale = 50", "risk = 0.1"), "limits.temperature.risk needs the method belief, without a step"),
         (("step = 0.02", 'step = 0.1\nmethod = "residual"'), "method='residual' does not support limits"),
         (("max = 40", "most = 40"), "has neither max nor min"),
         (("step = 0.02", "step = 0.02\ndual_step = 0"), "dual_step=0 is out of range"),

@@ -1,17 +1,20 @@
 """Limits with a risk in a study: kept by the belief, told in part, replayed, undone and exported exactly."""
 
+import json
 import math
 import random
 
 import pytest
 
 import trimtab as tt
-from trimtab.live import Store, Study
+from trimtab.live import Store, Study, read_config
 from trimtab.spec.constraints import Limits
 from trimtab.store.shared_store import SharedStore
 from trimtab.study import create
 from trimtab.study.unlocked import UnlockedStudy, load
 from trimtab.study.verify import check_study
+
+from ..program import run as run_program
 
 HEAT = {"name": "heat", "low": 0.0, "high": 10.0, "start": 1.0}
 FANS = {"name": "fans", "low": 0, "high": 4, "start": 3, "type": "integer"}
@@ -239,3 +242,49 @@ def test_a_service_learns_late_values_and_settings_that_were_applied(file, pendi
     with Study.open(file, "a") as study:
         assert study.limits.counts[0] == (8, 0)
     assert wrong(file) == []
+
+
+STUDY = """
+name = "oven"
+command = ["sh", "-c", {script}]
+seed = 1
+{more}
+[limits]
+temperature = {{max = 40, risk = 0.02}}
+[knobs.heat]
+type = "integer"
+low = 0
+high = 100
+start = 10
+"""
+OVEN = """
+test $((TRIMTAB_ROUND % 4)) != 3 || { echo '{"value": 3}'; exit; }
+test $TRIMTAB_ROUND != 8 || { echo "temperature=$KNOB_HEAT"; exit; }
+echo "{\\"value\\": $(( (KNOB_HEAT - 90) * (KNOB_HEAT - 90) ))e-4, \\"temperature\\": $KNOB_HEAT}"
+"""
+
+
+def test_a_study_file_needs_no_step(tmp_path):
+    (tmp_path / "study.toml").write_text(STUDY.format(script=json.dumps(OVEN), more=""))
+    config = read_config(tmp_path / "study.toml")
+    assert config.build_method().takes_limits
+    for words in (["tune", "study.toml", "--rounds", "40"], ["tune", "study.toml", "--rounds", "5"]):
+        done = run_program(*words, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+    with Study.open_unlocked(tmp_path / "trimtab.db", "oven") as study:
+        events = {event.round: event for event in study.events() if event.kind in ("tell", "skip")}
+        assert (events[3].kind, events[3].limits) == ("tell", None)
+        assert (events[8].kind, events[8].value, len(events[8].limits)) == ("skip", None, 1)
+        assert study.limits.declared == (tt.Limit("temperature", max=40.0, risk=0.02),)
+    assert wrong(tmp_path / "trimtab.db") == []
+    done = run_program("init", "--from", "oven", "next.toml", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert read_config(tmp_path / "next.toml").limited.declared == (tt.Limit("temperature", max=40.0, risk=0.02),)
+
+
+@pytest.mark.parametrize(("more", "method"), [("", "belief"), ('method = "auto"', "belief")])
+def test_the_method_of_limits_in_a_file(tmp_path, more, method):
+    (tmp_path / "study.toml").write_text(STUDY.format(script='"true"', more=more))
+    assert read_config(tmp_path / "study.toml").method == method
+    (tmp_path / "study.toml").write_text(STUDY.format(script='"true"', more="step = 0.1").replace("risk", "scale"))
+    assert read_config(tmp_path / "study.toml").method == "primal-dual"

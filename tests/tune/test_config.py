@@ -152,14 +152,18 @@ def test_a_file_with_a_similar_name_is_suggested(tmp_path):
         (("[knobs.x]", 'method = "two-point"\n[knobs.x]'), "method='two-point' is unknown: choose "),
         (("[knobs.x]", 'method = "two-point-forward"\nstep = 1\n[knobs.x]'), "method='two-point-forward' is unknown"),
         (("[knobs.x]", 'method = "residual"\n[knobs.x]'), "needs a step, for example step = 0.003"),
-        (("start = 5", "start = 5\n[limits]\nheat = {max = 1}"), "[limits] needs a step, and none suits every system"),
+        (("start = 5", "start = 5\n[limits]\nheat = {max = 1, rsk = 0.1}"), "no field 'rsk': did you mean 'risk'?"),
+        (
+            ("[knobs.x]", 'method = "belief"\ndual_step = 1\nlimits = {heat = {max = 1}}\n[knobs.x]'),
+            'dual_step applies only to method = "primal-dual": remove it',
+        ),
         (
             ("[knobs.x]", 'method = "auto"\nstep = 1\nlimits = {heat = {max = 1}}\n[knobs.x]'),
-            "method='auto' does not support limits, which need primal-dual: leave `method` out",
+            'step does not apply to method = "auto": remove it, or choose method = "primal-dual"',
         ),
         (
             ("[knobs.x]", 'method = "residual"\nlimits = {heat = {max = 1}}\n[knobs.x]'),
-            "limits, which need primal-dual",
+            "method='residual' does not support limits: leave `method` out, which chooses belief",
         ),
         (('"a"', '"a/b"'), "name='a/b' is not a valid study name: use at most 64 letters, digits, ., - and _"),
         (("[knobs.x]", "seed = -1\n[knobs.x]"), "seed=-1 must be a whole number, at least 0"),

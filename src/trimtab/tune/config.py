@@ -80,14 +80,14 @@ class Config:
         check(self.settings)
         object.__setattr__(self, "goal", spelt(self.goal))
         _choice("goal", self.goal, "minimise", "maximise")
-        if Limits.of(self.limits).all and self.method == "auto":
-            object.__setattr__(self, "method", "primal-dual")  # the only method that supports limits
-        if self.context is not None and self.method == "auto":
-            object.__setattr__(self, "method", "belief")  # the only method that takes a context
+        if self.limits and self.method == "auto" and (self.step is not None or self.dual_step is not None):
+            object.__setattr__(self, "method", "primal-dual")  # which limits with a step are for
+        if (self.limits or self.context is not None) and self.method == "auto":
+            object.__setattr__(self, "method", "belief")  # the only method that takes limits or a context
+        _ = self.limited  # raises if they are invalid
         if self.context is not None and self.method != "belief":
-            why = "which [limits] needs, " if self.limits else ""
-            raise ValueError(f'method = "{self.method}", {why}takes no context: remove [context], or choose "belief"')
-        fit = ["primal-dual"] if self.limits else [name for name in methods if name not in UNFIT]
+            raise ValueError(f'method = "{self.method}" takes no context: remove [context], or choose "belief"')
+        fit = ["belief", "primal-dual"] if self.limits else [name for name in methods if name not in UNFIT]
         _choice("method", self.method, *fit)
         if self.value is not None and not (isinstance(self.value, str) and self.value):
             raise ValueError(f'value={self.value!r} must be a name: write it in quotes, for example "latency.p99"')
@@ -109,9 +109,9 @@ class Config:
         if self.dual_step is not None:
             if not self.limits:
                 raise ValueError("dual_step applies only to a study with [limits]: remove it")
+            if self.method != "primal-dual":
+                raise ValueError('dual_step applies only to method = "primal-dual": remove it')
             _number("dual_step", self.dual_step, 0, math.inf, "a step size")
-        if self.limits and self.step is None:
-            raise ValueError("[limits] needs a step, and none suits every system: see docs/live.md, A second number")
         if self.method not in ADAPTIVE and self.step is None:
             raise ValueError(
                 f'method = "{self.method}" needs a step, for example step = 0.003; "auto" and "belief" need none'
@@ -166,11 +166,16 @@ class Config:
         options = {"radius": radius, **{name: getattr(self, name) for name in ("narrowest", "widest", "step")}}
         if self.radius is None and self.widest is None and self.method == "auto":
             options["widest"] = between_limits(self.knobs.movable).step.widest
-        if self.limits:
+        if self.method == "primal-dual":
             dual_step = self.step if self.dual_step is None else self.dual_step
-            options |= {"limits": len(Limits.of(self.limits).all), "dual_step": dual_step}
+            options |= {"limits": len(self.limited.all), "dual_step": dual_step}
         method = methods[self.method](**{name: value for name, value in options.items() if value is not None})
         return capped(method, Knobs(self.knobs.all, radius), self.guard.largest_move or ...)
+
+    @property
+    def limited(self) -> Limits:
+        """The limits: with a risk for the belief, else with a scale."""
+        return (Limits.of if self.method == "primal-dual" else Limits.with_risk)(self.limits)
 
     @property
     def settings(self) -> Document:
@@ -253,8 +258,10 @@ def _config(given: Fields, folder: Path) -> Config:
     if not isinstance(guard, dict):
         raise ValueError(f"guard={guard!r} must be a table: write [guard] with its fields below it")
     _known("guard.", guard, {f.name for f in fields(Guard)})
-    if given.get("limits") and (method := given.get("method", "primal-dual")) != "primal-dual":
-        raise ValueError(f"method={method!r} does not support limits, which need primal-dual: leave `method` out")
+    if given.get("limits") and (method := given.get("method")) not in (None, "auto", "belief", "primal-dual"):
+        raise ValueError(f"method={method!r} does not support limits: leave `method` out, which chooses belief")
+    if given.get("limits") and given.get("method") == "auto" and "step" in given:
+        raise ValueError('step does not apply to method = "auto": remove it, or choose method = "primal-dual"')
     context = None if "context" not in given else ContextSource.of(given["context"])
     read = Knobs.of({"name": name, **knob} for name, knob in knobs.items())
     return Config(**{**given, "knobs": read, "guard": Guard(**guard), "context": context, "folder": folder})

@@ -106,7 +106,8 @@ def _limits(study: Study) -> list[str]:
     """Return the present limits, by name."""
     tables: dict[str, dict[str, float]] = {}
     for limit in study.limits.all:
-        tables.setdefault(limit.name, {"scale": limit.scale})[limit.side] = limit.bound
+        more = {"scale": limit.scale} if limit.risk is None else {"risk": limit.risk}
+        tables.setdefault(limit.name, more)[limit.side] = limit.bound
     return [
         f"{_toml(name)} = {{{', '.join(f'{k} = {v!r}' for k, v in table.items())}}}" for name, table in tables.items()
     ]

@@ -332,7 +332,8 @@ class Runner:
             return Measured(None, f"no answer within {self.config.timeout:g} s")
         if ended.status:
             return Measured(None, f"exit status {ended.status}: {last_line(ended.complaint)}")
-        value, why, limits = read_values(ended.out, self.config.value, self.study.limits.names)
+        asked = self.study.limits
+        value, why, limits = read_values(ended.out, self.config.value, asked.names, required=not asked.has_risk)
         return Measured(value, why, limits or None)
 
     def _command(

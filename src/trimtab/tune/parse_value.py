@@ -48,8 +48,12 @@ def read_value(out: str, key: str | None = None) -> Read:
     return _finite(numbers[0])
 
 
-def read_values(out: str, key: str | None, names: Sequence[str]) -> tuple[float | None, str | None, dict[str, float]]:
-    """Return the value (by default under the name "value") and the numbers under the other names; all are required.
+def read_values(
+    out: str, key: str | None, names: Sequence[str], required: bool = True
+) -> tuple[float | None, str | None, dict[str, float]]:
+    """Return the value (by default under the name "value") and the numbers under the other names.
+
+    required: if a number is missing, there is no value either.
 
     >>> read_values('{"value": 3.5, "temperature": 71}', None, ["temperature"])
     (3.5, None, {'temperature': 71.0})
@@ -60,10 +64,12 @@ def read_values(out: str, key: str | None, names: Sequence[str]) -> tuple[float 
     found: dict[str, float] = {}
     for name in names:
         number, missing = read_value(out, name)
+        if number is None and not required:
+            continue
         if number is None:
             return None, why or f'the limit "{name}": {missing}', {}
         found[name] = number
-    return value, why, found if value is not None else {}
+    return value, why, found if value is not None or not required else {}
 
 
 def _named(out: str, key: str) -> Read:

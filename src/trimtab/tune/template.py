@@ -54,8 +54,8 @@ high = 3000
 start = 250
 unit = "rpm"
 
-# [limits]                     # keep other numbers within limits in the long run; the command then prints JSON,
-# temperature={{max=80}}         # {{"value": 3.2, "temperature": 71}}; do not rely on them yet: see docs/live.md
+# [limits]                     # keep other numbers within limits, in all rounds but a share risk of them (by default
+# temperature={{max=80}}         # 0.01); the command then prints JSON: {{"value": 3.2, "temperature": 71}}
 
 # [context]                    # numbers that explain why the best setting changes, read before each round: the program
 # command=["./load"]           # prints load=0.7, or {{"load": 0.7}}; where it fails, the mean load is assumed

@@ -245,7 +245,7 @@ def _same(study: UnlockedStudy, event: Event, result: Result) -> bool:
     if prefix and not f"{event.note}; ".startswith(f"{prefix}; "):
         return False
     told = dict(zip(study.limits.names, event.limits or [], strict=False))
-    if result.values is not None and event.limits is not None and told != result.values:
+    if result.values is not None and event.limits is not None and told != {**dict.fromkeys(told), **result.values}:
         return False
     set_to = study.setting_of(event)
     return all(set_to.get(name) == value for name, value in _applied_setting(study, result).items())

@@ -95,10 +95,14 @@ class BaselineIn(RequestBody):
 
 
 class LimitIn(RequestBody):
-    """Bounds of a constrained quantity; violations are divided by the scale."""
+    """Bounds of a constrained quantity, and the share of queries that may exceed them.
+
+    With `step`, for the method "primal-dual": violations are divided by the scale instead.
+    """
 
     max: Number | None = None
     min: Number | None = None
+    risk: Number | None = None
     scale: Number | None = None
 
 
@@ -124,7 +128,7 @@ class StudyIn(RequestBody):
     guard: GuardIn = GuardIn()
     baseline: BaselineIn = BaselineIn()
     limits: Annotated[dict[str, LimitIn], Field(max_length=100)] | None = None
-    """Quantities that are to stay within bounds in the long run; the method is then "primal-dual"."""
+    """Quantities that are to stay within bounds; the method is "belief", or with a `step` "primal-dual"."""
     dual_step: Number | None = None
     max_pending: Annotated[int, Field(ge=1, le=1000)] | None = None
     """Trials that may be open at once, for values that come late or out of order (default: 1)."""

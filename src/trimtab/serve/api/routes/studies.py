@@ -27,7 +27,6 @@ from trimtab.serve.api.json_views import COMMAND_FIELDS, changeable_fields, deta
 from trimtab.serve.api.models import CorrectionIn, CorrectionOut, StudyDetails, StudyIn, StudyList, StudyOut
 from trimtab.serve.api.studies_cache import MAX_ATTEMPTS, StudyCache, busy, stale
 from trimtab.serve.http.errors import ApiError
-from trimtab.spec.constraints import Limits
 from trimtab.spec.guard import Guard
 from trimtab.spec.knob_encoding import Knobs
 from trimtab.store.errors import Damaged, Taken
@@ -154,10 +153,10 @@ def _create(store: SharedStore, name: str, asked: Document) -> bool:
     knobs, guard = Knobs.of(asked["knobs"]), Guard(**asked["guard"])
     given = {field: value for field, value in asked.items() if field not in ("max_pending", "context")}
     declared = contexts_of(Context(**each) if isinstance(each, dict) else each for each in asked.get("context", ()))
-    if declared and given["method"] == "auto" and not given.get("limits"):
+    if declared and given["method"] == "auto":
         given["method"] = "belief"  # the only method that takes a context
     config = Config(name=name, command=["over HTTP"], **{**given, "knobs": knobs, "guard": guard})
-    method, limits = config.build_method(), Limits.of(config.limits)
+    method, limits = config.build_method(), config.limited
     try:
         create.create(
             *(store, name, config.knobs, method, config.goal == "maximise", config.seed),
