@@ -61,6 +61,28 @@ def show(
             _print_study(study, events)
 
 
+@app.command("why", epilog="Example: trimtab why demo --round 250")
+def why(
+    name: Name = None,
+    round: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="Explain the study as it was before this round.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the explanation as JSON only.")] = False,
+    store: StoreOption = "trimtab.db",
+) -> None:
+    """Explain a study: which knobs matter, and why it moves.
+
+    A study whose method is the belief explains itself. For another method a belief listens to the recorded rounds once
+    more, at most to the last 2000 events, which takes some seconds; nothing is stored.
+    """
+    from trimtab.study.study import Study
+
+    with Study.open_unlocked(store, only_study(store, name)) as study:
+        with whole_bar("listening", show=True) as report:
+            found = study.explain(round, report=None if report is None else lambda share: report("listening", share))
+        print(json.dumps(found.to_dict()) if as_json else found)
+
+
 @app.command("plan-baseline", epilog="Example: trimtab plan-baseline demo --every 10")
 def plan_baseline(
     name: Name = None,

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from trimtab.store.tables import Event
     from trimtab.study.advice import Finding
     from trimtab.study.study import Study, Trial
+    from trimtab.study.why import StudyExplanation
     from trimtab.tune.config import Config, read_config
     from trimtab.tune.loop import Report, Runner, Stopped
 
@@ -39,6 +40,7 @@ _WHERE = {
     "Saving": "trimtab.monitor.savings",
     "Store": "trimtab.store.store",
     "Study": "trimtab.study.study",
+    "StudyExplanation": "trimtab.study.why",
     "Trial": "trimtab.study.study",
 }
 
@@ -71,6 +73,7 @@ __all__ = [
     "Store",
     "StoreError",
     "Study",
+    "StudyExplanation",
     "Taken",
     "Trial",
     "Unavailable",

@@ -12,17 +12,19 @@ import numpy as np
 from trimtab import core, storage
 from trimtab.context import Context, context_row
 from trimtab.domains import Domain
+from trimtab.explanation import Explanation, explanation
 from trimtab.inputs import LARGEST
 from trimtab.inputs import beside as with_limits
 from trimtab.limit import Limit
 from trimtab.monitor.diagnostics import Diagnostics, LimitDistance
-from trimtab.recipes import BaseMethod
+from trimtab.recipes import BaseMethod, Explained
 from trimtab.recipes.base import RADII
 from trimtab.recipes.belief import Belief, BeliefState
 from trimtab.recipes.belief.context import Basis, relevance
+from trimtab.recipes.belief.listening import Heard
 from trimtab.setup import Setup
 from trimtab.spec.knob_encoding import Knob, Knobs, Level, Setting
-from trimtab.state import State
+from trimtab.state import Look, State
 from trimtab.tuner import Tuner, allowed
 from trimtab.types import Array, Document, Value
 from trimtab.validation import real
@@ -285,6 +287,43 @@ def beyond(setup: Setup, state: State) -> list[bool]:
 def carried(setup: Setup, state: State, factors: Array) -> State:
     """Return the state carried over to a setup whose coordinates are scaled by `factors` and whose probes differ."""
     return core.carried(setup, state, factors)
+
+
+def decides(setup: Setup) -> BaseMethod:
+    """Return the method that chooses probes and moves, without a belief that listens beside it."""
+    method = setup.method
+    return method.method if isinstance(method, Explained) else method
+
+
+def has_belief(setup: Setup) -> bool:
+    """Whether the method is a belief itself."""
+    return isinstance(setup.method, Belief)
+
+
+def listening(setup: Setup, state: State, belief: BeliefState | None = None) -> tuple[Setup, State]:
+    """Return the setup and state with a belief that listens beside the method; None: it knows nothing yet."""
+    setup = configured(setup, Explained(method=setup.method), setup.domain)
+    if belief is None:
+        belief = setup.rule.start(state.centre).belief._replace(clock=np.full(1, state.round - 1.0))
+    return setup, state._replace(memory=Heard(state.memory, belief))
+
+
+def belief_of(state: State) -> BeliefState:
+    """Return the memory of the belief, of the method itself or beside it."""
+    found: BeliefState = state.memory.belief if isinstance(state.memory, Heard) else state.memory
+    return found
+
+
+def explained(knobs: Knobs, setup: Setup, state: State) -> Explanation:
+    """Return the belief in the words of the knobs."""
+    return explanation(setup, state, knobs)
+
+
+def next_look(setup: Setup, state: State, trial: int) -> Look:
+    """Return the origin, direction and width of a probe."""
+    look = core.ask(setup, state, trial).look
+    assert look is not None
+    return look
 
 
 def centre(state: State) -> list[float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from abc import ABC
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from trimtab.context import Context
@@ -23,6 +23,7 @@ from trimtab.study import core_calls
 from trimtab.study.advice import Finding, findings
 from trimtab.study.position import Position
 from trimtab.study.summary import counted, summary
+from trimtab.study.why import StudyExplanation, explain
 from trimtab.types import Document
 from trimtab.util.reprs import Brief, Facts
 from trimtab.util.text import plural
@@ -181,6 +182,27 @@ class StudyReads(Brief, ABC):
     def findings(self) -> dict[str, Finding]:
         """Return all diagnostics by name, each with advice or None."""
         return findings(self.name, self._position)
+
+    def explain(self, round: int | None = None, report: Callable[[float], None] | None = None) -> StudyExplanation:
+        """Explain the study from a belief: which knobs matter, where the optimum is thought to be, why it moves.
+
+        A study whose method is the belief gives its own. For another method, a belief listens to the recorded rounds
+        once more, to the last 2000 events at most, and nothing is stored. The result depends on the history alone.
+
+        round: explain the study as it was before this round. report: called with the share of the history heard.
+
+        >>> from trimtab.live import Study
+        >>> study = Study.open(":memory:", "press", [dict(name="heat", low=0, high=100, start=20)], seed=0)
+        >>> for _ in range(60):
+        ...     trial = study.ask()
+        ...     study.tell(trial, (trial.knobs["heat"] / 100 - 0.6) ** 2)
+        >>> found = study.explain()
+        >>> found.listened, found.belief.phase, round(found.belief.knobs[0].optimum)
+        (60, 'tracking', 60)
+        >>> study.close()
+        """
+        with self._lock:
+            return explain(self._store, self._saved, self._position, self.seq, round, report)
 
     def summary(self) -> Document:
         """Return the summary of the study as in `trimtab list --json`."""
