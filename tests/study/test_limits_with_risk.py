@@ -288,3 +288,49 @@ def test_the_method_of_limits_in_a_file(tmp_path, more, method):
     assert read_config(tmp_path / "study.toml").method == method
     (tmp_path / "study.toml").write_text(STUDY.format(script='"true"', more="step = 0.1").replace("risk", "scale"))
     assert read_config(tmp_path / "study.toml").method == "primal-dual"
+
+
+@pytest.mark.parametrize(("maximise", "at"), [(False, 55.0), (True, 55.0)])
+def test_a_start_beyond_a_limit_is_advice_in_one_line(maximise, at):
+    with opened(":memory:", [HEAT], {"temperature": {"max": 40}}, maximise=maximise, baseline=0) as study:
+        with pytest.warns(tt.AdviceWarning, match="The start exceeds a limit, max 40: temperature is 55"):
+            study.tell(study.ask(), 1.0, limits={"temperature": at})
+        (advice,) = study.new_advice()
+        assert "\n" not in advice
+        assert study.describe_limits()[0]["margin"] < 0
+        study.tell(study.ask(), 1.0, limits={"temperature": 20.0})
+        assert study.findings()["limits"].advice is None
+
+
+def test_a_start_within_its_limits_gives_no_advice():
+    with opened(":memory:", [HEAT], {"temperature": {"max": 40}}, baseline=0) as study:
+        for k in range(60):
+            trial = study.ask()
+            value, number = told(trial.knobs, k)
+            study.tell(trial, value, limits={"temperature": number})
+            assert study.findings()["limits"].advice is None
+
+
+def test_a_limit_that_is_never_measured_is_advice():
+    with opened(":memory:", [HEAT], {"temperature": {"max": 40}, "value": {"max": 5}}, baseline=0) as study:
+        for _ in range(9):
+            study.tell(study.ask(), 1.0)
+        with pytest.warns(tt.AdviceWarning, match="No number of temperature came with 10 values"):
+            study.tell(study.ask(), 1.0)
+        study.tell(study.ask(), 1.0, limits={"temperature": 20.0})
+        assert study.findings()["limits"].advice is None
+
+
+def test_what_is_shown_of_a_limit(tmp_path):
+    with Study.open(tmp_path / "trimtab.db", "a", [HEAT], limits={"temperature": {"max": 40}}, seed=1) as study:
+        run(study, 200)
+        (limit,) = study.describe_limits()
+        low, high = limit["share_low"], limit["share_high"]
+        assert low <= limit["exceeded"] / limit["measured"] <= high < 0.1
+        assert limit["measured"] == sum(e.limits is not None for e in study.events() if e.kind in ("tell", "skip"))
+        (stored,) = study.summary()["limits"]
+        assert stored["margin"] == limit["margin"]
+    shown = " ".join(run_program("show", cwd=tmp_path).stdout.split())
+    assert f"{limit['exceeded']} of {limit['measured']} measured beyond (95 %: " in shown
+    assert "promised at most 1 %" in shown
+    assert "max 40: margin " in shown

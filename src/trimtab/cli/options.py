@@ -10,8 +10,8 @@ from trimtab.cli.completion import studies
 from trimtab.util.text import clean, word
 
 if TYPE_CHECKING:
-    from trimtab.spec.constraints import Limits
     from trimtab.spec.knob_encoding import Knob
+    from trimtab.types import Document
 
 StoreOption = Annotated[str, typer.Option("--store", envvar="TRIMTAB_STORE", help="SQLite file or PostgreSQL URL.")]
 Name = Annotated[
@@ -33,13 +33,23 @@ def short(value: object, digits: int = 5) -> str:
     return "-" if value is None else f"{value:.{digits}g}"
 
 
-def limits_in_words(limits: Limits) -> list[str]:
-    """Return one line per limit: its value, its bound and the long-run violation."""
+def limits_in_words(limits: list[Document]) -> list[str]:
+    """Return one line per limit: its value, its bound, and the long-run violation or the exceedances."""
     return [
         clean(f"limit: {one['name']} {short(one['value'])}, {one['side']} {short(one['bound'])}")
-        + f"; long-run violation {short(one['violation'], 3)}"
-        for one in limits.describe()
+        + (_exceedances(one) if "risk" in one else f"; long-run violation {short(one['violation'], 3)}")
+        for one in limits
     ]
+
+
+def _exceedances(one: Document) -> str:
+    """Return the margin of a limit, and the measurements beyond it beside the share promised."""
+    promised = f"promised at most {100 * one['risk']:.3g} %"
+    if not one["measured"]:
+        return f": not measured yet; {promised}"
+    low, high = (f"{100 * one[end]:.2g} %" for end in ("share_low", "share_high"))
+    seen = f"{one['exceeded']} of {one['measured']} measured beyond (95 %: {low} to {high})"
+    return f": margin {short(one['margin'], 3)}; {seen}, {promised}"
 
 
 def ends(knob: Knob) -> tuple[str, str]:

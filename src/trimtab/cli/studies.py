@@ -293,7 +293,7 @@ def _print_study(study: Study, events: list[Event]) -> None:
         table.add_row(knob.name, cell(short(summary["centre"][knob.name])), probe, low, high, cell(knob.unit))
     out.print(table)
     counts = ", ".join(f"{key} {short(summary[key])}" for key in ("value", "mean", "trend", "skipped", "failures"))
-    for line in (f"{study.counted}: {counts}", *limits_in_words(study.limits)):
+    for line in (f"{study.counted}: {counts}", *limits_in_words(study.describe_limits())):
         out.print(cell(line))
     table = new_table("diagnostic", "now", "advice", title="Diagnostics")
     for name, finding in study.findings().items():

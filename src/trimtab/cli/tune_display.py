@@ -181,7 +181,7 @@ def picture(study: Study, report: Report, seen: deque[float]) -> Any:
     counts = f"skipped {running.skipped}  failures in a row {running.failures}  rounds at a limit {running.at_edge}"
     advice = [Text(finding.advice, "yellow") for finding in found.values() if finding.advice]
     note = [Text(clean(f"{report.kind}: {report.note}"), "red")] if report.note else []
-    limits = limits_in_words(study.limits)
+    limits = limits_in_words(study.describe_limits())
     known = [Text(f"context: {_named(report.context)}", "dim")] if report.context else []
     dimmed = [
         Text(words, "dim") for words in (diagnostics, f"{moves}  {counts}", clean(f"probes: {probes}", 2000), *limits)

@@ -18,6 +18,7 @@ from trimtab.study.position import Position
 
 ENOUGH = 50  # rounds before any advice, except on limits
 SOON = 20  # rounds before advice on limits
+SILENT = 10  # values without a number before advice
 OFTEN = 0.7  # share of rounds; at a limit, half of the probes exceed it
 LIMITS = "limits"  # the name of the diagnostic of measured limits
 MOST, HALF = 0.8, 0.5  # shares of about the last hundred rounds
@@ -48,7 +49,7 @@ def findings(name: str, position: Position) -> dict[str, Finding]:
     advice = _sentences(name, position, figures) if position.diagnostics.told >= ENOUGH else {}
     if position.limits.all:
         figures[LIMITS] = max(position.limits.exceeded, default=0.0)
-        advice[LIMITS] = _exceeded(position.limits)
+        advice[LIMITS] = _from_the_start(position) or _exceeded(position.limits) or _unmeasured(position)
     return {figure: Finding(value, advice.get(figure)) for figure, value in figures.items()}
 
 
@@ -109,12 +110,38 @@ def _edge(name: str, position: Position) -> str | None:
     )
 
 
+def _from_the_start(position: Position) -> str | None:
+    """Advise on a limit with a risk that was exceeded in all its measurements, as at the operating point."""
+    limits = position.limits
+    if not limits.counts:
+        return None
+    over, last = core_calls.beyond(position.setup, position.state), dict(zip(limits.numbers, limits.last, strict=True))
+    for limit, beyond_it, (measured, exceeded) in zip(limits.all, over, limits.counts, strict=True):
+        if beyond_it and measured == exceeded:
+            value = f"{limit.name} is {last[limit.name]:.4g}"
+            return f"The start exceeds a limit, {limit.side} {limit.bound:.4g}: {value}; start where all limits hold."
+    return None
+
+
+def _unmeasured(position: Position) -> str | None:
+    """Advise on a limit with a risk that has no number after several values."""
+    limits, rounds = position.limits, position.diagnostics.told
+    if not limits.has_risk or rounds < SILENT:
+        return None
+    counts = limits.counts or ((0, 0),) * len(limits.all)
+    name = next((limit.name for limit, (measured, _) in zip(limits.all, counts, strict=True) if not measured), None)
+    return name and (
+        f"No number of {name} came with {rounds} values, and until there is one the operating point stays: tell it"
+        " beside the value, or remove the limit."
+    )
+
+
 def _exceeded(limits: Limits) -> str | None:
     """Advise on the measured limit that is exceeded most often, if in most of the last rounds."""
     if limits.told < SOON or (share := max(limits.exceeded, default=0.0)) <= OFTEN:
         return None
     limit = limits.all[limits.exceeded.index(share)]
-    value = dict(zip(limits.names, limits.last, strict=True))[limit.name]
+    value = dict(zip(limits.numbers, limits.last, strict=True))[limit.name]
     way = "above" if limit.side == "max" else "below"
     return (
         f"{limit.name} was {way} its limit of {limit.bound:.4g} in {share:.0%} of the last rounds, and is {value:.4g}:"

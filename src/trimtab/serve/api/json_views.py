@@ -47,7 +47,7 @@ def details_json(study: UnlockedStudy) -> Document:
         "max_pending": study.setup.max_pending,
         "pending": [trial.to_json() for trial in study.pending],
         "fields": changeable_fields(study),
-        "limits": study.limits.describe(),
+        "limits": study.describe_limits(),
         **({"context": contexts} if contexts else {}),
         "diagnostics": findings,
     }

@@ -231,7 +231,7 @@ class StudyDetails(StudyOut):
     fields: dict[str, Any]
     """Settings that can be changed, by their dotted names in a study.toml."""
     limits: list[dict[str, Any]]
-    """Constrained quantities: bounds and long-run violations."""
+    """Constrained quantities: bounds, long-run violations, and with a risk the margin and measurements beyond."""
     context: list[ContextIn] | None = None
     """Numbers that are known before each trial, if the study has any."""
     diagnostics: dict[str, FindingOut]

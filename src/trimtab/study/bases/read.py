@@ -25,6 +25,7 @@ from trimtab.study.position import Position
 from trimtab.study.summary import counted, summary
 from trimtab.study.why import StudyExplanation, explain
 from trimtab.types import Document
+from trimtab.util.binomial import share_between
 from trimtab.util.reprs import Brief, Facts
 from trimtab.util.text import plural
 from trimtab.validation import whole
@@ -152,6 +153,26 @@ class StudyReads(Brief, ABC):
     def limits(self) -> Limits:
         """The limits on other measured numbers, with their mean excess."""
         return self._position.limits
+
+    def describe_limits(self) -> list[Document]:
+        """Return for each limit its number, bound and mean excess.
+
+        With a risk, also the `margin` left at the operating point, the measurements beyond it, and the exact 95 %
+        interval of their share, from `share_low` to `share_high`.
+
+        >>> from trimtab.live import Study
+        >>> knobs, limits = [dict(name="x", low=0, high=1, start=0.5)], {"heat": {"max": 80}}
+        >>> with Study.open(":memory:", "a", knobs, seed=0, limits=limits, baseline=0) as study:
+        ...     study.tell(study.ask(), 1.0, limits={"heat": 70.5})
+        ...     (limit,) = study.describe_limits()
+        >>> limit["value"], limit["measured"], limit["exceeded"], limit["share_low"], round(limit["share_high"], 3)
+        (70.5, 1, 0, 0.0, 0.975)
+        """
+        found = self._position.describe_limits()
+        for each in found:
+            if "risk" in each:
+                each["share_low"], each["share_high"] = share_between(each["exceeded"], each["measured"])
+        return found
 
     @property
     def probes(self) -> dict[str, float]:
