@@ -362,6 +362,26 @@ class EventList(BaseModel):
     next: str
 
 
+class ExplanationOut(BaseModel):
+    """The explanation of a study from a belief, as printed by `trimtab why --json`."""
+
+    study: str
+    method: str
+    round: int
+    listened: int | None
+    """Rounds that the belief listened to; null if the method is the belief."""
+    since: int | None
+    effects: list[dict[str, Any]]
+    """For each knob, largest first: one step, the change of the value with its interval, and the share."""
+    move: dict[str, Any] | None
+    """The last round, the move that it led to, and the reason."""
+    probe: dict[str, Any]
+    """The next probe, and its purpose."""
+    unsure: list[str]
+    belief: dict[str, Any]
+    """Optimum, slope and curvature by knob, the noise and the drift."""
+
+
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     status: {"model": ProblemOut, "description": text, "content": {"application/problem+json": {}}}
     for status, text in {

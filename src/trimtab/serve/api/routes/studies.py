@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import Annotated
 
@@ -24,7 +25,15 @@ from trimtab.serve.api.deps import (
     studies_of,
 )
 from trimtab.serve.api.json_views import COMMAND_FIELDS, changeable_fields, details_json, summary_json
-from trimtab.serve.api.models import CorrectionIn, CorrectionOut, StudyDetails, StudyIn, StudyList, StudyOut
+from trimtab.serve.api.models import (
+    CorrectionIn,
+    CorrectionOut,
+    ExplanationOut,
+    StudyDetails,
+    StudyIn,
+    StudyList,
+    StudyOut,
+)
 from trimtab.serve.api.studies_cache import MAX_ATTEMPTS, StudyCache, busy, stale
 from trimtab.serve.http.errors import ApiError
 from trimtab.spec.guard import Guard
@@ -39,6 +48,7 @@ from trimtab.tune.config import Config
 from trimtab.types import Document, Json
 from trimtab.util.checksums import canonical
 
+EXPLAINING = threading.Lock()  # one explanation at a time: it replays up to 2000 events
 router = APIRouter(prefix="/v1", tags=["studies"], responses=RESPONSES)
 
 
@@ -63,6 +73,17 @@ async def get_study(name: StudyName, response: Response, request: Request, _: Re
     document = await read_study(request, name, details_json)
     response.headers["ETag"] = etag(document["seq"])
     return document
+
+
+@router.get("/studies/{name}/explanation", response_model=ExplanationOut)
+async def explain_study(
+    name: StudyName,
+    request: Request,
+    _: Reads,
+    round: Annotated[int | None, Query(description="As it was before this round.", ge=0, lt=2**62)] = None,
+) -> Json:
+    """Explain a study: which knobs matter, where the optimum is thought to be, why it moved."""
+    return await run_in_threadpool(_explain, studies_of(request), name, round)
 
 
 @router.patch("/studies/{name}", response_model=CorrectionOut, responses={202: {"model": CorrectionOut}})
@@ -137,6 +158,15 @@ async def archive_study(
     if forever:
         return await run_in_threadpool(_erase, studies_of(request), name, seq)
     return await run_in_threadpool(_archive, studies_of(request), name, attributed(caller.who, why), seq)
+
+
+def _explain(studies: StudyCache, name: str, round: int | None) -> Document:
+    if not EXPLAINING.acquire(blocking=False):
+        raise ApiError(503, "busy", "another study is being explained: retry", {"Retry-After": "1"})
+    try:
+        return studies.read(name, lambda study: study.explain(round).to_dict())
+    finally:
+        EXPLAINING.release()
 
 
 def _make(studies: StudyCache, name: str, body: StudyIn) -> tuple[bool, Document]:
