@@ -1,7 +1,7 @@
 """Create `kept/version-N.db`, a small store of the current version with everything that a store may contain.
 
 Later versions must be able to use it, so it is created once per version: `python -m tests.store.kept_stores`. Studies
-with context have a store of their own, `kept/context/`.
+with context have a store of their own, `kept/context/`, and those with limits with a risk, `kept/risk/`.
 """
 
 import json
@@ -31,6 +31,7 @@ MIXED = [
     {"name": "rate", "low": 0.0, "high": 1.0, "start": 0.5, "step": 0.1},
 ]
 LIMITS = {"load": {"max": 80.0}}
+RISKS = {"load": {"max": 80.0, "risk": 0.02}, "value": {"min": -1000.0}}
 CONTEXT = (tt.Context("load"),)
 CONTEXT_KNOBS = [{"name": "x", "low": 0.0, "high": 1.0, "start": 0.5}]
 
@@ -82,6 +83,29 @@ def fill_context(where):
             changed(store, "served", lambda study, n=n: study.hand_out(context={"load": n / 4}))
             changed(store, "served", lambda study, n=n: study.tell(study.pending[0], float(n)))
         changed(store, "served", lambda study: study.hand_out(context={"load": None}))
+
+
+def fill_risk(where):
+    """Fill a new store with two studies that promise a risk: one held, and one of a service with late values."""
+    with Study.open(where, "held", NUMBERS, seed=8, baseline=4, limits=RISKS) as study:
+        go_on_risk(study, 14)
+        study.tell(study.ask(), None, limits={"load": 70.0})
+        study.skip(study.ask())
+    with SharedStore(where) as store:
+        given = (tt.Knobs.of(MIXED), None, True, 9, {}, 0, Limits.with_risk(RISKS))
+        create.create(store, "served", *given, None, 2)
+        for n in range(3):
+            changed(store, "served", lambda study: study.hand_out())
+            changed(store, "served", lambda study, n=n: study.tell(study.pending[0], float(n), limits={"load": 60 + n}))
+        changed(store, "served", lambda study: study.hand_out())
+
+
+def go_on_risk(study, rounds):
+    """Run some rounds; in some of them, the limited number is not measured."""
+    for n in range(rounds):
+        trial = study.ask()
+        load = trial.knobs["heat"] / 2 - 20
+        study.tell(trial, 220 - trial.knobs["heat"], limits=None if n % 4 == 1 else {"load": load})
 
 
 def go_on_context(study, rounds):
@@ -146,5 +170,6 @@ def keep(path, fill):
 
 
 if __name__ == "__main__":
-    for folder, contents in ((FOLDER / "context", fill_context), (FOLDER, fill)):
-        keep(folder / f"version-{schema.VERSION}.db", contents)
+    for folder, contents in ((FOLDER / "context", fill_context), (FOLDER / "risk", fill_risk), (FOLDER, fill)):
+        if not (path := folder / f"version-{schema.VERSION}.db").exists():
+            keep(path, contents)

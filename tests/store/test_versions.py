@@ -13,10 +13,23 @@ from trimtab.study.unlocked import of_row
 from trimtab.study.verify import check_study
 
 from ..factories import one_knob_store
-from .kept_stores import CONTEXT, FOLDER, changed, fill, fill_context, go_on, go_on_context, shape
+from .kept_stores import (
+    CONTEXT,
+    FOLDER,
+    RISKS,
+    changed,
+    fill,
+    fill_context,
+    fill_risk,
+    go_on,
+    go_on_context,
+    go_on_risk,
+    shape,
+)
 
 KEPT = sorted(FOLDER.glob("*.db"))
 KEPT_CONTEXT = sorted(FOLDER.glob("context/*.db"))
+KEPT_RISK = sorted(FOLDER.glob("risk/*.db"))
 
 
 @pytest.fixture
@@ -78,6 +91,26 @@ def test_a_kept_store_with_context_remains_usable(kept, tmp_path):
     assert wrong(where) == []
 
 
+@pytest.mark.parametrize("kept", KEPT_RISK, ids=lambda path: path.stem)
+def test_a_kept_store_with_risks_remains_usable(kept, tmp_path):
+    where = tmp_path / "t.db"
+    shutil.copy(kept, where)
+    assert wrong(where) == []
+    with Study.open(where, "held", limits=RISKS) as study:
+        counts, before = study.limits.counts, study.seq
+        assert counts == ((8, 0), (10, 0))
+        go_on_risk(study, 3)
+        assert study.seq == before + 3
+        assert study.limits.counts > counts
+    with SharedStore(where) as store:
+        changed(store, "served", lambda study: study.tell(study.pending[0], 1.0, limits={"load": 90}))
+        changed(store, "served", lambda study: study.hand_out())
+    with Study.open(where, "served") as study:
+        assert study.limits.counts == ((4, 1), (4, 0))
+        assert study.limits.last == (90.0, 1.0)
+    assert wrong(where) == []
+
+
 def test_a_changed_format_needs_a_new_version(tmp_path):
     fill(tmp_path / "t.db")
     kept = FOLDER / f"version-{tables.VERSION}.db"
@@ -88,6 +121,10 @@ def test_a_changed_format_needs_a_new_version(tmp_path):
     kept = FOLDER / "context" / f"version-{tables.VERSION}.db"
     assert kept.exists(), why
     assert shape(tmp_path / "c.db") == shape(kept), why
+    fill_risk(tmp_path / "r.db")
+    kept = FOLDER / "risk" / f"version-{tables.VERSION}.db"
+    assert kept.exists(), why
+    assert shape(tmp_path / "r.db") == shape(kept), why
 
 
 def test_a_store_older_than_the_first_kept_one_is_refused_in_one_line(file):
