@@ -42,6 +42,7 @@ def test_a_scene_is_the_same_for_all_methods_and_another_for_another_seed():
         np.testing.assert_array_equal(one, two)
         assert np.shape(one) == np.shape(three)
     assert not np.array_equal(first.optimum, other.optimum)
+    np.testing.assert_array_equal(first.room, scene(cell(moves="drift", load="told", risk=0.2), 3, 1).room)
 
 
 @pytest.mark.parametrize("place", LIMITS[::3], ids=str)
@@ -97,8 +98,8 @@ def test_walls_swing_jump_and_follow_the_load():
     assert (np.ptp(still.optimum, axis=0) == 0).all()
     np.testing.assert_allclose(np.ptp(drift.room, axis=0), 3.0, rtol=1e-2)
     assert (np.ptp(drift.optimum, axis=0) > 0).all()
-    assert (jump.room[:75] == 3).all()
-    assert (jump.room[75:] == 1).all()
+    assert (jump.room[:76] == 3).all()
+    assert (jump.room[76:] == 1).all()
     np.testing.assert_allclose(load.room, 3 + 1.5 * load.loads)
 
 
