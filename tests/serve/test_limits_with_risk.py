@@ -61,6 +61,20 @@ def test_limits_beside_a_context_and_late_values(service):
     assert checked(service) == []
 
 
+def test_the_page_has_the_room_left_to_each_limit(service):
+    service.make(limits=LIMITS)
+    for _ in range(4):
+        assert service.tell(service.ask().json()["id"], 1.0, values={"heat": 20.0}).status_code == 200
+    page = service.http.get("/studies/a", headers={"accept": "text/html"}).text
+    about = page[page.index('data-part="limits"') : page.index('data-part="health"')]
+    assert '<th scope="row">heat</th><td class="figure">20</td><td>max 60</td>' in about
+    assert "0 of 4 (95 %: 0.0\xa0% to 60\xa0%), promised at most 2.0\xa0%" in about
+    assert "0 of 0, promised at most 1.0\xa0%" in about
+    service.make("plain")
+    page = service.http.get("/studies/plain", headers={"accept": "text/html"}).text
+    assert 'data-part="limits"' not in page
+
+
 def test_the_client_tells_what_was_measured(service):
     with tt.Client(service.url) as client:
         study = client.study("hot", KNOBS, limits=LIMITS, baseline={"every": 0})
