@@ -236,3 +236,37 @@ def test_limits_that_the_belief_keeps():
         assert "heat" in str(found)
         assert found.probe.knobs == study.ask().knobs
         assert "had no value" in found.move.reason
+
+
+@pytest.mark.parametrize("maximise", [False, True])
+def test_the_effect_of_a_step_is_the_difference_it_makes(maximise):
+    """Steps up and down, also of a knob at the end of its range, and on a logarithmic scale."""
+    knobs = [
+        {"name": "gain", "low": 0, "high": 10, "start": 5},
+        {"name": "n", "type": "integer", "low": 0, "high": 20, "start": 17},
+        {"name": "size", "low": 1, "high": 256, "start": 60, "scale": "log"},
+        {"name": "on", "type": "bool", "start": True},
+        {"name": "codec", "choices": ["a", "b", "c"], "start": "a"},
+    ]
+    codecs = {"a": 1.0, "b": 0.4, "c": 0.1}
+
+    def value(x):
+        found = (x["gain"] - 6) ** 2 / 4 + (x["n"] - 25) ** 2 / 20 + math.log(x["size"] / 64) ** 2
+        found += codecs[x["codec"]] - 0.5 * x["on"]
+        return -found if maximise else found
+
+    with opened(tt.auto(radius=0.1), knobs, maximise=maximise) as study:
+        run(study, 300, value)
+        effects = {effect.name: effect for effect in study.explain().effects}
+    sign = -1 if maximise else 1
+    centre = {**{name: effects[name].centre for name in ("gain", "n", "size")}, "on": True, "codec": "a"}
+    true = {"on": -0.5 * sign, **{f"codec={name}": (each - 0.5) * sign for name, each in codecs.items()}}
+    for name in ("gain", "n", "size"):
+        true[name] = value({**centre, name: centre[name] + effects[name].step}) - value(centre)
+    assert true.keys() == effects.keys()
+    for name, effect in effects.items():
+        assert effect.low <= effect.change <= effect.high
+        room = 0.5 * (effect.high - effect.low)
+        assert effect.low - room <= true[name] <= effect.high + room, (effect, true[name])
+    assert effects["n"].step == -1
+    assert effects["n"].change == pytest.approx(true["n"], rel=0.2)

@@ -319,6 +319,25 @@ def explained(knobs: Knobs, setup: Setup, state: State) -> Explanation:
     return explanation(setup, state, knobs)
 
 
+def effects(
+    setup: Setup, state: State, middles: Sequence[float], steps: Sequence[float]
+) -> list[tuple[float, float, float]]:
+    """Return the change of the value by a step along each coordinate: its median and its interval of 90 %.
+
+    middles, steps: in radii, the middle of each step as seen from the centre, and its length.
+    """
+    method, sign = setup.method, -1.0 if setup.maximise else 1.0
+    belief = method if isinstance(method, Belief) else Belief(radius=method.radius)
+    found = belief.effects(setup.frame, belief_of(state), state.round, *np.array([[middles], [steps]], dtype=float))
+    rows = sign * np.stack(found)[:, 0]
+    return [(middle, min(low, high), max(low, high)) for low, middle, high in rows.T.tolist()]
+
+
+def probe_width(state: State) -> float:
+    """Return the length of the belief's probes, in radii."""
+    return float(belief_of(state).course.width[0])
+
+
 def next_look(setup: Setup, state: State, trial: int) -> Look:
     """Return the origin, direction and width of a probe."""
     look = core.ask(setup, state, trial).look

@@ -23,6 +23,8 @@ from trimtab.util.text import plural, word
 SEARCHED = 300  # latest events among which the last round is looked for
 SHOWN = 12  # knobs and moves in the text
 FEW = 20  # values, before which little is certain
+WHOLE = ("bool", "choice")
+SMALLEST = 1e-3  # ratio of a knob with a logarithmic scale, for a step that would reach zero
 WIDE = 0.25  # share of a range: a wider interval of the optimum says little
 ROUNDS = ("tell", "applied", "skip")
 RESTARTS = ("undo", "reset")
@@ -44,15 +46,16 @@ class Effect:
     unit: str
     centre: float
     step: float
-    """The length of a step: that of the knob, 1 for an integer or switch, otherwise the radius."""
+    """Spacing of the knob, 1 for an integer, otherwise the radius; negative where a step up leaves the range."""
     change: float
-    """Change of the value if the knob is raised by a step from the centre, to first order."""
+    """Change of the value by this step from the centre; for a switch, if on; for an option, from the mean of all."""
     low: float
     high: float
     bend: float | None
-    """Change of the value one step away from the optimum, to one digit; None while the curvature may be zero."""
+    """Change of the value one step away from the optimum, to one digit; None while the curvature may be zero, and for
+    switches and options."""
     share: float
-    """Its share of the effect of a step of every knob, 0 to 1."""
+    """Its share of the effects that are shown, 0 to 1."""
 
     @property
     def shown(self) -> bool:
@@ -181,7 +184,7 @@ def explain(
         few = "no two of its values differ" if belief.values else "it has no values"
         raise ValueError(f"study {saved.name!r} cannot be explained yet: {few}")
     setup, knobs = there.setup, there.terms.knobs
-    effects = tuple(_effects(knobs, belief))
+    effects = tuple(_effects(there, belief))
     method = name_of(core_calls.decides(setup)) or str(core_calls.decides(setup))
     moved = None
     if last is not None:
@@ -216,30 +219,50 @@ def _belief(there: Position) -> Explanation:
     return core_calls.explained(there.terms.knobs, there.setup, there.state)
 
 
-def _effects(knobs: Knobs, belief: Explanation) -> list[Effect]:
+def _effects(there: Position, belief: Explanation) -> list[Effect]:
     """Return the effect of one step of each knob, largest first."""
+    knobs, width = there.terms.knobs, core_calls.probe_width(there.state)
     every = [knob for knob in knobs.all for _ in range(knob.size)]
-    found = []
-    for knob, seen in zip(every, belief.knobs, strict=True):
-        step = _step(knobs, knob, seen.centre)
+    steps = [_step(knobs, knob, seen.centre) for knob, seen in zip(every, belief.knobs, strict=True)]
+    places = [_place(*about, width) for about in zip(every, belief.knobs, steps, strict=True)]
+    changes = core_calls.effects(there.setup, there.state, *zip(*places, strict=True))
+    found, sizes = [], []
+    for knob, seen, step, ends in zip(every, belief.knobs, steps, changes, strict=True):
         bend = None if seen.curvature is None else float(f"{0.5 * seen.curvature * step * step:.0e}")
-        change, low, high = (step * end for end in (seen.slope, seen.slope_low, seen.slope_high))
-        found.append(Effect(seen.name, seen.unit, seen.centre, step, change, low, high, bend, 0.0))
-    sizes = [abs(effect.change) + abs(effect.bend or 0.0) for effect in found]
+        if knob.type in WHOLE:
+            bend = None
+        found.append(Effect(seen.name, seen.unit, seen.centre, step, *ends, bend, 0.0))
+        size = abs(ends[0] if knob.type in WHOLE else seen.slope * step) + abs(bend or 0.0)
+        sizes.append(size if found[-1].shown else 0.0)
     whole = math.fsum(sizes) or 1.0
     shared = [replace(effect, share=size / whole) for effect, size in zip(found, sizes, strict=True)]
     return sorted(shared, key=lambda effect: (not effect.shown, -effect.share))
 
 
 def _step(knobs: Knobs, knob: Knob, centre: float) -> float:
-    """Return the length of one step of a knob, in its unit."""
-    if knob.step is not None or knob.type in ("integer", "bool"):
-        return float(knob.step or 1)
+    """Return one step of a knob, in its unit: upwards, unless that leaves the range."""
+    if knob.type in WHOLE:
+        return 1.0
     share = knobs.radius if knob.radius is None else knob.radius
-    if knob.choices is not None:
-        return share
-    low, high = knobs.ranges.get(knob.name, (knob.low, knob.high))
-    return share * (centre * math.log(high / low) if knob.scale == "log" else high - low)
+    if knob.step is not None or knob.type == "integer":
+        step = float(knob.step or 1)
+    else:
+        low, high = knobs.ranges.get(knob.name, (knob.low, knob.high))
+        step = share * (centre * math.log(high / low) if knob.scale == "log" else high - low)
+    return step if centre + step <= knob.high else -step
+
+
+def _place(knob: Knob, seen: KnobBelief, step: float, width: float) -> tuple[float, float]:
+    """Return the middle of a step as seen from the centre, and its length, in radii.
+
+    A switch is only ever measured on and off, and a choice at its options, so that is what is compared.
+    """
+    per = seen.probe / width
+    if knob.type in WHOLE:
+        return (1 / len(knob.choices or (False, True)) - seen.centre) / per, 1 / per
+    if knob.scale == "log":
+        step = math.log(max((seen.centre + step) / seen.centre, SMALLEST)) * seen.centre
+    return 0.5 * step / per, step / per
 
 
 def _restart(last: Event) -> LastMove:

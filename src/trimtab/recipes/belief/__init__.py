@@ -15,6 +15,7 @@ from trimtab.recipes.base import BaseMethod, Margin
 from trimtab.recipes.belief import account as accounts
 from trimtab.recipes.belief import rule
 from trimtab.recipes.belief.account import Account as Account
+from trimtab.recipes.belief.account import Interval
 from trimtab.recipes.belief.bank import Bank
 from trimtab.recipes.belief.frames import Rotated
 from trimtab.recipes.belief.limits import Limits, Standing
@@ -73,6 +74,12 @@ class Belief(BaseMethod):
         bank = Bank.of(frame.dim, Constants(), frame.periods, frame.flatten)
         rounds = np.minimum(round - memory.clock, LONGEST_PAUSE)
         return accounts.account(bank, memory.value, memory.course, rounds, query)
+
+    def effects(self, frame: Frame, memory: BeliefState, round: int, middles: Array, steps: Array) -> Interval:
+        """The change of the value by a step along each coordinate, `(lanes, d)`, in a round that is to come."""
+        bank = Bank.of(frame.dim, Constants(), frame.periods, frame.flatten)
+        rounds = np.minimum(round - memory.clock, LONGEST_PAUSE)
+        return accounts.effects(bank, memory.value, memory.course, rounds, middles, steps)
 
     def standings(self, frame: Frame, memory: BeliefState, round: int) -> list[Standing]:
         """The belief about each side of each limit at the operating point, in a round that is to come."""

@@ -157,20 +157,55 @@ def _bisected(below: Callable[[Array], Array], p: float, low: Array, high: Array
     return np.asarray(0.5 * (low + high))
 
 
-def _optimum(bank: Bank, filter: Filter, noise: Array, dof: Array, wider: Array) -> tuple[Array, Interval]:
-    """Whether each coordinate is surely curved, and the interval of the optimum along it."""
-    columns, weight, cov = bank.columns, filter.weights()[..., None], filter.cov
+def effects(bank: Bank, filter: Filter, course: Course, rounds: Array, middles: Array, steps: Array) -> Interval:
+    """Give the change of the value by a step along each coordinate alone, in units of the value.
+
+    middles, steps: `(lanes, d)`, in radii: the middle of each step as seen from the centre, and its length. The change
+    is the slope in the middle times the length.
+    """
+    filter = banks.let_pass(bank, filter, rounds, course.common, course.width)
+    unit = np.where(filter.unit > 0, filter.unit, math.nan)[:, None]
+    noise, dof = np.maximum(filter.squares / filter.dof, TINY), np.maximum(filter.dof, 1.0)
+    mean, scale = _slopes(bank, filter, noise, _wider(bank, filter.weights())).at(middles[:, None])
+    low, middle, high = (unit * steps * end for end in _quantiles(filter.weights(), mean, scale, dof))
+    return Interval(np.minimum(low, high), middle, np.maximum(low, high))
+
+
+class Slopes(NamedTuple):
+    """The slope g + h·x along each coordinate, `(lanes, members, d)`, x radii from the centre."""
+
+    g: Array
+    h: Array
+    var_g: Array
+    both: Array
+    var_h: Array
+    noise: Array
+
+    def at(self, x: Array) -> tuple[Array, Array]:
+        """Its mean at x, and the scale of its distribution."""
+        g, h, var_g, both, var_h, noise = self
+        of_slope = np.maximum(var_g + 2 * x * both + x * x * var_h, 0.0) * noise + (UNEVEN * x * h) ** 2
+        return g + h * x, np.sqrt(of_slope + SMALL)
+
+
+def _slopes(bank: Bank, filter: Filter, noise: Array, wider: Array) -> Slopes:
+    columns, cov = bank.columns, filter.cov
     slope, own, common, index = columns.slope, columns.own, columns.common, np.arange(columns.dim)
     variance = np.einsum("lkii->lki", cov)
     g, h = filter.mean[..., slope], filter.mean[..., own] + filter.mean[..., common, None]
-    var_g, noise, dof = wider * wider * variance[..., slope], noise[..., None], dof[..., None]
     var_h = variance[..., own] + variance[..., common, None] + 2 * cov[..., own, common]
     both = wider * (cov[..., slope, common] + cov[..., slope, own][..., index, index])
+    return Slopes(g, h, wider * wider * variance[..., slope], both, var_h, noise[..., None])
+
+
+def _optimum(bank: Bank, filter: Filter, noise: Array, dof: Array, wider: Array) -> tuple[Array, Interval]:
+    """Whether each coordinate is surely curved, and the interval of the optimum along it."""
+    slopes, weight, dof = _slopes(bank, filter, noise, wider), filter.weights()[..., None], dof[..., None]
+    g, h, var_h, noise = slopes.g, slopes.h, slopes.var_h, slopes.noise
 
     def below(x: Array) -> Array:
-        x = x[:, None]
-        of_slope = np.maximum(var_g + 2 * x * both + x * x * var_h, 0.0) * noise + (UNEVEN * x * h) ** 2
-        return np.asarray((weight * student((g + h * x) / np.sqrt(of_slope + SMALL), dof)).sum(axis=1))
+        mean, scale = slopes.at(x[:, None])
+        return np.asarray((weight * student(mean / scale, dof)).sum(axis=1))
 
     curved = (weight * student(h / np.sqrt(var_h * noise + SMALL), dof)).sum(axis=1) > LEVELS[1]
     middle = np.where(curved, -(weight * g).sum(axis=1) / np.where(curved, (weight * h).sum(axis=1), 1.0), 0.0)
