@@ -193,3 +193,12 @@ def test_methods_with_a_step_and_unknown_ones_are_refused():
         judge.judge("limits", ["residual"])
     with pytest.raises(ValueError, match="there is no method 'oracle'"):
         judge.judge("limits", ["oracle"])
+
+
+@pytest.mark.parametrize("dim", [2, 5])
+def test_no_trial_stays_beyond_a_steep_wall(dim):
+    """Some believe the way back wrongly, and are led back by the last safe setting after three values in a row."""
+    wanted = {"wall": "steep", "moves": "still", "dim": dim}
+    (place,) = (each for each in LIMITS if wanted.items() <= {**limits.ALSO, **each.parameters}.items())
+    found = run(place, "limits", trials=16, seed=1)
+    assert 3 <= found["longest"].values.max() <= 5

@@ -35,6 +35,7 @@ BACK = 4.0  # radii that a projection may go (2, 4)
 ROOM = 0.25  # of a width, between the operating point and a limit (.25, .5)
 SWEEPS = 4  # over the limits, when a point is projected onto all
 STUDENT = 2.5  # k is larger by this share of 1/dof, for the noise variance is estimated, too
+LOST = 3  # values in a row beyond a limit, after which the last safe setting is tried, and again after as many
 REACHED = 1e-12  # U that counts as 0
 CUT = 1e-9  # radii by which limits change a move that is planned anew
 
@@ -49,7 +50,7 @@ class Wall(NamedTuple):
     since: Array
     """`(lanes,)`: rounds from the last measurement to the next query."""
     beyond: Array
-    """`(lanes,)`: 1 if the operating point was beyond it at the last value, else 0."""
+    """`(lanes,)`: how many values in a row were beyond it, as the operating point was."""
     mean: Array
     """`(lanes, columns)`: of θ, over the bank."""
     cov: Array
@@ -144,6 +145,11 @@ class Limits(NamedTuple):
     def exceeded(self, told: tuple[Array, ...]) -> Flags:
         """`(lanes, sides)`: whether a number was measured beyond its limit."""
         return np.stack([np.greater(side.sign * told[side.number], side.most) for side in self.sides], axis=1)
+
+    def lost(self, walls: tuple[Wall, ...]) -> Flags:
+        """(B21) Whether values were beyond a limit so often that the way back is believed wrongly."""
+        counts = np.max([wall.beyond for wall in walls], axis=0)
+        return np.asarray((counts > 0) & (counts % LOST == 0))
 
     def fronts(self, walls: tuple[Wall, ...]) -> tuple[Front, ...]:
         """The bounds that the walls stand for."""

@@ -125,7 +125,9 @@ def bind(frame: Frame, constants: Constants) -> Rule:
 
         safe = (memory.retreat - centre) / frame.radius
         point, choice = plot.first(options(), safe, lambda: plot.within(origin, none) + LEARNING * u)
-        free = choice == 0
+        lost = limits.lost(memory.fence)
+        free = (choice == 0) & ~lost
+        point = np.where(lost[:, None], 0.0, point)
         point = np.where(free[:, None], base, frame.project(centre + frame.radius * point))
         length = np.where(free, length, 0.0)
         return Look(id, point.reshape(state.centre.shape), float(length[0]) if single else length, context)
@@ -238,7 +240,16 @@ def bind(frame: Frame, constants: Constants) -> Rule:
         plot = plot_of(limits.fronts(memory.fence), phi, course.width, centre)
         back = np.any(plot.beyond(nowhere) > 0, axis=1, keepdims=True)
         way = plot.within(np.where(back, 0.0, wanted), ROOM * course.width)
-        target, _ = plot.first((share * way for share in STEPS), (memory.retreat - centre) / radius, lambda: way)
+        beyond = np.where(limits.exceeded(told.numbers), plot.beyond(nowhere, cautious=False), 0.0)
+        unknown = np.isnan(np.stack([told.numbers[side.number] for side in limits.sides], axis=1))
+        walls = tuple(
+            wall._replace(beyond=np.where(u, wall.beyond, np.where(b > 0, wall.beyond + 1.0, 0.0)))
+            for wall, b, u in zip(memory.fence, beyond.T, unknown.T, strict=True)
+        )
+        memory = memory._replace(walls=walls)
+        safe = (memory.retreat - centre) / radius
+        target, _ = plot.first((share * way for share in STEPS), safe, lambda: way)
+        target = np.where(limits.lost(walls)[:, None], safe, target)
         target *= (place.longest / np.maximum(np.sqrt((target * target).sum(axis=1)), place.longest))[:, None]
         off = target - wanted
         far = np.sqrt((off * off).sum(axis=1, keepdims=True)) > CUT
@@ -248,11 +259,7 @@ def bind(frame: Frame, constants: Constants) -> Rule:
             again = decision.plan(bank, memory.value, course, centre, place, news, slope)
             point = np.asarray(frame.project(centre + radius * target))
             plan = again._replace(centre=np.where(cut, point, plan.centre))
-        beyond = np.where(limits.exceeded(told.numbers), plot.beyond(nowhere, cautious=False), 0.0)
-        walls = tuple(
-            wall._replace(beyond=np.where(b > 0, 1.0, 0.0)) for wall, b in zip(memory.fence, beyond.T, strict=True)
-        )
-        return memory._replace(walls=walls), plan
+        return memory, plan
 
     def exceeds(state: State, points: Array, id: int, context: Array | None) -> Array:
         """(B18) The largest U over the limits, at each of some points `(n, d)`."""
