@@ -214,12 +214,12 @@ class StudyReads(Brief, ABC):
 
         >>> from trimtab.live import Study
         >>> study = Study.open(":memory:", "press", [dict(name="heat", low=0, high=100, start=20)], seed=0)
-        >>> for _ in range(60):
+        >>> for _ in range(60):  # three of them measure the baseline
         ...     trial = study.ask()
         ...     study.tell(trial, (trial.knobs["heat"] / 100 - 0.6) ** 2)
         >>> found = study.explain()
         >>> found.listened, found.belief.phase, round(found.belief.knobs[0].optimum)
-        (60, 'tracking', 60)
+        (57, 'tracking', 60)
         >>> study.close()
         """
         with self._lock:
