@@ -128,7 +128,7 @@ def test_a_wrong_table_is_refused_in_one_line(config, table, words):
 def test_only_the_belief_takes_a_context(config):
     table = '[context]\nfile = "a"\nload = {}\n'
     assert config(table).build_method() == tt.belief(radius=0.05)
-    with pytest.raises(ValueError, match='"residual", takes no context: remove'):
+    with pytest.raises(ValueError, match='"residual" takes no context: remove'):
         config(table, 'method = "residual"\nstep = 0.1\n')
 
 
