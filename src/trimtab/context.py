@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from trimtab.inputs import by_name
 from trimtab.registry import part
 from trimtab.types import Array
+from trimtab.validation import distinct
 
 MOST = 3  # contexts: with each, the method has more to learn
 
@@ -50,11 +51,7 @@ def contexts_of(given: Iterable[str | Context] | None) -> tuple[Context, ...]:
     if isinstance(given, str | Context | Mapping) or not isinstance(given, Iterable):
         raise TypeError(f'context={given!r} must be a list of names: write context=["load", …]')
     found = tuple(each if isinstance(each, Context) else Context(each) for each in given)
-    names = [each.name for each in found]
-    if repeated := next((name for name in names if names.count(name) > 1), None):
-        raise ValueError(f"context {repeated!r} is declared twice: give each a name of its own")
-    if len(found) > MOST:
-        raise ValueError(f"{len(found)} contexts are too many to learn from: give the {MOST} that matter most")
+    distinct("context", [each.name for each in found], MOST)
     return found
 
 

@@ -22,6 +22,7 @@ from trimtab.recipes.method import name_of
 from trimtab.setup import Setup
 from trimtab.state import State
 from trimtab.types import Array, Document
+from trimtab.util.text import aligned, plain, said
 
 SHOWN = 12  # coordinates in a text
 DIGITS = 12  # of a share of a range
@@ -97,9 +98,9 @@ class LimitBelief:
         if math.isnan(self.level):
             return f"{self.name} was not measured yet"
         sides = (("at least", self.low, "min", self.min), ("at most", self.high, "max", self.max))
-        ends = [f"{word} {_said(end)} ({side} {_said(at)})" for word, end, side, at in sides if at is not None]
+        ends = [f"{word} {said(end)} ({side} {said(at)})" for word, end, side, at in sides if at is not None]
         late = f", last measured {self.since} rounds ago" if self.since > 1 else ""
-        return f"{self.name} {_said(self.level)} at the centre, {' and '.join(ends)}{late}"
+        return f"{self.name} {said(self.level)} at the centre, {' and '.join(ends)}{late}"
 
 
 @dataclass(frozen=True)
@@ -145,36 +146,35 @@ class Explanation:
 
     def to_dict(self) -> Document:
         """All fields, as JSON values; None for numbers that are not known."""
-        return {name: _json(part) for name, part in asdict(self).items()} | {"learning": self.learning}
+        found: Document = plain(asdict(self))
+        return found | {"learning": self.learning}
 
     def _rows(self) -> Iterator[tuple[str, ...]]:
         yield "knob", "centre", "optimum (90 %)", "slope (90 %)", "probe"
         for knob in self.knobs[:SHOWN]:
             name = f"{knob.name} [{knob.unit}]" if knob.unit else knob.name
             slope = _span(knob.slope, knob.slope_low, knob.slope_high)
-            yield name, _said(knob.centre), _span(knob.optimum, knob.low, knob.high), slope, f"± {_said(knob.probe)}"
+            yield name, said(knob.centre), _span(knob.optimum, knob.low, knob.high), slope, f"± {said(knob.probe)}"
 
     def _facts(self) -> Iterator[tuple[str, str]]:
         yield "state", f"round {self.round}, {self.phase}: {PHASES[self.phase]}"
         if self.phase == "waiting":
             return
-        centre, (low, high) = _said(self.level), (_said(self.next_low), _said(self.next_high))
+        centre, (low, high) = said(self.level), (said(self.next_low), said(self.next_high))
         yield "value", f"{centre} at the centre; the next one between {low} and {high} (90 %)"
-        yield "noise", f"standard deviation {_said(self.noise)}"
+        yield "noise", f"standard deviation {said(self.noise)}"
         best, moving = self.windows[0], sum(window.share for window in self.windows if window.steady)
         steady = f"; slopes that go on changing: {moving:.0%}" if moving >= 0.5 else ""
         memory = f"memories of {best.level:.0f} rounds for the level and {best.slope:.0f} for slopes predict best"
         yield "drift", f"{memory} ({best.share:.0%}){steady}"
-        bends = [f"{knob.name} {_said(knob.curvature)}" for knob in self.knobs[:SHOWN] if knob.curvature is not None]
+        bends = [f"{knob.name} {said(knob.curvature)}" for knob in self.knobs[:SHOWN] if knob.curvature is not None]
         yield "curvature", f"about {', '.join(bends)}" if bends else "not known yet"
         yield "probes", self.reason
         if self.limits:
             yield "limits", "; ".join(map(str, self.limits))
 
     def __str__(self) -> str:
-        rows = list(self._rows())
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+        lines = aligned(self._rows())
         if len(self.knobs) > SHOWN:
             lines.append(f"… {len(self.knobs)} in all")
         return "\n".join([*(f"{label}: {fact}" for label, fact in self._facts()), "", *lines])
@@ -362,21 +362,9 @@ def _finite(x: float) -> float | None:
     return x if math.isfinite(x) else None
 
 
-def _json(value: object) -> object:
-    if isinstance(value, dict):
-        return {name: _json(part) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_json(part) for part in value]
-    return _finite(value) if isinstance(value, float) else value
-
-
-def _said(x: float | None) -> str:
-    return "?" if x is None or math.isnan(x) else f"{x:.3g}"
-
-
 def _span(middle: float | None, low: float | None, high: float | None) -> str:
     """A number and its interval."""
     if low is None and high is None:
         return "?"
-    ends = f"{'any' if low is None else _said(low)} to {'any' if high is None else _said(high)}"
-    return f"{_said(middle)} ({ends})"
+    ends = f"{'any' if low is None else said(low)} to {'any' if high is None else said(high)}"
+    return f"{said(middle)} ({ends})"

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from trimtab.inputs import LARGEST, by_name
 from trimtab.registry import part
 from trimtab.types import Array
-from trimtab.validation import real
+from trimtab.validation import distinct, real
 
 MOST = 10  # limits: each is a filter bank of its own
 VALUE = "value"  # the name of a limit of the value itself
@@ -81,11 +81,7 @@ def limits_of(given: Mapping[str, Any] | Iterable[Limit] | None) -> tuple[Limit,
         found = tuple(given) if isinstance(given, Iterable) else (given,)
         if not all(isinstance(each, Limit) for each in found):
             raise TypeError(f"limits={given!r} must be limits by name: write limits={EXAMPLE}")
-    names = [each.name for each in found]
-    if repeated := next((name for name in names if names.count(name) > 1), None):
-        raise ValueError(f"limit {repeated!r} is declared twice: give each a name of its own")
-    if len(found) > MOST:
-        raise ValueError(f"{len(found)} limits are too many to learn: give at most {MOST}")
+    distinct("limit", [each.name for each in found], MOST)
     return found
 
 

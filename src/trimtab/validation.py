@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from numbers import Real
 
 LISTED = 30
@@ -26,6 +26,19 @@ def whole(name: str, number: object, least: int = 0, below: int | None = None, *
             return found
     limit = f" and below {below}" if below is not None else ""
     raise ValueError(f"{name}={number!r} must be a whole number, at least {least}{limit}{why}")
+
+
+def distinct(kind: str, names: Sequence[str], most: int) -> None:
+    """Check that declared names differ, and that there are no more than can be learnt.
+
+    >>> distinct("context", ["load", "load"], 3)
+    Traceback (most recent call last):
+    ValueError: context 'load' is declared twice: give each a name of its own
+    """
+    if repeated := next((name for name in names if names.count(name) > 1), None):
+        raise ValueError(f"{kind} {repeated!r} is declared twice: give each a name of its own")
+    if len(names) > most:
+        raise ValueError(f"{len(names)} {kind}s are too many to learn: give the {most} that matter most")
 
 
 def real(

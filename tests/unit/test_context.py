@@ -23,7 +23,7 @@ def tuner(context=("load",), lanes=None, **more):
     ("declared", "words"),
     [
         ("load", r'write context=\["load", …\]'),
-        (["a", "b", "c", "d"], "4 contexts are too many to learn from: give the 3 that matter most"),
+        (["a", "b", "c", "d"], "4 contexts are too many to learn: give the 3 that matter most"),
         (["load", "load"], "'load' is declared twice"),
         ([7], "name of a context must be a text, not 7"),
     ],

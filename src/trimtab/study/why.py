@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from trimtab.study import core_calls
 from trimtab.study.listening import listen, refusal
 from trimtab.study.position import Position, follow
 from trimtab.types import Document
-from trimtab.util.text import plural, word
+from trimtab.util.text import aligned, plain, plural, said, word
 
 SEARCHED = 300  # latest events among which the last round is looked for
 SHOWN = 12  # knobs and moves in the text
@@ -110,7 +109,7 @@ class StudyExplanation:
 
     def to_dict(self) -> Document:
         """Return all fields as JSON values; None for numbers that are not known."""
-        plain = {
+        fields = {
             "study": self.study,
             "method": self.method,
             "round": self.round,
@@ -121,7 +120,7 @@ class StudyExplanation:
             "probe": asdict(self.probe),
             "unsure": list(self.unsure),
         }
-        found: Document = _json(plain)
+        found: Document = plain(fields)
         return {**found, "belief": self.belief.to_dict()}
 
     def _facts(self) -> Iterator[str]:
@@ -141,15 +140,13 @@ class StudyExplanation:
         optima = {knob.name: knob for knob in self.belief.knobs}
         for effect in self.effects[:SHOWN]:
             name = f"{effect.name} [{effect.unit}]" if effect.unit else effect.name
-            change = f"{_said(effect.change)} ({_said(effect.low)} to {_said(effect.high)})"
-            bend = "" if effect.bend is None else f"; off the optimum {_said(effect.bend)}"
+            change = f"{said(effect.change)} ({said(effect.low)} to {said(effect.high)})"
+            bend = "" if effect.bend is None else f"; off the optimum {said(effect.bend)}"
             shown = f"{effect.share:.0%}" if effect.shown else "not shown"
-            yield name, _said(effect.centre), _optimum(optima[effect.name]), _said(effect.step), change + bend, shown
+            yield name, said(effect.centre), _optimum(optima[effect.name]), said(effect.step), change + bend, shown
 
     def __str__(self) -> str:
-        rows = list(self._rows())
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+        lines = aligned(self._rows())
         if len(self.effects) > SHOWN:
             lines.append(f"… {len(self.effects)} in all")
         return "\n".join([*self._facts(), "", *lines])
@@ -278,7 +275,7 @@ def _move(last: Event, before: Position, after: Position) -> LastMove:
     head, plain = f"round {last.round}", (last.round, last.kind, last.value)
     expected = None if last.value is None else _expected(last, before, old)
     if last.value is not None:
-        head += f" gave {_said(last.value)}{_surprise(last.value, expected)}"
+        head += f" gave {said(last.value)}{_surprise(last.value, expected)}"
     pairs = [(a, b) for a, b in zip(old.knobs, new.knobs, strict=True) if a.centre != b.centre]
     moved = {a.name: (a.centre, b.centre) for a, b in pairs}
     if last.value is None:
@@ -288,12 +285,12 @@ def _move(last: Event, before: Position, after: Position) -> LastMove:
     if not moved:
         return LastMove(*plain, expected, {}, f"{head}; {_still(after, new)}")
     if _undone(before, after):
-        rest = "so the move before was undone: " + "; ".join(f"{a.name} back to {_said(b.centre)}" for a, b in pairs)
+        rest = "so the move before was undone: " + "; ".join(f"{a.name} back to {said(b.centre)}" for a, b in pairs)
     else:
         sign = -1.0 if after.setup.maximise else 1.0
         order = sorted(pairs, key=lambda pair: -abs(pair[1].centre - pair[0].centre) / pair[1].probe)
         rest = "; ".join(
-            f"{a.name} {_said(a.centre, 4)} → {_said(b.centre, 4)}, {_towards(a, b, sign)}" for a, b in order[:3]
+            f"{a.name} {said(a.centre, 4)} → {said(b.centre, 4)}, {_towards(a, b, sign)}" for a, b in order[:3]
         )
         rest += f"; and {plural(len(order) - 3, 'smaller move')}" if len(order) > 3 else ""
     return LastMove(*plain, expected, moved, f"{head}; {rest}")
@@ -312,7 +309,7 @@ def _surprise(value: float, expected: tuple[float, float] | None) -> str:
         return ""
     low, high = expected
     words = "above" if value > high else "below" if value < low else "within"
-    return f", {words} the expected {_said(low)} to {_said(high)}"
+    return f", {words} the expected {said(low)} to {said(high)}"
 
 
 def _still(after: Position, new: Explanation) -> str:
@@ -333,7 +330,7 @@ def _towards(old: KnobBelief, new: KnobBelief, sign: float) -> str:
     """Describe the direction of one knob's move, as the belief sees it after the value."""
     if new.optimum is not None:
         nearer = abs(new.centre - new.optimum) <= abs(old.centre - new.optimum)
-        return f"{'towards' if nearer else 'away from'} its probable optimum {_said(new.optimum)}"
+        return f"{'towards' if nearer else 'away from'} its probable optimum {said(new.optimum)}"
     way = sign * new.slope * (new.centre - old.centre)
     if not (new.slope_low > 0 or new.slope_high < 0):
         return "a try: its slope may still have either sign"
@@ -391,23 +388,11 @@ def _list(names: Sequence[str]) -> str:
 
 
 def _named(setting: Setting) -> str:
-    return ", ".join(f"{name} {word(v) if isinstance(v, str | bool) else _said(v)}" for name, v in setting.items())
+    return ", ".join(f"{name} {word(v) if isinstance(v, str | bool) else said(v)}" for name, v in setting.items())
 
 
 def _optimum(knob: KnobBelief) -> str:
     if knob.low is None and knob.high is None:
         return "?"
-    ends = f"{'any' if knob.low is None else _said(knob.low)} to {'any' if knob.high is None else _said(knob.high)}"
-    return f"{_said(knob.optimum)} ({ends})"
-
-
-def _said(x: float | None, digits: int = 3) -> str:
-    return "?" if x is None or math.isnan(x) else f"{x:.{digits}g}"
-
-
-def _json(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _json(part) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_json(part) for part in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    ends = f"{'any' if knob.low is None else said(knob.low)} to {'any' if knob.high is None else said(knob.high)}"
+    return f"{said(knob.optimum)} ({ends})"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import time
+from collections.abc import Iterable
+from typing import Any
 
 LONGEST = 500
 
@@ -26,6 +29,39 @@ def plural(count: int, noun: str) -> str:
     if count != 1:
         noun = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
     return f"{count} {noun}"
+
+
+def said(x: float | None, digits: int = 3) -> str:
+    """Format a number to a few digits; "?" if it is not known.
+
+    >>> said(1234.5), said(None), said(0.1234, 2)
+    ('1.23e+03', '?', '0.12')
+    """
+    return "?" if x is None or math.isnan(x) else f"{x:.{digits}g}"
+
+
+def aligned(rows: Iterable[tuple[str, ...]]) -> list[str]:
+    """Format rows of cells as lines with aligned columns.
+
+    >>> aligned([("knob", "centre"), ("valve", "60")])
+    ['knob   centre', 'valve  60']
+    """
+    rows = list(rows)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def plain(value: Any) -> Any:
+    """Convert to JSON types; numbers that are not finite become None.
+
+    >>> plain({"ends": (0.5, math.inf)})
+    {'ends': [0.5, None]}
+    """
+    if isinstance(value, dict):
+        return {name: plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def shown(text: str, longest: int = 60) -> str:
